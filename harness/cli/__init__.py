@@ -1,0 +1,88 @@
+"""The command ``torch-compat``: one file per command, imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+import click
+
+from harness import __version__
+from harness.errors import HarnessError
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "replay": "Observe with the chosen readers, judge, report: the main job.",
+    "judge": "Judge the recorded observations.",
+    "observe": "Let real releases read fixtures, and put down what happens.",
+    "produce": "Let a real release write fixtures.",
+    "readers": "List, build and remove environments of real releases.",
+}
+EPILOG = (
+    "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "
+    "4 incomplete: something that was required could not be checked."
+)
+
+
+class _Lazy(click.Group):
+    """Knows its commands by name and imports one only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"harness.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a file of this folder
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="torch-compat")
+def torch_compat() -> None:
+    """Says, with evidence from real releases, which PyTorch archives still load and still compute what they computed."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
+    try:
+        status = torch_compat.main(arguments, prog_name="torch-compat", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("torch-compat: stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has had enough
+        sys.exit(141)
+    except HarnessError as error:
+        _explain(error)
+        sys.exit(error.exit_status)
+    except Exception as error:
+        if os.environ.get("TORCH_COMPAT_DEBUG"):
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        click.echo(f"torch-compat: a fault of ours: {type(error).__name__}: {error}", err=True)
+        click.echo(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}", err=True)  # noqa: PTH119 - only text
+        click.echo("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it", err=True)
+        sys.exit(3)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _explain(error: HarnessError) -> None:
+    located = f"{error.where}: {error.message}" if error.where else error.message
+    click.echo(f"torch-compat: {located}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)

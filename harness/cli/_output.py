@@ -1,0 +1,79 @@
+"""How commands speak: data on standard output, progress and messages on standard error, one format option, one exit rule."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+__all__ = ["Progress", "exit_status", "format_option", "print_json", "stderr", "stdout"]
+
+Command = Callable[..., Any]
+SEVEREST_FIRST = (3, 2, 1, 4, 0)
+
+
+def format_option(command: Command) -> Command:
+    """Adds ``--format text|json``."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="What to print on standard output.",
+    )(command)
+
+
+def stdout() -> Console:
+    """For data. Honours NO_COLOR; as wide as the terminal, 120 columns where there is none."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120, soft_wrap=False)
+
+
+def stderr() -> Console:
+    """For progress and messages."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=2, sort_keys=True) + "\n")
+
+
+def exit_status(statuses: Iterable[int]) -> int:
+    """The one that counts where several apply: 3, 2, 1, 4, 0."""
+    found = set(statuses)
+    return next((status for status in SEVEREST_FIRST if status in found), 0)
+
+
+class Progress:
+    """A bar while standard error is a terminal; a line per reader where it is not."""
+
+    def __init__(self, console: Console) -> None:
+
+        self.console = console
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self.animated = console.is_terminal and not os.environ.get("CI")
+        self.bars = Bars(*columns, console=console, transient=True, disable=not self.animated)
+
+    def __enter__(self) -> Self:
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
+
+    def say(self, line: str) -> None:
+        """One line that stays."""
+        self.console.print(line, markup=False)
+
+    def task(self, description: str) -> Callable[[int, int], None]:
+        """A bar; call the result with what is done and how much there is."""
+        task = self.bars.add_task(description, total=None)
+        return lambda done, total: self.bars.update(task, completed=done, total=total)

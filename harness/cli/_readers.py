@@ -1,0 +1,52 @@
+"""What commands that need running releases share: which environments, or why there is none."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from harness.errors import EnvironmentUnavailable, UsageError
+from harness.readers.environments import Environments
+
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
+    from harness.corpus.manifest import Fixture
+    from harness.policy import Release
+    from harness.readers.environments import Environment
+
+__all__ = ["built", "selected_fixtures"]
+
+
+def built(release: Release) -> Environment:
+    """The environment of a release.
+
+    Raises:
+        EnvironmentUnavailable: it was not built here.
+    """
+    environment = Environments().get(release.version)
+    if environment is None:
+        raise EnvironmentUnavailable(
+            f"{release.name} is not built here", hint=f"torch-compat readers build {release.name}", code="not-built"
+        )
+    return environment
+
+
+def selected_fixtures(corpus: Corpus, names: tuple[str, ...]) -> list[Fixture]:
+    """Fixtures by id; all where none is named.
+
+    Raises:
+        UsageError: there is no such fixture.
+    """
+    if not names:
+        return list(corpus.fixtures.values())
+    for name in names:
+        if name not in corpus.fixtures:
+            if name in corpus.not_writable:
+                why = corpus.not_writable[name].message.splitlines()[0]
+                raise UsageError(f"{name} does not exist: that release cannot write it ({why})", code="not-writable")
+
+            near = difflib.get_close_matches(name, corpus.fixtures, 3, 0.5)
+            raise UsageError(
+                f"there is no fixture {name!r}", hint=f"did you mean {', '.join(near)}?" if near else "", code="unknown-fixture"
+            )
+    return [corpus.fixtures[name] for name in names]

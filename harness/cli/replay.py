@@ -1,0 +1,92 @@
+"""``torch-compat replay``: observe with the chosen readers, judge, report. The main job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli._output import Progress, format_option, stderr
+from harness.cli._readers import built
+from harness.cli._root import Root, find_root, root_option
+from harness.cli.judge import as_of_option, gather, print_formatted
+from harness.cli.observe import observe_release
+from harness.errors import EnvironmentUnavailable, UsageError
+from harness.report.to_json import report_json
+from harness.rules.judge import judge
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from pathlib import Path
+
+    from harness.corpus.corpus import Corpus
+    from harness.corpus.observations import ObservedReader
+    from harness.policy import Policy, Release
+
+__all__ = ["replay"]
+
+
+@click.command()
+@click.option("--reader", "names", multiple=True, metavar="torch-X.Y.Z", help="Observe with this release; may be given again.")
+@click.option("--recorded", is_flag=True, help="Observe nothing: judge the recorded observations alone.")
+@click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
+@root_option
+@as_of_option
+@format_option
+def replay(
+    names: tuple[str, ...],
+    recorded: bool,
+    again: bool,
+    root: Path | None,
+    as_of: dt.datetime | None,
+    format_: str,
+) -> int:
+    """Observe with the chosen readers, judge, and report.
+
+    Unless told otherwise, the readers are those of the policy that are built here; where none is, the recorded
+    observations are judged. The report is also kept as JSON in reports/latest/.
+    """
+    if recorded and names:
+        raise UsageError("--recorded observes nothing, so it does not go with --reader")
+    place = find_root(root)
+    policy = place.policy()
+    chosen = [] if recorded else _chosen(policy, names)
+    evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
+    fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
+    if fresh or unavailable:
+        evidence = gather(place, policy, as_of=as_of.date() if as_of else None, fresh=fresh, unavailable=unavailable)
+    report = judge(evidence)
+    place.latest.mkdir(parents=True, exist_ok=True)
+    (place.latest / "report.json").write_text(report_json(report), encoding="ascii")
+    print_formatted(report, format_)
+    return report.exit_status
+
+
+def _chosen(policy: Policy, names: tuple[str, ...]) -> list[Release]:
+    """The releases named; else all readers of the policy."""
+    return list(dict.fromkeys(policy.calendar.resolve(name) for name in names or policy.corpus.readers))
+
+
+def _observe(
+    place: Root, policy: Policy, corpus: Corpus, chosen: list[Release], named: bool, again: bool
+) -> tuple[dict[str, ObservedReader], dict[str, str]]:
+    """Fresh observations by reader; and the readers that were named and cannot be had here."""
+    if not chosen or not corpus.fixtures:
+        return {}, {}
+
+    fresh: dict[str, ObservedReader] = {}
+    unavailable: dict[str, str] = {}
+    with Progress(stderr()) as progress:
+        for release in chosen:
+            try:
+                environment = built(release)
+            except EnvironmentUnavailable as error:
+                if named:
+                    unavailable[release.name] = error.message
+                continue
+            fixtures = list(corpus.fixtures.values())
+            observed = observe_release(place, policy, corpus, release, environment, fixtures, None, again, True, progress)
+            fresh[observed.name] = observed
+        if not fresh:
+            progress.say("no reader of the policy is built here: judging the recorded observations")
+    return fresh, unavailable

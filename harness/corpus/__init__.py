@@ -1,0 +1,1 @@
+"""Recorded evidence: recipes, manifests with goldens, observations, and the comparison of results."""

@@ -1,0 +1,157 @@
+"""The corpus of a root: recipes, manifests and whether every file is still what it was.
+
+``fixtures/FROZEN`` pins every manifest entry (and with it every archive's hash): a line ``<digest>  torch-1.5.1/div`` each.
+Lines are added when something is produced and never change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from harness.corpus.manifest import MANIFEST, Fixture, Manifest, NotWritable, read_manifest
+from harness.corpus.recipes import ProbeFile, Recipe, read_probes, read_recipes
+from harness.errors import CorpusError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "read_frozen", "write_frozen"]
+
+FROZEN = "FROZEN"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One way in which the corpus is not what it was.
+
+    Attributes:
+        kind: ``unreadable-manifest``, ``missing-file``, ``wrong-size``, ``wrong-hash``, ``orphan-file``, ``not-frozen``,
+            ``changed-entry``, ``missing-entry`` or ``unreadable-recipe``.
+        subject: the fixture or file, relative to ``fixtures/``.
+        detail: what was found and what was expected.
+    """
+
+    kind: str
+    subject: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Everything under ``fixtures/`` that rules ask about."""
+
+    folder: Path
+    recipes: tuple[Recipe, ...]
+    probes: tuple[ProbeFile, ...]
+    manifests: tuple[Manifest, ...]
+    damage: tuple[Damage, ...]
+
+    @cached_property
+    def fixtures(self) -> dict[str, Fixture]:
+        """Every fixture, by id."""
+        return {fixture.id: fixture for manifest in self.manifests for fixture in manifest.fixtures}
+
+    @cached_property
+    def entries(self) -> tuple[Fixture | NotWritable, ...]:
+        """Every manifest entry, by release and recipe."""
+        return tuple(entry for manifest in self.manifests for entry in manifest.entries)
+
+    @cached_property
+    def not_writable(self) -> dict[str, NotWritable]:
+        """Every recorded inability, by id."""
+        return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
+
+    def path(self, fixture: Fixture) -> Path:
+        """Where the archive of a fixture lies."""
+        return self.folder / f"torch-{fixture.release}" / fixture.file
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """Read a corpus and verify every byte of it. Damage is reported, not raised: it is a finding.
+
+    Parameters:
+        folder: ``fixtures/`` of a root.
+    """
+    damage: list[Damage] = []
+    manifests = []
+    for release in sorted(path for path in folder.glob("torch-*") if path.is_dir()):
+        try:
+            manifest = read_manifest(release / MANIFEST)
+        except CorpusError as error:
+            damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", str(error)))
+            continue
+        manifests.append(manifest)
+        damage.extend(_files(release, manifest))
+    try:
+        recipes, probes = read_recipes(folder / "recipes"), read_probes(folder / "probes")
+    except CorpusError as error:
+        damage.append(Damage("unreadable-recipe", "recipes", str(error)))
+        recipes, probes = (), ()
+    damage.extend(_pins(folder, manifests))
+    return Corpus(folder, recipes, probes, tuple(manifests), tuple(damage))
+
+
+def _files(release: Path, manifest: Manifest) -> list[Damage]:
+    damage = []
+    listed = {MANIFEST}
+    for fixture in manifest.fixtures:
+        listed.add(fixture.file)
+        path = release / fixture.file
+        subject = f"{release.name}/{fixture.file}"
+        if not path.is_file():
+            damage.append(Damage("missing-file", subject, "is listed in the manifest, but there is no such file"))
+            continue
+        data = path.read_bytes()
+        if len(data) != fixture.size:
+            damage.append(Damage("wrong-size", subject, f"has {len(data)} bytes, expected {fixture.size}"))
+        elif (found := hashlib.sha256(data).hexdigest()) != fixture.sha256:
+            damage.append(Damage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
+    for path in sorted(release.rglob("*")):
+        if path.is_file() and path.relative_to(release).as_posix() not in listed:
+            subject = f"{release.name}/{path.relative_to(release).as_posix()}"
+            damage.append(Damage("orphan-file", subject, "is not listed in the manifest"))
+    return damage
+
+
+def _pins(folder: Path, manifests: list[Manifest]) -> list[Damage]:
+    entries = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
+    try:
+        frozen = read_frozen(folder / FROZEN)
+    except CorpusError as error:
+        return [Damage("missing-file", FROZEN, str(error))] if entries else []
+    damage = []
+    for name, pin in sorted(entries.items()):
+        if name not in frozen:
+            damage.append(Damage("not-frozen", name, f"is in the manifest, but not in {FROZEN}"))
+        elif frozen[name] != pin:
+            damage.append(Damage("changed-entry", name, f"its manifest entry is not the one that {FROZEN} pins"))
+    damage.extend(
+        Damage("missing-entry", name, f"is pinned in {FROZEN}, but no manifest has it")
+        for name in sorted(frozen.keys() - entries.keys())
+    )
+    return damage
+
+
+def read_frozen(path: Path) -> dict[str, str]:
+    """Pins by fixture id.
+
+    Raises:
+        CorpusError: there is no such file, or a line is not a pin.
+    """
+    if not path.is_file():
+        raise CorpusError("there is no such file", where=str(path), code="missing-file")
+    pins = {}
+    for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+        pin, gap, name = line.partition("  ")
+        if not gap or len(pin) != 64 or name in pins:
+            raise CorpusError("is not '<digest>  <fixture>', or names a fixture again", where=f"{path}:{number}", code="bad-line")
+        pins[name] = pin
+    return pins
+
+
+def write_frozen(path: Path, pins: dict[str, str]) -> None:
+    """Write pins, sorted by fixture."""
+    path.write_text("".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())), encoding="ascii")

@@ -1,0 +1,99 @@
+"""Recorded JSON lines: a header that says what the file is, entries in a fixed order, a footer that proves it is whole.
+
+A file that a crashed run left half written, or that was edited by hand, does not read as a shorter, greener one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines"]
+
+SCHEMA_VERSION = 1
+
+
+def dump(value: Any) -> str:
+    """One canonical line of JSON: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(*values: Any) -> str:
+    """SHA-256, in hex, of values by their canonical JSON."""
+    total = hashlib.sha256()
+    for value in values:
+        total.update(dump(value).encode() + b"\n")
+    return total.hexdigest()
+
+
+def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, Any]]) -> None:
+    """Write a file whole or not at all."""
+    lines = [dump({**header, "schema_version": SCHEMA_VERSION}), *(dump(entry) for entry in entries)]
+    body = "".join(line + "\n" for line in lines)
+    footer = dump({"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body.encode()).hexdigest()})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(body + footer + "\n", encoding="ascii")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+    """Read a file of the given kind: its header, and its entries with their line numbers.
+
+    Raises:
+        CorpusError: it is missing, of another kind, of a newer schema, not JSON lines, or not whole.
+    """
+    try:
+        body = path.read_bytes()
+    except FileNotFoundError:
+        raise CorpusError("there is no such file", where=str(path), code="missing-file") from None
+    except IsADirectoryError:
+        raise CorpusError("is a folder, expected a file of JSON lines", where=str(path), code="missing-file") from None
+    parsed = []
+    for number, line in enumerate(body.splitlines(), 1):
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error
+        if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
+            raise CorpusError("is not an object with a 'kind'", where=f"{path}:{number}", code="bad-line")
+        parsed.append((number, entry))
+    if not parsed or parsed[0][1]["kind"] != kind:
+        raise CorpusError(f"does not begin with a line of kind {kind!r}", where=f"{path}:1", code="bad-header")
+    header = parsed[0][1]
+    if header.get("schema_version") != SCHEMA_VERSION:
+        raise CorpusError(
+            f"has schema version {header.get('schema_version')!r}; this harness reads {SCHEMA_VERSION}",
+            where=f"{path}:1",
+            hint="use the version of torch-compat that wrote it, or newer",
+            code="bad-schema-version",
+        )
+    _check_footer(path, body, parsed)
+    return header, parsed[1:-1]
+
+
+def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any]]]) -> None:
+    footer = parsed[-1][1]
+    if footer["kind"] != "end":
+        raise CorpusError(
+            "has no last line of kind 'end'", where=str(path), hint="a run was interrupted: record it again", code="not-whole"
+        )
+    above = body[: body.rstrip(b"\n").rfind(b"\n") + 1]
+    if footer.get("lines") != len(parsed) - 1 or footer.get("sha256") != hashlib.sha256(above).hexdigest():
+        raise CorpusError(
+            "was changed after it was recorded: its last line does not fit the lines above",
+            where=f"{path}:{parsed[-1][0]}",
+            hint="restore it from version control, or record it again",
+            code="edited",
+        )

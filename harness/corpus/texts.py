@@ -1,0 +1,49 @@
+"""Texts that real releases print, made comparable: the same cause gives the same text on every machine and in every run."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["headline", "normalise"]
+
+LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
+
+_RULES = (
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colours
+    (re.compile(r"^frame #\d+:.*(?:\n|\Z)", re.MULTILINE), ""),  # C++ stack frames, which name addresses of this run
+    (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x.."),
+    (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*(?:site-packages|dist-packages)/"), ""),
+    (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*lib/python3\.\d+/"), "python/"),
+    (re.compile(r"(\.(?:cpp|cc|cu|h|py)):\d+"), r"\1:N"),
+    (re.compile(r"\bline \d+"), "line N"),
+    (re.compile(r"[ \t]+$", re.MULTILINE), ""),
+)
+
+
+def normalise(text: str, replace: dict[str, str] | None = None) -> str:
+    """A text without addresses, line numbers, stack frames, colours and paths of the machine.
+
+    Parameters:
+        text: what a release said.
+        replace: literal strings that only this run has (the path of an archive, say) and what stands for them.
+    """
+    for literal in sorted(replace or {}, key=len, reverse=True):
+        text = text.replace(literal, (replace or {})[literal])
+    for pattern, instead in _RULES:
+        text = pattern.sub(instead, text)
+    text = text.strip()
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+
+
+def headline(text: str) -> str:
+    """The one line of a message that says the cause.
+
+    TorchScript quotes a traceback of the program first and ends with the cause; other messages begin with it.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    if lines[0].startswith(("The following operation failed", "Exception")):
+        named = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?", line)]
+        return (named or lines)[-1]
+    return lines[0]

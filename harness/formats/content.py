@@ -1,0 +1,139 @@
+"""What an archive says, apart from what varies each time it is written.
+
+Two archives written by the same release from the same recipe have the same content digest, though their bytes may
+differ in:
+
+* the time stamps that 1.0 to 1.3 put into zip headers,
+* ``.data/serialization_id``, a hash over checksums of members in the order of writing,
+* storage keys: memory addresses in stacked pickles of every release, and in zip archives of 1.4 to 1.6; with them
+  the order of the storages.
+
+Storage keys are replaced by the order in which the pickle first names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import pickletools
+from typing import TYPE_CHECKING, Any
+
+from harness.archive import open_archive
+from harness.errors import Corrupt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["content_digest"]
+
+VARYING = frozenset({".data/serialization_id"})
+ELEMENT_SIZES = {
+    "BoolStorage": 1, "ByteStorage": 1, "CharStorage": 1, "ShortStorage": 2, "HalfStorage": 2, "BFloat16Storage": 2,
+    "IntStorage": 4, "FloatStorage": 4, "LongStorage": 8, "DoubleStorage": 8, "ComplexFloatStorage": 8,
+    "ComplexDoubleStorage": 16, "UntypedStorage": 1,
+}  # fmt: skip
+
+
+def content_digest(path: Path) -> str:
+    """SHA-256, in hex, over the content of a zip or stream archive.
+
+    Raises:
+        Corrupt: the archive contradicts itself.
+    """
+    archive = open_archive(path)
+    if archive.container == "stream":
+        parts = _stream_parts(path.read_bytes(), path)
+    elif archive.container == "zip":
+        records = {name: archive.record(name) for name in archive.names if name not in VARYING}
+        parts = _zip_parts(records, path)
+    else:
+        parts = [("bytes", path.read_bytes())]
+    total = hashlib.sha256()
+    for name, data in parts:
+        total.update(f"{name}\0{len(data)}\0".encode() + data)
+    return total.hexdigest()
+
+
+def _zip_parts(records: dict[str, bytes], path: Path) -> list[tuple[str, bytes]]:
+    keys = _StorageKeys(path)
+    main = records.get("data.pkl")
+    if main is not None:
+        keys.read(io.BytesIO(main))
+    parts = []
+    for name, data in records.items():
+        folder, _, key = name.rpartition("/")
+        if folder == "data" and key in keys.order:
+            parts.append((f"data/#{keys.order[key]}", data))
+        elif name == "data.pkl":
+            parts.append((name, keys.canonical(data)))
+        else:
+            parts.append((name, data))
+    return sorted(parts)
+
+
+def _stream_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
+    stream = io.BytesIO(data)
+    keys = _StorageKeys(path)
+    parts = []
+    for name in ("magic", "protocol", "system", "object"):
+        start = stream.tell()
+        keys.read(stream)
+        parts.append((name, keys.canonical(data[start : stream.tell()])))
+    listed = keys.read(stream)
+    for key in listed:
+        size = int.from_bytes(stream.read(8), "little") * keys.element_sizes[key]
+        parts.append((f"storage/#{keys.order[key]}", stream.read(size)))
+    if stream.read(1):
+        raise Corrupt("has bytes behind its last storage", where=str(path))
+    return sorted(parts)
+
+
+class _Inert(dict[Any, Any]):
+    """Stands for whatever a pickle names. Takes anything, does nothing."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+
+    def __call__(self, *_: object) -> _Inert:
+        return _Inert()
+
+    def __setstate__(self, _: object) -> None:
+        pass
+
+
+class _StorageKeys:
+    """The storage keys that pickles name, in the order of their first naming."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.order: dict[str, int] = {}
+        self.element_sizes: dict[str, int] = {}
+
+    def read(self, stream: io.BytesIO) -> Any:
+        outer = self
+
+        class Unpickler(pickle.Unpickler):
+            def find_class(self, module: str, name: str) -> Any:  # nothing is imported
+                return type(name, (_Inert,), {"__module__": module})
+
+            def persistent_load(self, pid: Any) -> Any:
+                if isinstance(pid, tuple) and pid[0] == "storage":
+                    key = str(pid[2])
+                    outer.order.setdefault(key, len(outer.order))
+                    outer.element_sizes[key] = ELEMENT_SIZES[pid[1].__name__]
+                # a ("module", class, source file, source text) stands for its class
+                return pid[1] if isinstance(pid, tuple) and pid[0] == "module" else _Inert()
+
+        try:
+            return Unpickler(stream).load()
+        except (pickle.UnpicklingError, EOFError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+            raise Corrupt(f"a pickle in it cannot be read: {error}", where=str(self.path)) from error
+
+    def canonical(self, data: bytes) -> bytes:
+        """The opcodes of a pickle, one per line, storage keys replaced."""
+        lines = []
+        for opcode, argument, _ in pickletools.genops(data):
+            shown = f"#{self.order[argument]}" if isinstance(argument, str) and argument in self.order else repr(argument)
+            lines.append(f"{opcode.name} {shown}")
+        return "\n".join(lines).encode()

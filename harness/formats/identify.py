@@ -1,0 +1,119 @@
+"""Family, container and versions of an archive, from which records it holds.
+
+Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip:
+
+* ``archive_format``                              export (.pt2)
+* ``.data/extern_modules``, ``.data/python_version``  package
+* ``bytecode.pkl``                                mobile (a TorchScript archive with bytecode beside its source)
+* ``model.json`` (1.0 to 1.2) or ``constants.pkl``    torchscript
+* ``data.pkl`` alone                              torch-save
+
+The file format version stands in ``.data/version`` (from version 6 on) or in ``version``.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.archive import open_archive
+from harness.errors import Corrupt, Unsupported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.archive import Archive
+
+__all__ = ["Identity", "identify"]
+
+VERSION_RECORDS = (".data/version", "version")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What an archive is.
+
+    Attributes:
+        family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
+        container: ``zip``, ``stream``, ``tar`` or ``flatbuffer``.
+        versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``.
+    """
+
+    family: str
+    container: str
+    versions: dict[str, int]
+
+
+def identify(path: Path) -> Identity:
+    """Say what an archive is.
+
+    Raises:
+        UsageError: no such file, or a folder.
+        Corrupt: it contradicts its own container.
+        Unsupported: no format that PyTorch writes.
+    """
+    archive = open_archive(path)
+    if archive.container == "zip":
+        return Identity(_zip_family(archive), "zip", _zip_versions(archive))
+    if archive.container == "stream":
+        return Identity("torch-save", "stream", {"stream-protocol": 1001})
+    if archive.container == "tar":
+        return Identity("torch-save", "tar", {})
+    return Identity("mobile", "flatbuffer", {"bytecode": _flatbuffer_bytecode_version(archive)})
+
+
+def _zip_family(archive: Archive) -> str:
+    names = set(archive.names)
+    if "archive_format" in names:
+        return "export"
+    if names & {".data/extern_modules", ".data/python_version"}:
+        return "package"
+    if "bytecode.pkl" in names:
+        return "mobile"
+    if names & {"model.json", "constants.pkl"}:
+        return "torchscript"
+    if "data.pkl" in names:
+        return "torch-save"
+    raise Unsupported(
+        f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(names)[:5]) or 'nothing'}",
+        where=str(archive.path),
+        code="no-format",
+    )
+
+
+def _zip_versions(archive: Archive) -> dict[str, int]:
+    names = archive.names
+    versions = {}
+    record = next((name for name in VERSION_RECORDS if name in names), None)
+    if record is not None:
+        text = archive.record(record).decode("ascii", "replace").strip()
+        if not text.isdigit():
+            raise Corrupt(f"record {record!r} holds {text!r}, expected a number", where=str(archive.path), code="bad-version")
+        versions["file-format"] = int(text)
+    if "bytecode.pkl" in names:
+        number = _bytecode_version(archive.record("bytecode.pkl"))
+        if number is not None:
+            versions["bytecode"] = number
+    return versions
+
+
+def _flatbuffer_bytecode_version(archive: Archive) -> int:
+    """The first field, ``bytecode_version:uint``, of the root table (see mobile_bytecode.fbs)."""
+    head = archive.head
+    try:
+        (root,) = struct.unpack_from("<I", head, 0)
+        (to_vtable,) = struct.unpack_from("<i", head, root)
+        (field,) = struct.unpack_from("<H", head, root - to_vtable + 4)
+        return int(struct.unpack_from("<I", head, root + field)[0]) if field else 0
+    except struct.error as error:
+        raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path)) from error
+
+
+def _bytecode_version(record: bytes) -> int | None:
+    """The number that opens ``bytecode.pkl``; None where the functions follow at once, as in 1.5 and 1.6."""
+    for opcode, argument, _ in pickletools.genops(record):
+        if opcode.name not in {"PROTO", "MARK"}:
+            return argument if isinstance(argument, int) and opcode.name.startswith("BININT") else None
+    return None

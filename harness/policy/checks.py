@@ -1,0 +1,154 @@
+"""What must hold between the tables of a policy, beyond the shape of each one.
+
+The checks look at the tables as they were written, so that one malformed table hides no other mistake. Values of the
+wrong type are passed over: the shape's own errors name them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from packaging.version import InvalidVersion, Version
+
+from harness.policy.messages import found, suggestion
+from harness.policy.source import SINGLE, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from harness.errors import Problem
+    from harness.policy.positions import Path
+
+__all__ = ["CHECKS", "missing_tables"]
+
+_IDENTITY: Final[dict[str, tuple[str, ...]]] = {
+    "release": ("version",),
+    "format": ("kind", "version"),
+    "options": ("id",),
+    "rule": ("id",),
+    "waiver": ("id",),
+}
+_RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
+    "options": (("since",),),
+    "corpus": (("writers",), ("readers",)),
+    "waiver": (("readers",),),
+}
+_REQUIRED: Final = {
+    "release": "no [[release]]: without a calendar no reader is older or newer than another",
+    "options": "no [[options]]: nothing would be loaded",
+    "rule": "no [[rule]]: nothing would be checked",
+    "policy": "no [policy]: its name, its first day and its forward window are missing",
+    "corpus": "no [corpus]: its writers and readers are missing",
+}
+
+
+def missing_tables(mentioned: Collection[str]) -> Iterator[str]:
+    """What the folder as a whole lacks; a policy without it would check nothing, or nothing in particular."""
+    return (message for table, message in _REQUIRED.items() if table not in mentioned)
+
+
+def duplicates(entries: list[Entry]) -> Iterator[Problem]:
+    """The same release, format, option set, rule or waiver twice; a table that may stand once, twice."""
+    first: dict[tuple[object, ...], Entry] = {}
+    for entry in entries:
+        keys = _IDENTITY.get(entry.table, ())
+        values = tuple(entry.get(key) for key in keys)
+        if (keys or entry.table in SINGLE) and all(isinstance(value, str | int) for value in values):
+            earlier = first.setdefault((entry.table, *values), entry)
+            if earlier is not entry:
+                what = " ".join([entry.table, *map(found, values)])
+                yield entry.problem(f"{what} is already defined at {_place(earlier)}", *keys[-1:])
+
+
+def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
+    """Two tolerances for the same operator and dtype: neither is more specific."""
+    first: dict[tuple[str, str], Entry] = {}
+    for entry in _of(entries, "tolerance"):
+        dtype, operators = entry.get("dtype"), entry.get("operators")
+        for operator in operators if isinstance(operators, list) else ():
+            if isinstance(dtype, str) and isinstance(operator, str):
+                earlier = first.setdefault((dtype, operator), entry)
+                if earlier is not entry:
+                    yield entry.problem(
+                        f"{found(operator)} for {found(dtype)} already has a tolerance at {_place(earlier)}", "operators"
+                    )
+
+
+def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that is named somewhere and not in the calendar."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    if not known:
+        return  # said once, not for every name
+    for entry in entries:
+        for path in _RELEASE_NAMES.get(entry.table, ()):
+            value = entry.get(*path)
+            places: list[Path] = [(*path, index) for index in range(len(value))] if isinstance(value, list) else [path]
+            for place in places:
+                name = entry.get(*place)
+                if isinstance(name, str) and name not in known:
+                    yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", *place)
+
+
+def format_writers(entries: list[Entry]) -> Iterator[Problem]:
+    """A format version is either written by some release or by none, and only what is written can be pending."""
+    for entry in _of(entries, "format"):
+        given = [key for key in ("written_from", "no_writer") if key in entry.raw]
+        if not given:
+            yield entry.problem("needs 'written_from', or 'no_writer' with the reason why no release ever wrote it")
+        elif len(given) == 2:
+            yield entry.problem("has both 'written_from' and 'no_writer'; only one can be true", "no_writer")
+        if "no_writer" in entry.raw and "pending" in entry.raw:
+            yield entry.problem("is 'pending' though it has 'no_writer': what nobody writes, nobody waits for", "pending")
+
+
+def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
+    """A patch that is dated before an earlier patch of the same line."""
+    lines: defaultdict[tuple[int, int], list[tuple[Version, dt.date, Entry]]] = defaultdict(list)
+    for entry in _of(entries, "release"):
+        text, date = entry.get("version"), entry.get("date")
+        version = _version(text)
+        if version and isinstance(date, dt.date) and not isinstance(date, dt.datetime):
+            lines[version.major, version.minor].append((version, date, entry))
+    for releases in lines.values():
+        ordered = sorted(releases, key=lambda release: release[0])
+        for (older, older_date, _), (newer, newer_date, entry) in pairwise(ordered):
+            if newer_date < older_date:
+                yield entry.problem(f"{newer} is dated {newer_date}, before {older} of {older_date}", "date")
+
+
+def waiver_files(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver whose file has another name than the waiver."""
+    for entry in _of(entries, "waiver"):
+        name = entry.get("id")
+        if isinstance(name, str) and name != entry.file.stem:
+            yield entry.problem(f"waiver {found(name)} stands in {entry.file.name}; the file must have the waiver's name", "id")
+
+
+CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
+    duplicates,
+    competing_tolerances,
+    unknown_releases,
+    format_writers,
+    calendar_order,
+    waiver_files,
+)
+
+
+def _of(entries: list[Entry], table: str) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.table == table)
+
+
+def _place(entry: Entry) -> str:
+    problem = entry.problem("")
+    return f"{problem.file}:{problem.line}"
+
+
+def _version(text: object) -> Version | None:
+    try:
+        return Version(text) if isinstance(text, str) else None
+    except InvalidVersion:
+        return None

@@ -1,0 +1,101 @@
+"""From a policy folder to a :class:`~harness.policy.model.Policy`: all of it, or every mistake in it at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import ValidationError
+
+from harness.errors import PolicyError, Problem
+from harness.policy.calendar import Calendar
+from harness.policy.checks import CHECKS, missing_tables
+from harness.policy.messages import explain
+from harness.policy.model import (
+    CorpusScope,
+    Disregard,
+    Format,
+    OptionSet,
+    Policy,
+    PolicyTable,
+    Release,
+    RuleEntry,
+    Table,
+    Tolerance,
+    Waiver,
+)
+from harness.policy.source import Entry, read_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["load_policy"]
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+def load_policy(folder: Path) -> Policy:
+    """The policy that a folder's files state.
+
+    Parameters:
+        folder: holds ``*.toml`` and, where there are exceptions, ``waivers/<id>.toml``.
+
+    Raises:
+        PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
+    """
+    if not folder.is_dir():
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "there is no such folder")])
+    sources = read_folder(folder)
+    entries, problems = sources.entries, sources.problems
+    if not entries and not problems:
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "holds no policy: no .toml file, or only empty ones")])
+    tables = [table for entry in entries if (table := _validate(entry, problems)) is not None]
+    for check in CHECKS:
+        problems.extend(check(entries))
+    if sources.complete:
+        problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
+    if problems:
+        raise PolicyError(problems)
+    return _assemble(tables)
+
+
+def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
+    try:
+        return entry.model.model_validate(entry.raw)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            value = entry.get(*detail["loc"])
+            if detail["type"] == "too_short" and value:
+                continue  # pydantic counts only the good items; each bad one has an error of its own
+            problems.append(entry.problem(explain(detail, entry.model, value), *detail["loc"]))
+        return None
+
+
+def _assemble(tables: Iterable[Table]) -> Policy:
+    tables = list(tables)
+    (head,) = _all(tables, PolicyTable)
+    (corpus,) = _all(tables, CorpusScope)
+    calendar = Calendar(_all(tables, Release))
+    return Policy(
+        name=head.name,
+        in_force_from=head.in_force_from,
+        forward_window_days=head.forward_window_days,
+        corpus=corpus,
+        calendar=calendar,
+        formats=tuple(sorted(_all(tables, Format), key=lambda item: (item.kind, item.version))),
+        options=tuple(sorted(_all(tables, OptionSet), key=lambda item: _introduced(item, calendar))),
+        rules=tuple(_all(tables, RuleEntry)),
+        tolerances=tuple(sorted(_all(tables, Tolerance), key=lambda item: (item.dtype, item.operators))),
+        disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
+        waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
+    )
+
+
+def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
+    return [table for table in tables if isinstance(table, kind)]
+
+
+def _introduced(options: OptionSet, calendar: Calendar) -> tuple[int, str]:
+    """Sorts option sets: those of every release first, then in the order in which releases learned them."""
+    age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
+    return age, options.id

@@ -1,0 +1,375 @@
+"""What a policy says, as typed values: one class per table of the files in ``policies/``.
+
+The docstrings of the fields are the reference of the keys; the published JSON Schema carries them to editors. Everything
+is immutable and refuses unknown keys and lenient conversions (``"3"`` is no number).
+"""
+
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from harness.policy.calendar import Calendar
+
+__all__ = [
+    "CorpusScope",
+    "Dtype",
+    "Family",
+    "Format",
+    "FormatKind",
+    "LoadOptions",
+    "Milestone",
+    "OptionSet",
+    "Policy",
+    "PolicyTable",
+    "Release",
+    "RuleEntry",
+    "Tolerance",
+    "Waiver",
+]
+
+Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
+FormatKind: TypeAlias = Literal["file-format", "bytecode"]
+Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+
+RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+PYTHON: Final = r"^[0-9]+\.[0-9]+$"
+IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
+OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
+SHAPES: Final = {
+    RELEASE: "a full release such as '1.12.0'",
+    PYTHON: "a Python version such as '3.11'",
+    IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
+    OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
+}
+"""What each pattern asks for, in the words of an error message."""
+
+T = TypeVar("T")
+
+
+def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    twice = sorted({str(value) for value in values if values.count(value) > 1})
+    if twice:
+        raise PydanticCustomError("distinct", "names {twice} more than once", {"twice": ", ".join(twice)})
+    return values
+
+
+def _specifier(value: str) -> str:
+    try:
+        SpecifierSet(value)
+    except InvalidSpecifier:
+        raise PydanticCustomError("specifier", "must be a version range such as '<2' or '>=1.20,<2'") from None
+    return value
+
+
+def _parameters(table: dict[str, Any]) -> dict[str, Any]:
+    for name, value in table.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict | list):
+                raise PydanticCustomError(
+                    "parameter", "parameter {name} must be a scalar or an array of scalars", {"name": repr(name)}
+                )
+    return table
+
+
+_SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
+_PARAMETERS_SCHEMA: Final = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [_SCALAR_SCHEMA, {"type": "array", "items": _SCALAR_SCHEMA}]},
+}
+
+# TOML has arrays where the model has tuples: `strict=False` admits the list, the items stay strict.
+Several: TypeAlias = Annotated[
+    tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
+]
+Text: TypeAlias = Annotated[str, Field(min_length=1)]
+ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
+Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
+
+
+class Table(BaseModel):
+    """The base of every table: immutable, strict, closed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Release(Table):
+    """One torch release of the calendar."""
+
+    version: ReleaseName
+    """The release, in full: '1.12.0'."""
+    date: dt.date
+    """The day on which its first wheel was uploaded."""
+    pythons: Several[Annotated[str, Field(pattern=PYTHON)]]
+    """The CPython versions that have a wheel."""
+    install: Literal["whole", "stubs"]
+    """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
+    numpy: Annotated[str, AfterValidator(_specifier)]
+    """The numpy releases whose binary interface the wheel was built for, as a version range."""
+
+    @cached_property
+    def parsed(self) -> Version:
+        """The version, comparable: 1.9.0 before 1.10.0."""
+        return Version(self.version)
+
+    @property
+    def line(self) -> str:
+        """The minor release that this is a patch of: '1.12' for 1.12.1."""
+        return f"{self.parsed.major}.{self.parsed.minor}"
+
+    @property
+    def name(self) -> str:
+        """What readers and commands call it: 'torch-1.12.0'."""
+        return f"torch-{self.version}"
+
+
+class Milestone(Table):
+    """When something about a format changed: in which release and, where a dated source is known, on which day."""
+
+    release: ReleaseName
+    """The release."""
+    day: dt.date | None = None
+    """The day of the change in PyTorch's own history; only where a dated source says so."""
+
+
+class Format(Table):
+    """One version of an on-disk format. Says who reads it, and either who writes it or why nobody ever did."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["written_from"]}, {"required": ["no_writer"]}],
+            "not": {"required": ["no_writer", "pending"]},
+        }
+    )
+
+    kind: FormatKind
+    """file-format: the number in `version` or `.data/version`; bytecode: the number in a mobile archive's bytecode."""
+    version: PositiveInt
+    """The number."""
+    meaning: Text
+    """What changed with this version."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
+    """The operators that changed with this version; absent where the format itself did."""
+    read_from: Milestone
+    """The first release whose reader takes it."""
+    read_until: Milestone | None = None
+    """The last release whose reader takes it; absent while the newest does."""
+    written_from: Milestone | None = None
+    """The first release that writes it. Either this or `no_writer`."""
+    no_writer: Text | None = None
+    """Why no release ever wrote this version. Either this or `written_from`."""
+    pending: Text | None = None
+    """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
+
+
+class LoadOptions(Table):
+    """What a reader is told besides the path. An option that is not given is not passed at all."""
+
+    weights_only: bool | None = None
+    """torch.load(weights_only=...)."""
+    mmap: bool | None = None
+    """torch.load(mmap=...)."""
+    mmap_flags: Literal["private", "shared"] | None = None
+    """How the file is mapped: MAP_PRIVATE or MAP_SHARED."""
+    calculate_storage_offsets: bool | None = None
+    """Calculate where each storage lies instead of reading it from the archive."""
+    endianness: Literal["little", "big", "native"] | None = None
+    """The byte order assumed for archives that do not state theirs."""
+    crc32: bool | None = None
+    """Whether checksums are computed (torch.serialization.set_crc32_options)."""
+    debug: bool | None = None
+    """Let torch compare calculated offsets with read ones (TORCH_SERIALIZATION_DEBUG=1)."""
+
+    def given(self) -> dict[str, bool | str]:
+        """The options that are passed, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+class OptionSet(Table):
+    """One set of load options: one axis of the matrix."""
+
+    id: Identifier
+    """The name that observations and reports use."""
+    families: Several[Family]
+    """The families of archives that are loaded with it."""
+    since: ReleaseName | None = None
+    """The first release that has all these options; absent when every release has."""
+    load: LoadOptions = Field(default_factory=LoadOptions)
+    """The options."""
+    may_refuse: Text | None = None
+    """Why a refusal under these options is expected; absent where it is not."""
+
+
+class RuleEntry(Table):
+    """One rule that this policy asks for. The rule itself is the module of that name in `harness/rules/`."""
+
+    id: Identifier
+    """The rule's name: `newer-loads` is harness/rules/newer_loads.py."""
+    asks: Text
+    """What is promised, in one sentence."""
+    source: Text
+    """Where the promise comes from."""
+    expect_empty: Text | None = None
+    """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
+    """The rule's own settings: scalars and arrays of scalars, checked by the rule."""
+
+
+class Tolerance(Table):
+    """How far a value may be from the golden and still be `close`: within `max_ulp` or within `max_abs`."""
+
+    dtype: Dtype
+    """The dtype of the compared values."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
+    max_ulp: NonNegativeInt
+    """Units in the last place of the dtype (of each component, for complex dtypes)."""
+    max_abs: Annotated[float, Field(ge=0)]
+    """Absolute difference; matters around zero, where one step in the last place is tiny."""
+    reason: Text
+    """Why this much."""
+
+    def specificity(self, operators: Collection[str]) -> int:
+        """How closely this entry fits a program of these operators: 3 one overload, 2 an operator, 1 any, 0 not at all."""
+        named = set(self.operators)
+        if named.intersection(operators):
+            return 3 if any("." in operator for operator in named.intersection(operators)) else 2
+        if named.intersection(operator.partition(".")[0] for operator in operators):
+            return 2
+        return 1 if "*" in named else 0
+
+
+class Disregard(Table):
+    """A kind of difference that is recorded, but is not held against a reader."""
+
+    kind: Literal["strides", "sharing", "class", "requires_grad"]
+    """What may differ. Values, dtypes, shapes, types and keys never may."""
+    families: Several[Family]
+    """The families of archives this is for."""
+    reason: Text
+    """Why nobody was promised this."""
+
+
+class Waiver(Table):
+    """An exception: findings of one cause that are known, explained and counted."""
+
+    id: Identifier
+    """The waiver's name, also that of its file."""
+    cause: Text
+    """The id of the finding's cause that is waived."""
+    readers: Several[ReleaseName]
+    """The readers it covers. Never one that is released later: a new release is covered only once it is named here."""
+    count: PositiveInt
+    """How many cells it covers, exactly. One more or one less is a failure."""
+    reason: Text
+    """Why this is accepted."""
+    evidence: Text
+    """What shows that the cause is understood."""
+    owner: Text
+    """Who answers for it."""
+    expires: dt.date | None = None
+    """The first day on which it no longer holds; only where the thing can still change."""
+
+    def expired(self, as_of: dt.date) -> bool:
+        """Whether the waiver no longer holds on that day."""
+        return self.expires is not None and as_of >= self.expires
+
+
+class CorpusScope(Table):
+    """Which releases the corpus must cover."""
+
+    writers: Several[ReleaseName]
+    """The releases that must have written fixtures."""
+    readers: Several[ReleaseName]
+    """The releases that must have read every fixture."""
+
+
+class PolicyTable(Table):
+    """What holds for the policy as a whole."""
+
+    name: Identifier
+    """The policy's name."""
+    in_force_from: dt.date
+    """The day from which the project promises what this policy says."""
+    forward_window_days: NonNegativeInt
+    """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything that the files of one policy folder say, cross-checked. Made by :func:`harness.policy.load_policy`.
+
+    Its order does not depend on how the tables are spread over files, except for the rules, which keep theirs.
+    """
+
+    name: str
+    in_force_from: dt.date
+    forward_window_days: int
+    corpus: CorpusScope
+    calendar: Calendar
+    formats: tuple[Format, ...]
+    options: tuple[OptionSet, ...]
+    rules: tuple[RuleEntry, ...]
+    tolerances: tuple[Tolerance, ...]
+    disregarded: tuple[Disregard, ...]
+    waivers: tuple[Waiver, ...]
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Every release of the calendar, by version."""
+        return tuple(self.calendar)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
+        content = {
+            "name": self.name,
+            "in_force_from": self.in_force_from.isoformat(),
+            "forward_window_days": self.forward_window_days,
+            "corpus": _plain(self.corpus),
+            "releases": [_plain(release) for release in self.releases],
+            "formats": [_plain(item) for item in self.formats],
+            "options": [_plain(item) for item in self.options],
+            "rules": [_plain(item) for item in self.rules],
+            "tolerances": [_plain(item) for item in self.tolerances],
+            "disregarded": [_plain(item) for item in self.disregarded],
+            "waivers": [_plain(item) for item in self.waivers],
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def option_sets(self, family: Family, release: Release) -> tuple[OptionSet, ...]:
+        """The sets of load options with which this release reads archives of this family."""
+        return tuple(
+            options
+            for options in self.options
+            if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
+        )
+
+    def tolerance(self, operators: Collection[str], dtype: str) -> Tolerance | None:
+        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+
+        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
+        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
+        """
+        fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
+        return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
+
+    def disregards(self, kind: str, family: str) -> bool:
+        """Whether a kind of difference is not held against readers of a family."""
+        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
+
+
+def _plain(table: Table) -> Mapping[str, Any]:
+    return table.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,168 @@
+"""The files of a policy folder, as raw tables that know where they stand."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.errors import Problem
+from harness.policy.messages import unknown_key
+from harness.policy.model import (
+    CorpusScope,
+    Disregard,
+    Format,
+    OptionSet,
+    PolicyTable,
+    Release,
+    RuleEntry,
+    Table,
+    Tolerance,
+    Waiver,
+)
+from harness.policy.positions import Lines, Path, line_of, scan
+
+if TYPE_CHECKING:
+    import pathlib
+
+__all__ = ["REPEATED", "SINGLE", "WAIVER", "WAIVERS", "Entry", "Sources", "read_folder"]
+
+REPEATED: Final[dict[str, type[Table]]] = {
+    "release": Release,
+    "format": Format,
+    "options": OptionSet,
+    "rule": RuleEntry,
+    "tolerance": Tolerance,
+    "disregard": Disregard,
+}
+"""The tables that are written ``[[name]]``, in any file and any number."""
+SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}
+"""The tables that are written ``[name]``, once in the whole folder."""
+WAIVER: Final[dict[str, type[Table]]] = {"waiver": Waiver}
+"""The one table of a file in the folder of waivers."""
+WAIVERS: Final = "waivers"
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_SYNTAX_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One table as it was written: what it is, what it holds, and where it stands."""
+
+    table: str
+    model: type[Table]
+    raw: dict[str, Any]
+    file: pathlib.Path
+    path: Path
+    lines: Lines
+
+    def problem(self, message: str, *inner: str | int) -> Problem:
+        """A problem of this table, or of a value inside it."""
+        path = (*self.path, *inner)
+        return Problem(self.file.as_posix(), line_of(self.lines, path), spell(path), message)
+
+    def get(self, *inner: str | int) -> Any:
+        """The value at a path inside the table; None when there is none."""
+        value: Any = self.raw
+        for key in inner:
+            if isinstance(value, dict):
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
+            else:
+                return None
+        return value
+
+
+def spell(path: Path) -> str:
+    """A path as it is written in messages: ``release[3].date``; a key that TOML wants quoted is quoted."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{_spell_key(key)}" for key in path).removeprefix(".")
+
+
+def _spell_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else repr(key)
+
+
+@dataclass
+class Sources:
+    """What the files of one folder hold."""
+
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    mentioned: set[str] = field(default_factory=set)  # names of tables, well or badly written
+    complete: bool = True  # whether every file could be parsed
+
+
+def read_folder(folder: pathlib.Path) -> Sources:
+    """Every table of every file of a policy folder, and what kept others from being read."""
+    sources = Sources()
+    for file in sorted(folder.glob("*.toml")):
+        _read_file(file, {**REPEATED, **SINGLE}, sources)
+    for file in sorted((folder / WAIVERS).glob("*.toml")):
+        _read_file(file, WAIVER, sources)
+    return sources
+
+
+def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sources) -> None:
+    name = file.as_posix()
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        sources.complete = False
+        sources.problems.append(Problem(name, 1, "", f"cannot be read: {error.strerror}"))
+        return
+    try:
+        text = content.decode()
+        document = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        sources.complete = False
+        sources.problems.append(Problem(name, content.count(b"\n", 0, error.start) + 1, "", "is not UTF-8 text"))
+        return
+    except tomllib.TOMLDecodeError as error:
+        sources.complete = False
+        sources.problems.append(_syntax_problem(name, text, str(error)))
+        return
+    lines = scan(text)
+    if known is WAIVER and "waiver" not in document:
+        sources.problems.append(Problem(name, 1, "", "holds no [waiver]"))
+    for table, value in document.items():
+        sources.mentioned.add(table)
+        if table not in known:
+            sources.problems.append(Problem(name, line_of(lines, (table,)), "", _misplaced(table, known)))
+        elif (written := _tables(table, value)) is None:
+            sources.problems.append(Problem(name, line_of(lines, (table,)), table, _wrong_brackets(table)))
+        else:
+            sources.entries += (Entry(table, known[table], raw, file, path, lines) for path, raw in written)
+
+
+def _tables(table: str, value: object) -> list[tuple[Path, dict[str, Any]]] | None:
+    """The tables of one name with their paths; None when the value is not written the way this table is written."""
+    if table not in REPEATED:
+        return [((table,), value)] if isinstance(value, dict) else None
+    elements = value if isinstance(value, list) else []
+    written: list[tuple[Path, dict[str, Any]]] = [
+        ((table, index), element) for index, element in enumerate(elements) if isinstance(element, dict)
+    ]
+    return written if written and len(written) == len(elements) else None
+
+
+def _wrong_brackets(table: str) -> str:
+    return f"must be written [[{table}]], once for each" if table in REPEATED else f"must be one table, written [{table}]"
+
+
+def _misplaced(table: str, known: dict[str, type[Table]]) -> str:
+    if table in WAIVER:
+        return f"a waiver stands in a file of its own, {WAIVERS}/<id>.toml"
+    if known is WAIVER and (table in REPEATED or table in SINGLE):
+        return f"a file of {WAIVERS}/ holds one [waiver] and nothing else; '{table}' belongs in a file of the folder above"
+    return unknown_key(table, known, what="table")
+
+
+def _syntax_problem(name: str, text: str, message: str) -> Problem:
+    """A problem from tomllib's message, which ends in the position, or in "(at end of document)"."""
+    match = _SYNTAX_LINE.search(message)
+    line = int(match.group(1)) if match else text.count("\n") + 1
+    what = _SYNTAX_LINE.sub("", message).removesuffix(" (at end of document)")
+    return Problem(name, line, "", f"is not valid TOML: {what[:1].lower()}{what[1:]}")

@@ -1,0 +1,193 @@
+"""A real torch release as a reader and writer: starts the worker in its environment and speaks the protocol with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from packaging.version import InvalidVersion, Version
+
+from harness.errors import ReaderError, WrongVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.readers.environments import Environment
+
+__all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease"]
+
+PROTOCOL = 1
+WORKER = Path(__file__).with_name("worker.py")
+START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
+GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
+
+# One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU takes wider
+# kernels, which round differently in the last place.
+DETERMINISM: Mapping[str, str] = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "DNNL_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "AVX2",
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "",
+    "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "",
+}
+
+
+class TorchRelease:
+    """A running worker of one environment. Use as a context manager.
+
+    Parameters:
+        environment: what to run in.
+        hash_seed: PYTHONHASHSEED of the process; two observers of one cell use different ones, so that what hangs on
+            the order of a set shows.
+
+    Raises:
+        ReaderError: the worker does not start, or does not speak the protocol.
+        WrongVersion: it runs another torch than the environment is for.
+    """
+
+    def __init__(self, environment: Environment, *, hash_seed: int = 0) -> None:
+        self.environment = environment
+        self.hash_seed = hash_seed
+        self.identity: dict[str, Any] = {}
+        self._process: subprocess.Popen[str] | None = None
+        self._replies: IO[str] | None = None
+        self._stack = contextlib.ExitStack()
+        self._sent = 0
+
+    @property
+    def name(self) -> str:
+        """The reader's name, by its exact version: ``torch-1.12.1+cu102``."""
+        return f"torch-{self.identity['torch']}"
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            empty = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-")))
+            self._said = stack.enter_context(tempfile.TemporaryFile("w+"))
+            read_fd, write_fd = os.pipe()
+            self._replies = stack.enter_context(os.fdopen(read_fd))
+            environ = {**self.environment.environ(DETERMINISM), "PYTHONHASHSEED": str(self.hash_seed), "TMPDIR": str(empty)}
+            try:
+                self._process = subprocess.Popen(
+                    [self.environment.python, WORKER, str(write_fd)],
+                    stdin=subprocess.PIPE,
+                    stdout=self._said,
+                    stderr=self._said,
+                    text=True,
+                    cwd=empty,
+                    env=environ,
+                    pass_fds=[write_fd],
+                )
+            except OSError as error:
+                raise ReaderError(f"{self.environment.python} does not start: {error}", code="does-not-start") from error
+            finally:
+                os.close(write_fd)
+            stack.callback(self._stop)
+            self._check_identity(self._reply(START_SECONDS))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
+        """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/readers/worker.py).
+
+        Raises:
+            ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.
+        """
+        assert self._process is not None and self._process.stdin is not None  # noqa: PT018, S101 - within the context
+        self._sent += 1
+        message = {"id": self._sent, "do": do, "timeout_s": timeout_s, **arguments}
+        try:
+            self._process.stdin.write(json.dumps(message, allow_nan=False) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._died() from error
+        reply = self._reply(timeout_s + GRACE_SECONDS)
+        if reply.pop("id", None) != self._sent:
+            raise ReaderError(
+                f"the worker of {self.environment.version} answered another request than it was asked", code="protocol"
+            )
+        if "failed" in reply:
+            fault = reply["failed"]
+            raise ReaderError(
+                f"torch {self.environment.version} could not carry out {do!r}: {fault['type']}: {fault['message']}\n{fault['trace']}",
+                code="request-failed",
+            )
+        return reply
+
+    def _reply(self, seconds: float) -> dict[str, Any]:
+        assert self._replies is not None  # noqa: S101 - within the context
+        deadline = time.monotonic() + seconds
+        ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            raise ReaderError(
+                f"the worker of torch {self.environment.version} has not answered for {seconds:.0f} s", code="no-answer"
+            )
+        line = self._replies.readline()
+        if not line:
+            raise self._died()
+        try:
+            reply = json.loads(line)
+        except ValueError as error:
+            raise ReaderError(
+                f"the worker of torch {self.environment.version} does not speak JSON: {line[:80]!r}", code="protocol"
+            ) from error
+        if not isinstance(reply, dict):
+            raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
+        return reply
+
+    def _died(self) -> ReaderError:
+        self._said.seek(0)
+        words = [line for line in self._said.read()[-2000:].splitlines() if line.strip()]
+        last = words[-1] if words else "it said nothing"
+        return ReaderError(f"the worker of torch {self.environment.version} died: {last}", code="worker-died")
+
+    def _check_identity(self, reply: dict[str, Any]) -> None:
+        identity = reply.get("identity")
+        if not isinstance(identity, dict) or identity.get("protocol") != PROTOCOL or not isinstance(identity.get("torch"), str):
+            raise ReaderError(
+                f"the worker of torch {self.environment.version} does not introduce itself as protocol {PROTOCOL} asks",
+                code="protocol",
+            )
+        try:
+            public = Version(identity["torch"]).public
+        except InvalidVersion:
+            public = identity["torch"]
+        if public != self.environment.version:
+            raise WrongVersion(
+                f"torch {identity['torch']} answered, expected {self.environment.version}",
+                where=str(self.environment.prefix),
+                hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
+            )
+        described = self.environment.description
+        self.identity = {
+            **{key: value for key, value in identity.items() if key != "protocol"},
+            "wheel_sha256": described.get("wheel_sha256", ""),
+            "cuda": described.get("cuda", ""),
+        }
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            if process.stdin is not None:
+                process.stdin.close()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,620 @@
+"""One torch release answers for itself: this file runs under that release's own Python and imports nothing of the harness.
+
+Python 3.6 syntax, standard library and torch only. Started as ``python worker.py REPLY_FD`` in an empty directory.
+
+Protocol: one JSON object per line. Requests arrive on standard input; replies leave through the file descriptor
+REPLY_FD, which nothing else writes to, so whatever torch prints cannot break them. The first reply, unasked, is the
+identity. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and holds exactly one of
+
+* ``"result"``    what was asked for,
+* ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,
+* ``"crashed"``   the process died: ``{"signal": "SIGSEGV", "said": last words}`` or ``{"exit": status, ...}``,
+* ``"timed-out"`` it took longer than its time: ``{"timeout_s": n}``.
+
+torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and
+exactly one reply. What a release answers about an archive (an error included) is a *result*: facts, no opinion.
+"""
+
+import base64
+import ctypes
+import importlib.machinery
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+PROTOCOL = 1
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Neutral file names. TorchScript stores the file name of every source line. Code objects of this environment get names
+# relative to its site-packages, so that no archive can hold a path of the machine that wrote it.
+
+
+class _NeutralLoader(importlib.machinery.SourceFileLoader):
+    def get_code(self, fullname):
+        import _imp
+
+        code = super().get_code(fullname)
+        for entry in sys.path:
+            if entry and self.path.startswith(entry + os.sep):
+                _imp._fix_co_filename(code, self.path[len(entry) + 1 :])
+                break
+        return code
+
+
+def _install_neutral_file_names():
+    details = (
+        (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+        (_NeutralLoader, importlib.machinery.SOURCE_SUFFIXES),
+    )
+    sys.path_hooks.insert(0, importlib.machinery.FileFinder.path_hook(*details))
+    sys.path_importer_cache.clear()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Values: torch -> JSON and back, by the neutral form that every part of the project shares.
+
+
+def _float(x):
+    if x != x:
+        return "nan"
+    if x in (float("inf"), float("-inf")):
+        return "inf" if x > 0 else "-inf"
+    return x
+
+
+def _type_name(value):
+    cls = type(value)
+    if hasattr(value, "original_name") and hasattr(value, "_c"):  # a ScriptModule: its own Python class says nothing
+        return str(value.original_name)
+    return cls.__module__ + "." + getattr(cls, "__qualname__", cls.__name__)
+
+
+class Encoder:
+    """Encodes values that belong together, so that storages shared between any of them are seen.
+
+    ``storages`` numbers the storages in the order in which they are met; empty ones have none.
+    """
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.storages = {}
+        self.open = []
+
+    def encode(self, value):
+        torch = self.torch
+        if value is None or isinstance(value, (bool, str)) or type(value) is int:
+            return value
+        if type(value) is float:
+            return {"float": _float(value)}
+        if type(value) is complex:
+            return {"complex": [_float(value.real), _float(value.imag)]}
+        if isinstance(value, torch.Tensor):
+            return self.tensor(value)
+        if isinstance(value, torch.dtype):
+            return {"dtype": str(value).replace("torch.", "")}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        if isinstance(value, bytes):
+            return {"object": {"type": "bytes", "state": base64.b64encode(value).decode("ascii")}}
+        if any(value is other for other in self.open):
+            return {"object": {"type": _type_name(value), "state": "<cycle>"}}
+        self.open.append(value)
+        try:
+            return self._container(value)
+        finally:
+            self.open.pop()
+
+    def _container(self, value):
+        if type(value) is list:
+            return [self.encode(item) for item in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(item) for item in value]}
+        if type(value) is dict:
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        if isinstance(value, self.torch.nn.Module):
+            state = module_state(self, value)
+        elif isinstance(value, dict):
+            state = {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        elif isinstance(value, (set, frozenset)):
+            state = [self.encode(item) for item in sorted(value, key=repr)]
+        elif isinstance(value, (list, tuple)):
+            state = [self.encode(item) for item in value]
+        else:
+            state = {"dict": [[k, self.encode(v)] for k, v in sorted(getattr(value, "__dict__", {}).items())]}
+        return {"object": {"type": _type_name(value), "state": state}}
+
+    def tensor(self, value):
+        torch = self.torch
+        if str(value.layout) != "torch.strided" or getattr(value, "is_quantized", False):
+            return self._unusual_tensor(value)
+        plain = value.detach()
+        if hasattr(plain, "resolve_conj"):
+            plain = plain.resolve_conj()
+        if hasattr(plain, "resolve_neg"):
+            plain = plain.resolve_neg()
+        plain = plain.contiguous()
+        size = plain.numel() * plain.element_size()
+        body = {
+            "dtype": str(value.dtype).replace("torch.", ""),
+            "shape": list(value.shape),
+            "strides": list(value.stride()),
+            "bytes": base64.b64encode(ctypes.string_at(plain.data_ptr(), size) if size else b"").decode("ascii"),
+        }
+        key = self._storage_key(value)
+        if key:
+            body["storage"] = self.storages.setdefault(key, len(self.storages))
+            body["offset"] = value.storage_offset()
+        if type(value) is not torch.Tensor:
+            body["class"] = _type_name(value)
+        if value.requires_grad:
+            body["requires_grad"] = True
+        return {"tensor": body}
+
+    def _storage_key(self, value):
+        storage = value.untyped_storage() if hasattr(value, "untyped_storage") else value.storage()
+        return storage.data_ptr()
+
+    def _unusual_tensor(self, value):
+        """A sparse or quantized tensor: described by its parts."""
+        if getattr(value, "is_quantized", False):
+            parts = [["int_repr", self.encode(value.int_repr())], ["qscheme", str(value.qscheme())]]
+            if "per_tensor" in str(value.qscheme()):
+                parts += [["scale", self.encode(value.q_scale())], ["zero_point", value.q_zero_point()]]
+        elif str(value.layout) == "torch.sparse_coo":
+            whole = value.detach().coalesce()
+            parts = [["indices", self.encode(whole.indices())], ["values", self.encode(whole.values())]]
+        else:
+            parts = [["dense", self.encode(value.detach().to_dense())]]
+        parts += [["dtype", str(value.dtype)], ["shape", list(value.shape)]]
+        return {"object": {"type": str(value.layout), "state": {"dict": parts}}}
+
+
+def module_state(encoder, module):
+    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of a module's parameters and buffers; None if it cannot say."""
+    if not hasattr(module, "named_parameters"):
+        return None
+    entries = []
+    for kind, items in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
+        for name, value in items:
+            encoded = encoder.encode(value)
+            encoded.get("tensor", {}).pop("class", None)  # a scripted module hands out plain tensors; the kind says more
+            entries.append([name, {"tuple": [kind, encoded]}])
+    return {"dict": sorted(entries, key=lambda entry: entry[0])}
+
+
+class Decoder:
+    """The way back: values that were encoded together come back sharing the storages that they shared."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.storages = {}
+
+    def decode(self, value):
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, body),) = value.items()
+        if kind == "float":
+            return float(body)
+        if kind == "complex":
+            return complex(float(body[0]), float(body[1]))
+        if kind == "tuple":
+            return tuple(self.decode(item) for item in body)
+        if kind == "dict":
+            return {self.decode(k): self.decode(v) for k, v in body}
+        if kind == "tensor":
+            return self.tensor(body)
+        if kind == "dtype":
+            return getattr(self.torch, body)
+        if kind == "device":
+            return self.torch.device(body)
+        raise ValueError("cannot give a value of kind %r to a program" % kind)
+
+    def tensor(self, body):
+        """Elements are put in their places one by one: a view may overlap itself, which torch will not copy into."""
+        torch = self.torch
+        dtype, shape, strides = getattr(torch, body["dtype"]), body["shape"], body["strides"]
+        offset = body.get("offset", 0)
+        raw = base64.b64decode(body["bytes"])
+        places = [offset]
+        for n, step in zip(shape, strides):
+            places = [place + i * step for place in places for i in range(n)]
+        base = self.storages.get(body.get("storage"))
+        if base is None or base.dtype != dtype:
+            base = torch.zeros(0, dtype=dtype)
+        size = base.element_size()
+        if len(raw) != len(places) * size:
+            raise ValueError("a tensor of %s %s does not have %d bytes" % (body["dtype"], shape, len(raw)))
+        known, extent = base.numel(), max(places) + 1 if places else 0
+        if known < extent:
+            base.resize_(extent)  # grows the storage that earlier views of it hold, too
+            base[known:].zero_()
+        for i, place in enumerate(places):
+            ctypes.memmove(base.data_ptr() + place * size, raw[i * size : (i + 1) * size], size)
+        if "storage" in body:
+            self.storages[body["storage"]] = base
+        view = base.as_strided(shape, strides, offset)
+        return view.requires_grad_() if body.get("requires_grad") else view
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Load options, as one object; a release that lacks one says so.
+
+
+class NoSuchOption(Exception):
+    """This release does not have a load option that was asked for."""
+
+
+def _apply_options(torch, options):
+    """Set what is set globally; return the keyword arguments of ``torch.load``."""
+    import torch.serialization as serialization
+
+    keywords = {}
+    for name, value in sorted(options.items()):
+        if name in ("weights_only", "mmap"):
+            import inspect
+
+            if name not in inspect.signature(torch.load).parameters:
+                raise NoSuchOption(name)
+            keywords[name] = value
+        elif name == "endianness":
+            _need(serialization, "set_default_load_endianness", name)
+            serialization.set_default_load_endianness(getattr(serialization.LoadEndianness, value.upper()))
+        elif name == "mmap_flags":
+            import mmap
+
+            _need(serialization, "set_default_mmap_options", name)
+            serialization.set_default_mmap_options({"private": mmap.MAP_PRIVATE, "shared": mmap.MAP_SHARED}[value])
+        elif name == "crc32":
+            _need(serialization, "set_crc32_options", name)
+            serialization.set_crc32_options(value)
+        elif name == "calculate_storage_offsets":
+            config = _serialization_config()
+            if config is None or not hasattr(config.load, name):
+                raise NoSuchOption(name)
+            config.load.calculate_storage_offsets = value
+        elif name == "debug":
+            with open(serialization.__file__) as source:
+                if "TORCH_SERIALIZATION_DEBUG" not in source.read():
+                    raise NoSuchOption(name)
+            os.environ["TORCH_SERIALIZATION_DEBUG"] = "1" if value else "0"
+        else:
+            raise ValueError("unknown load option %r" % name)
+    return keywords
+
+
+def _need(module, attribute, option):
+    if not hasattr(module, attribute):
+        raise NoSuchOption(option)
+
+
+def _serialization_config():
+    try:
+        import torch.utils.serialization as serialization
+    except ImportError:
+        return None
+    return serialization.config
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loading and running
+
+
+class NoLoader(Exception):
+    """This release has no loader for archives of this family."""
+
+
+def load(torch, family, path, options):
+    if family == "torch-save":
+        return torch.load(path, **_apply_options(torch, options))
+    if options:
+        raise NoSuchOption("%s (family %s)" % (", ".join(sorted(options)), family))
+    if family == "torchscript":
+        return torch.jit.load(path)
+    if family == "mobile":
+        try:
+            from torch.jit.mobile import _load_for_lite_interpreter
+        except ImportError:
+            raise NoLoader("this release has no lite interpreter that Python can reach (torch.jit.mobile)")
+        return _load_for_lite_interpreter(path)
+    if family == "package":
+        try:
+            from torch.package import PackageImporter
+        except ImportError:
+            raise NoLoader("this release has no torch.package")
+        return PackageImporter(path).load_pickle("model", "object.pkl")
+    raise ValueError("unknown family %r" % family)
+
+
+def _error(stage, error):
+    return {"stage": stage, "type": _type_name(error), "message": str(error)}
+
+
+def _warnings(caught):
+    return sorted({(w.category.__name__, str(w.message)) for w in caught})
+
+
+def run_calls(torch, program, calls):
+    """Call methods of a loaded program. Each call twice, each time with fresh inputs: a program may keep state."""
+    results = []
+    for call in calls:
+        result = {"method": call["method"]}
+        for name in ("first", "second"):
+            args = Decoder(torch).decode({"tuple": call["args"]})
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    value = getattr(program, call["method"])(*args)
+                except Exception as error:
+                    result[name] = {"error": _error("call", error)}
+                else:
+                    together = Encoder(torch)
+                    result[name] = {"value": together.encode(value), "inputs": [together.encode(a) for a in args]}
+            if caught:
+                result[name]["warnings"] = _warnings(caught)
+        results.append(result)
+    return results
+
+
+def perform(torch, family, obtain, calls, progress=lambda stage: None):
+    """What a program or a value does, once ``obtain`` has given it: the form of goldens and of observations alike.
+
+    ``progress`` hears "call" once the program is loaded: if the process dies later, it did not die of loading.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            loaded = obtain()
+        except NoSuchOption:
+            raise
+        except Exception as error:
+            result = {"error": _error("load", error)}
+            if caught:
+                result["warnings"] = _warnings(caught)
+            return result
+    progress("call")
+    result = {"warnings": _warnings(caught)} if caught else {}
+    if family in ("torch-save", "package"):
+        result["value"] = Encoder(torch).encode(loaded)
+        return result
+    result["state"] = module_state(Encoder(torch), loaded)
+    result["calls"] = run_calls(torch, loaded, calls)
+    result["state_after"] = module_state(Encoder(torch), loaded)
+    return result
+
+
+def do_observe(torch, request, progress):
+    """Read an archive and run its calls. Asks for ``path, family, calls, options``."""
+    if not os.path.isfile(request["path"]):
+        raise ValueError("there is no file %r" % request["path"])  # else its absence would count as a refusal
+    # torch is only told the file's own name: neither its messages nor its memory depend on where the corpus lies.
+    folder, name = os.path.split(request["path"])
+    os.chdir(folder)
+    try:
+        return perform(
+            torch,
+            request["family"],
+            lambda: load(torch, request["family"], name, request["options"]),
+            request["calls"],
+            progress,
+        )
+    except NoSuchOption as error:
+        return {"no_such_option": str(error)}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Producing
+
+
+def run_file(path, name):
+    """Run a recipe or probe as module ``name`` under the neutral file name ``name.py``; return its namespace."""
+    import linecache
+    import types
+
+    with open(path, encoding="utf-8") as stream:
+        source = stream.read()
+    file_name = name + ".py"
+    module = types.ModuleType(name)
+    module.__file__ = file_name
+    sys.modules[name] = module
+    linecache.cache[file_name] = (len(source), None, source.splitlines(True), file_name)  # for inspect.getsource
+    exec(compile(source, file_name, "exec"), module.__dict__)
+    return module
+
+
+def write(torch, recipe, made, path):
+    if hasattr(recipe, "write"):
+        recipe.write(made, path)
+    elif recipe.FAMILY == "torch-save":
+        torch.save(made, path)
+    elif recipe.FAMILY == "torchscript":
+        torch.jit.save(made, path)
+    elif recipe.FAMILY == "mobile":
+        made._save_for_lite_interpreter(path)
+    else:
+        raise ValueError("a recipe of family %r must have a function write(made, path)" % recipe.FAMILY)
+
+
+def do_produce(torch, request, progress):
+    """Run a recipe. Asks for ``recipe`` (path), ``name``, ``path`` (of the archive to write).
+
+    Gives ``{"calls", "golden"}``, or ``{"not_writable": error}`` when this release cannot write it. The golden is
+    computed in a fork of its own: where a release crashes on its own program, the archive stands and the golden says so.
+    """
+    _neutral_module_files(torch)
+    try:
+        recipe = run_file(request["recipe"], request["name"])
+        made = recipe.build()
+        write(torch, recipe, made, request["path"])
+    except Exception as error:
+        return {"not_writable": _error("write", error)}
+    # Each call's inputs are encoded together: what shares a storage shares it again in every reader.
+    calls = [
+        {"method": method, "args": Encoder(torch).encode(tuple(args))["tuple"]}
+        for method, args in (recipe.calls() if hasattr(recipe, "calls") else ())
+    ]
+
+    def golden(torch, request, progress):
+        return perform(torch, recipe.FAMILY, lambda: made, calls, progress)
+
+    answer = serve_one(torch, golden, {"timeout_s": float(request.get("timeout_s", 60)) / 2})
+    if "failed" in answer:
+        raise RuntimeError("computing the golden: " + answer["failed"]["trace"])
+    return {"calls": calls, "golden": answer["result"] if "result" in answer else answer}
+
+
+def _neutral_module_files(torch):
+    """Pickled classes and scripted functions name the file of their module: make it relative, from where it is found."""
+    site_packages = os.path.dirname(os.path.abspath(torch.__path__[0]))
+    os.chdir(site_packages)
+    for module in list(sys.modules.values()):
+        if type(module) is type(sys) and (vars(module).get("__file__") or "").startswith(site_packages + os.sep):
+            module.__file__ = module.__file__[len(site_packages) + 1 :]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Probes
+
+
+def do_probe(torch, request, progress):
+    """Run a probe. Asks for ``probe`` (path) and ``name``. Gives ``{"value" | "error", "warnings"}``.
+
+    A probe's ``probe()`` returns ``[[check, holds, note], ...]``; ``holds`` is None where the release lacks the thing.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = {"value": Encoder(torch).encode(run_file(request["probe"], request["name"]).probe())}
+        except Exception as error:
+            result = {"error": _error("probe", error)}
+    if caught:
+        result["warnings"] = _warnings(caught)
+    return result
+
+
+def do_survey(torch, request, progress):
+    """Run the script of a survey: its ``survey(torch)`` gives plain JSON. Asks for ``script`` (path)."""
+    return run_file(request["script"], "survey").survey(torch)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The server
+
+
+def identity(torch):
+    import numpy
+
+    capability = None
+    if hasattr(torch.backends, "cpu") and hasattr(torch.backends.cpu, "get_cpu_capability"):
+        capability = torch.backends.cpu.get_cpu_capability()
+    return {
+        "protocol": PROTOCOL,
+        "torch": str(torch.__version__),
+        "git": str(getattr(torch.version, "git_version", "")),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "numpy": str(numpy.__version__),
+        "threads": torch.get_num_threads(),
+        "byteorder": sys.byteorder,
+        "machine": os.uname().machine,
+        "cpu_capability": capability or os.environ.get("ATEN_CPU_CAPABILITY", "unknown"),
+    }
+
+
+def _child(torch, handler, request, out, said):
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+
+    def progress(stage):
+        os.write(out, json.dumps({"stage": stage}).encode("ascii") + b"\n")
+
+    try:
+        reply = {"result": handler(torch, request, progress)}
+    except BaseException as error:  # whatever it is, it is this one reply, and is reported as a fault of the harness
+        reply = {"failed": {"type": _type_name(error), "message": str(error), "trace": traceback.format_exc()}}
+    with os.fdopen(out, "wb") as stream:
+        stream.write(json.dumps(reply, allow_nan=False, sort_keys=True).encode("ascii"))
+    os._exit(0)
+
+
+def serve_one(torch, handler, request):
+    """Carry out one request in a fork; its reply without the id."""
+    limit = float(request.get("timeout_s", 60))
+    out_read, out_write = os.pipe()
+    with tempfile.TemporaryFile() as said:
+        pid = os.fork()
+        if pid == 0:
+            os.close(out_read)
+            _child(torch, handler, request, out_write, said.fileno())
+        os.close(out_write)
+        chunks, late = _drain(out_read, time.time() + limit)
+        if late:
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        said.seek(0, os.SEEK_END)
+        said.seek(max(0, said.tell() - 2000))
+        last_words = said.read().decode("utf-8", "replace")
+    lines = b"".join(chunks).decode("ascii").split("\n")
+    stage = "call" if len(lines) > 1 else "load"
+    if late:
+        return {"timed-out": {"timeout_s": limit, "stage": stage}}
+    if os.WIFSIGNALED(status):
+        return {"crashed": {"signal": signal.Signals(os.WTERMSIG(status)).name, "stage": stage, "said": last_words}}
+    if not lines[-1]:
+        return {"crashed": {"exit": os.WEXITSTATUS(status), "stage": stage, "said": last_words}}
+    return json.loads(lines[-1])
+
+
+def _drain(fd, deadline):
+    """Read a pipe until its writers are gone: its chunks, and whether the deadline came first."""
+    chunks = []
+    try:
+        while True:
+            ready, _, _ = select.select([fd], [], [], max(0.0, deadline - time.time()))
+            if not ready:
+                return chunks, True
+            chunk = os.read(fd, 1 << 16)
+            if not chunk:
+                return chunks, False
+            chunks.append(chunk)
+    finally:
+        os.close(fd)
+
+
+def main():
+    reply_fd = int(sys.argv[1])
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected by the hundred; their dumps are of no use
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) not in (here, os.getcwd())]
+    _install_neutral_file_names()
+    import torch
+
+    torch.set_num_threads(1)
+    handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey}
+    with os.fdopen(reply_fd, "w") as replies:
+
+        def reply(message):
+            replies.write(json.dumps(message, allow_nan=False, sort_keys=True) + "\n")
+            replies.flush()
+
+        reply({"identity": identity(torch)})
+        for line in sys.stdin:
+            request = json.loads(line)
+            if request["do"] in handlers:
+                answer = serve_one(torch, handlers[request["do"]], request)
+            else:
+                answer = {"failed": {"type": "ValueError", "message": "unknown request %r" % request["do"], "trace": ""}}
+            answer["id"] = request["id"]
+            reply(answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Plan, produce, observe and record: everything that needs a running reader."""

@@ -1,0 +1,212 @@
+"""Observing: a reader is given subjects, and what happens is put down as facts.
+
+Every new cell is observed twice, by two processes with different hash seeds; one that varies is ``unstable``.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import date  # noqa: TC003 - shown in signatures
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.corpus.compare import compare, result_digest
+from harness.corpus.lines import digest
+from harness.corpus.observations import Observation, ObservedReader, Probe
+from harness.errors import ReaderError
+from harness.readers.torch_release import PROTOCOL, TorchRelease
+from harness.replay.plan import Task, probe_key
+from harness.replay.produce import neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harness.corpus.recipes import ProbeFile
+    from harness.readers.environments import Environment
+
+__all__ = ["Observing", "observe"]
+
+
+CRASHES = 5  # times that a process observes a cell which crashes; each costs milliseconds
+
+
+@dataclass
+class Observing:
+    """How far an observation has come. ``progress`` is called after each cell, from one thread at a time."""
+
+    total: int = 0
+    done: int = 0
+    known: int = 0
+    progress: Callable[[Observing], None] = lambda _: None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def step(self) -> None:
+        """One cell was observed once."""
+        with self._lock:
+            self.done += 1
+            self.progress(self)
+
+
+def observe(
+    environment: Environment,
+    tasks: list[Task],
+    probes: Iterable[ProbeFile],
+    *,
+    today: date,
+    known: ObservedReader | None = None,
+    state: Observing | None = None,
+) -> ObservedReader:
+    """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
+
+    Parameters:
+        known: earlier observations; cells whose key is among them are taken from there.
+        today: the day to put on new observations.
+
+    Raises:
+        ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
+    """
+    state = state or Observing()
+    probes = tuple(probes)
+    with TorchRelease(environment, hash_seed=0) as first:
+        identity, name = first.identity, first.name
+        seal = digest(identity)[:16]
+        earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
+        missing = [task for task in tasks if not _is_known(earlier, task, seal)]
+        state.known = len(tasks) - len(missing)
+        state.total = 2 * len(missing)
+        asked = [probe for probe in probes if not _probe_is_known(earlier, probe, seal)]
+        if not missing and not asked:
+            return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), tasks, probes)
+        with TorchRelease(environment, hash_seed=1) as second:
+            if second.identity != identity:
+                raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
+            with ThreadPoolExecutor(2) as pool:
+                passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
+                (cells, probed), (again, probed_again) = (one.result() for one in passes)
+    settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
+    for probe in probed:
+        if probed[probe] != probed_again[probe]:
+            raise ReaderError(f"probe {probe} says one thing and then another in {name}", code="unstable-probe")
+    base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
+    newer = replace(base, observed=today.isoformat(), cells={**base.cells, **settled}, probes={**base.probes, **probed})
+    return _selected(newer, tasks, probes)
+
+
+def _is_known(known: ObservedReader | None, task: Task, seal: str) -> bool:
+    cell = known.cells.get((task.fixture.id, task.options.id)) if known else None
+    return cell is not None and cell.key == task.key(seal)
+
+
+def _probe_is_known(known: ObservedReader | None, probe: ProbeFile, seal: str) -> bool:
+    entry = known.probes.get(probe.name) if known else None
+    return entry is not None and entry.key == probe_key(probe, seal)
+
+
+def _selected(observed: ObservedReader, tasks: list[Task], probes: Iterable[ProbeFile]) -> ObservedReader:
+    """What was asked for, and nothing else."""
+    names = {probe.name for probe in probes}
+    wanted = {(task.fixture.id, task.options.id) for task in tasks}
+    return replace(
+        observed,
+        cells={cell: one for cell, one in observed.cells.items() if cell in wanted},
+        probes={name: one for name, one in observed.probes.items() if name in names},
+    )
+
+
+def _one_pass(
+    worker: TorchRelease, tasks: list[Task], probes: list[ProbeFile], seal: str, state: Observing
+) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe]]:
+    cells = {}
+    for task in tasks:
+        cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, seal)
+        state.step()
+    return cells, {
+        probe.name: _probe(probe, worker.request("probe", probe=str(probe.path), name=probe.name), seal) for probe in probes
+    }
+
+
+def _observe_cell(worker: TorchRelease, task: Task, seal: str) -> Observation:
+    """One observation; of a crash several, since corrupted memory does not always end the same way."""
+    first: Observation | None = None
+    for _ in range(CRASHES):
+        reply = worker.request(
+            "observe",
+            family=task.fixture.family,
+            path=str(task.path),
+            calls=task.fixture.calls,
+            options=task.options.load.given(),
+        )
+        cell = _observation(task, reply, seal)
+        if first is None:
+            first = cell
+        elif cell != first:
+            return _settle(first, cell)
+        if cell.result != "crashed":
+            break
+    assert first is not None  # noqa: S101 - CRASHES is not 0
+    return first
+
+
+def _observation(task: Task, reply: dict[str, Any], seal: str) -> Observation:
+    """The facts of one reply, compared with the golden."""
+    cell = Observation(task.fixture.id, task.options.id, task.key(seal), "same")
+    reply = neutral(reply, Path(task.path.name))
+    if "crashed" in reply:
+        death = reply["crashed"]
+        cell = replace(cell, stage=death["stage"], signal=death.get("signal") or f"exit {death['exit']}")
+    elif "timed-out" in reply:
+        cell = replace(cell, stage=reply["timed-out"]["stage"])
+    elif "no_such_option" in reply["result"]:
+        raise ReaderError(
+            f"this release has no load option {reply['result']['no_such_option']!r}",
+            hint=f"correct `since` of the options {task.options.id!r} in the policy",
+            code="no-such-option",
+        )
+    result = reply.get("result", reply)
+    found = compare(task.fixture.golden, result)
+    cell = replace(
+        cell,
+        result=found.result,
+        errors=found.errors,
+        differences=found.differences,
+        extent=found.extent,
+        count=found.count,
+        warnings=tuple((category, text) for category, text in result.get("warnings", ())),
+    )
+    if "result" in reply and "error" not in result:
+        cell = replace(cell, digest=result_digest(result))
+        if found.result in {"differs", "raised", "relaxed"}:
+            cell = replace(cell, values=result)
+    return cell
+
+
+def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
+    key = probe_key(probe, seal)
+    result = neutral(reply.get("result", {}), Path(probe.path.name))
+    if "error" in result:
+        return Probe(probe.name, key, (), {"type": result["error"]["type"], "message": result["error"]["message"]})
+    if "value" not in result:
+        return Probe(probe.name, key, (), {"type": "crashed" if "crashed" in reply else "timed-out", "message": ""})
+    checks = tuple((check["tuple"][0], check["tuple"][1], check["tuple"][2]) for check in result["value"])
+    return Probe(probe.name, key, checks)
+
+
+def _settle(one: Observation, other: Observation) -> Observation:
+    """One observation out of two that should be equal."""
+    if one == other:
+        return one
+    return replace(
+        one,
+        result="unstable",
+        stage="",
+        signal="",
+        errors=(),
+        differences=(),
+        extent=(),
+        count=0,
+        digest="",
+        values=None,
+        both=(one, other),
+    )

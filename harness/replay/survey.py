@@ -1,0 +1,32 @@
+"""Surveying: what a release says of its own operators, upgraders and limits, recorded while its environment stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import harness.readers
+from harness.errors import ReaderError
+from harness.readers.torch_release import TorchRelease
+
+if TYPE_CHECKING:
+    from harness.readers.environments import Environment
+
+__all__ = ["survey"]
+
+SCRIPT = Path(harness.readers.__file__).with_name("survey.py")
+SECONDS = 300  # 1.6 forks a thousand times: asking it for an operator's kernels often crashes
+
+
+def survey(environment: Environment) -> dict[str, Any]:
+    """Everything that harness/readers/survey.py asks of a release.
+
+    Raises:
+        ReaderError: the survey crashed or took too long.
+    """
+    with TorchRelease(environment) as reader:
+        reply = reader.request("survey", script=str(SCRIPT), timeout_s=SECONDS)
+    if "result" not in reply:
+        raise ReaderError(f"surveying {environment.version} ended with {next(iter(reply))}", code="survey")
+    result: dict[str, Any] = reply["result"]
+    return result

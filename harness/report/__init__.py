@@ -1,0 +1,1 @@
+"""Reports rendered for a person or a machine, one form per file."""

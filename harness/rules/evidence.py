@@ -1,0 +1,176 @@
+"""Evidence: everything that judging may look at. Facts and policy, no archive, no clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from harness.corpus.lines import digest
+from harness.corpus.observations import cell_key
+from harness.corpus.texts import headline
+from harness.rules.judgement import Outcome
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from harness.corpus.corpus import Corpus
+    from harness.corpus.manifest import Fixture
+    from harness.corpus.observations import Observation, ObservedReader
+    from harness.policy import OptionSet, Policy
+
+__all__ = ["Cell", "Direction", "Evidence"]
+
+Direction = Literal["backward", "own", "forward", "forward-in-window"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fixture, one set of load options, one reader, and what was observed there.
+
+    Attributes:
+        reader: exact name, ``torch-1.12.1+cu102``.
+        release: its public version.
+        direction: of the reader as seen from the writer; ``forward`` is a reader older than the writer.
+    """
+
+    fixture: Fixture
+    options: OptionSet
+    reader: str
+    release: str
+    observation: Observation
+    outcome: Outcome
+    direction: Direction
+
+    @property
+    def subject(self) -> str:
+        """As people name it."""
+        options = "" if self.options.id == "default" else f" ({self.options.id})"
+        return f"{self.fixture.id} read by {self.reader}{options}"
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the load call returned."""
+        dead_while_loading = self.outcome in {Outcome.CRASHED, Outcome.TIMED_OUT} and self.observation.stage == "load"
+        return self.outcome is not Outcome.REFUSED and not dead_while_loading
+
+    @property
+    def message(self) -> str:
+        """The one line that says why, for outcomes that have one."""
+        if self.observation.signal:
+            return f"{self.observation.signal} while {'loading' if self.observation.stage == 'load' else 'running'}"
+        # Several calls of one program may raise differently; the last is the plainest: TorchScript explains itself worse
+        # the first time, where it cannot yet quote the source.
+        return headline(self.observation.errors[-1]["message"]) if self.observation.errors else ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is judged.
+
+    Attributes:
+        policy: what was promised.
+        corpus: recipes, manifests and whether they are whole.
+        recorded, fresh: observations by reader's exact name: those kept in the repository, and those made just now.
+        unreadable: files of observations that could not be read, and why.
+        unavailable: readers that were asked for and could not be had here, and why.
+        as_of: the day on which it is judged.
+    """
+
+    policy: Policy
+    corpus: Corpus
+    recorded: dict[str, ObservedReader]
+    fresh: dict[str, ObservedReader]
+    as_of: dt.date
+    unreadable: dict[str, str] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, in hex, of everything that the judgement rests on."""
+        return digest(
+            self.policy.digest,
+            sorted(manifest.digest for manifest in self.corpus.manifests),
+            sorted((damage.kind, damage.subject, damage.detail) for damage in self.corpus.damage),
+            sorted((recipe.name, recipe.sha256) for recipe in self.corpus.recipes),
+            sorted((name, reader.digest) for name, reader in self.recorded.items()),
+            sorted((name, reader.digest) for name, reader in self.fresh.items()),
+            sorted(self.unreadable.items()),
+            sorted(self.unavailable.items()),
+            self.as_of.isoformat(),
+        )
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every observed cell that belongs to the corpus as it is, by fixture, options and reader.
+
+        The recorded observation counts where there is a valid one, else the fresh one.
+        """
+        return tuple(
+            self._cell(fixture, options, reader, observation)
+            for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id)
+            for reader, options, observation in self.observations_of(fixture)
+        )
+
+    def observations_of(self, fixture: Fixture) -> Iterator[tuple[ObservedReader, OptionSet, Observation]]:
+        """Valid observations of one fixture, recorded before fresh, one for each reader and set of options."""
+        for name in sorted(self.recorded.keys() | self.fresh.keys()):
+            for options in self.policy.options:
+                for source in (self.recorded, self.fresh):
+                    observation = self.valid(source.get(name), fixture, options)
+                    if observation is not None:
+                        yield source[name], options, observation
+                        break
+
+    @staticmethod
+    def valid(reader: ObservedReader | None, fixture: Fixture, options: OptionSet) -> Observation | None:
+        """A reader's observation of this very archive, these calls, this golden and these options; None if there is none."""
+        if reader is None:
+            return None
+        observation = reader.cells.get((fixture.id, options.id))
+        if observation is None:
+            return None
+        key = cell_key(fixture.subject, options.load.given(), reader.identity_digest, reader.protocol)
+        return observation if observation.key == key else None
+
+    def _cell(self, fixture: Fixture, options: OptionSet, reader: ObservedReader, observation: Observation) -> Cell:
+        return Cell(
+            fixture,
+            options,
+            reader.name,
+            reader.release,
+            observation,
+            self.outcome(fixture, observation),
+            self._direction(fixture, reader),
+        )
+
+    def _direction(self, fixture: Fixture, reader: ObservedReader) -> Direction:
+        calendar = self.policy.calendar
+        if reader.release == fixture.release:
+            return "own"
+        if calendar.is_newer(reader.release, fixture.release):
+            return "backward"
+        apart = calendar.days_between(reader.release, fixture.release)
+        return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
+
+    def outcome(self, fixture: Fixture, observation: Observation) -> Outcome:
+        """The outcome of an observation, under the policy's tolerances for the fixture's operators."""
+        if observation.result != "differs":
+            return Outcome(observation.result)
+        kinds = set()
+        for extent in observation.extent:
+            if extent["kind"] in {"raised", "relaxed"}:
+                kinds.add(extent["kind"])
+            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(fixture, extent):
+                return Outcome.DIFFERENT
+        if "raised" in kinds:
+            return Outcome.RAISED
+        return Outcome.RELAXED if kinds else Outcome.CLOSE
+
+    def _within(self, fixture: Fixture, extent: dict[str, object]) -> bool:
+        frontier = extent["frontier"]
+        tolerance = self.policy.tolerance(fixture.operators, str(extent["dtype"]))
+        if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
+            return False
+        return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)

@@ -1,0 +1,75 @@
+"""The words of judging: outcomes of cells, verdicts of rules, and one judgement."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.rules.evidence import Cell
+
+__all__ = ["Cause", "Judgement", "Outcome", "Verdict"]
+
+
+class Outcome(enum.StrEnum):
+    """What happened in one cell, a tolerance applied."""
+
+    SAME = "same"
+    CLOSE = "close"
+    DIFFERENT = "different"
+    REFUSED = "refused"
+    RAISED = "raised"
+    RELAXED = "relaxed"
+    UNSTABLE = "unstable"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed-out"
+    UNSUPPORTED = "unsupported"
+    UNAVAILABLE = "unavailable"
+
+
+class Verdict(enum.StrEnum):
+    """What a rule says. Only the first is green; ``not-checked`` never is."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    EXPECTED = "expected"
+    WAIVED = "waived"
+    NO_PROMISE = "no-promise"
+    NOT_CHECKED = "not-checked"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a judgement is not a pass, in a form by which equal ones are grouped.
+
+    Attributes:
+        what: the outcome or kind, in one or two words.
+        subject: the recipe, record or message that all members share.
+        text: one line for people.
+    """
+
+    what: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one rule says of one thing.
+
+    Attributes:
+        rule: id of the rule.
+        verdict: what it says.
+        subject: a fixture, file, reader or version, as people name it.
+        cause: for every verdict but ``pass`` and ``no-promise``.
+        cell: the cell, where the rule judges cells.
+        reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
+    """
+
+    rule: str
+    verdict: Verdict
+    subject: str
+    cause: Cause | None = None
+    cell: Cell | None = None
+    reader: str = ""

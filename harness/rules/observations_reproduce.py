@@ -1,0 +1,78 @@
+"""Observations can be had again.
+
+What: the two observations of every cell agree; and a fresh observation agrees with the recorded one. Bits of floats that
+stay within the policy's tolerance may differ from machine to machine, and a release that corrupts its memory may crash
+or raise: both are reported as expected, not as failures.
+
+Why: evidence that cannot be had again is none.
+
+Example: a release returns uninitialised memory; two processes give two values.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.corpus.manifest import Fixture
+    from harness.corpus.observations import Observation, ObservedReader
+    from harness.policy import RuleEntry
+    from harness.rules.evidence import Evidence
+
+__all__ = ["agreement", "judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every observed cell, and every fresh one against the recorded one of the same reader."""
+    for cell in evidence.cells:
+        if cell.observation.result == "unstable":
+            text = f"{cell.fixture.recipe}: two observations of one cell disagree"
+            cause = Cause("unstable", cell.fixture.recipe, text)
+            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, cell, cell.release)
+        else:
+            yield Judgement(rule.id, Verdict.PASS, cell.subject, None, cell, cell.release)
+    for name, fresh in sorted(evidence.fresh.items()):
+        recorded = evidence.recorded.get(name)
+        if recorded is not None:
+            yield from _against_recorded(evidence, rule, fresh, recorded)
+
+
+def _against_recorded(
+    evidence: Evidence, rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader
+) -> Iterator[Judgement]:
+    for (fixture_id, options_id), now in sorted(fresh.cells.items()):
+        fixture = evidence.corpus.fixtures.get(fixture_id)
+        before = recorded.cells.get((fixture_id, options_id))
+        if fixture is None or before is None:
+            continue  # pairs-observed speaks of what is missing
+        subject = f"{fixture_id} read again by {fresh.name}" + ("" if options_id == "default" else f" ({options_id})")
+        verdict, text = agreement(evidence, fixture, before, now)
+        cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None
+        yield Judgement(rule.id, verdict, subject, cause, reader=fresh.release)
+
+
+def _crashes(observation: Observation) -> bool:
+    return observation.result == "crashed" or any(one.result == "crashed" for one in observation.both)
+
+
+def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
+    """Whether a fresh observation agrees with the recorded one of the same reader, and what is to be said of it."""
+    if before.contradicts(now):
+        old, new = evidence.outcome(fixture, before), evidence.outcome(fixture, now)
+        if {old, new} <= {"same", "close"}:
+            return Verdict.EXPECTED, f"{fixture.recipe}: {new} now, {old} when recorded: within the tolerance"
+        if _crashes(before) and (_crashes(now) or new in {"refused", "raised"}):
+            return (
+                Verdict.EXPECTED,
+                f"{fixture.recipe}: {new} now, {old} when recorded: corrupted memory does not always end the same way",
+            )
+        return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
+    if before.digest != now.digest:
+        return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
+    return Verdict.PASS, ""

@@ -1,0 +1,65 @@
+"""Every pair that the policy asks for was observed.
+
+What: every fixture, under every set of load options that a reader has, was observed with every reader of the policy, as
+the archive, its golden and the options are now. Recorded observations count; files of them that cannot be read fail.
+
+Why: the common failure of compatibility tests is not a wrong check, but one that silently did not run.
+
+Example: a fixture is added, and nobody observes it with the releases that are not built on the author's machine.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.corpus.manifest import Fixture
+    from harness.policy import OptionSet, RuleEntry
+    from harness.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every pair of the policy's readers and the corpus's fixtures."""
+    for name, why in sorted(evidence.unreadable.items()):
+        yield Judgement(rule.id, Verdict.FAIL, name, Cause("unreadable", name, why))
+    for name, why in sorted(evidence.unavailable.items()):
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("unavailable", name, f"{name} was asked for: {why}"))
+    policy = evidence.policy
+    for version in policy.corpus.readers:
+        release = policy.calendar[version]
+        names = sorted(
+            name for source in (evidence.recorded, evidence.fresh) for name, reader in source.items() if reader.release == version
+        )
+        for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
+            for options in policy.option_sets(fixture.family, release):  # type: ignore[arg-type]
+                subject = f"{fixture.id} read by {release.name}" + ("" if options.id == "default" else f" ({options.id})")
+                why = _why_not(evidence, fixture, options, names)
+                if why:
+                    cause = Cause(why, release.name, f"{release.name}: {why}")
+                    yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
+                else:
+                    yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
+    if not evidence.corpus.fixtures:
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))
+
+
+def _why_not(evidence: Evidence, fixture: Fixture, options: OptionSet, names: list[str]) -> str:
+    """Why a pair counts as not observed; "" if it was."""
+    if not names:
+        return "no observations of this reader"
+    stale = False
+    for name in names:
+        for source in (evidence.recorded, evidence.fresh):
+            reader = source.get(name)
+            if evidence.valid(reader, fixture, options) is not None:
+                return ""
+            stale = stale or (reader is not None and (fixture.id, options.id) in reader.cells)
+    return "observed before the fixture, its golden or the options changed" if stale else "not observed"

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import UsageError
+from harness.policy import Calendar
+
+if TYPE_CHECKING:
+    from harness.policy import Policy
+
+
+def test_releases_stand_in_the_order_of_their_versions(small: Policy) -> None:
+    assert [release.version for release in small.calendar] == ["1.9.0", "1.10.0", "1.10.1"]
+    assert list(small.releases) == list(small.calendar)
+    assert len(small.calendar) == 3
+    assert repr(small.calendar) == "Calendar(1.9.0, 1.10.0, 1.10.1)"
+
+
+def test_a_release_is_looked_up_by_its_exact_version(small: Policy) -> None:
+    assert small.calendar["1.10.1"].install == "stubs"
+    assert "1.10.1" in small.calendar
+    assert "1.10" not in small.calendar
+    assert None not in small.calendar
+
+
+def test_an_unknown_release_offers_the_nearest(small: Policy) -> None:
+    with pytest.raises(UsageError, match=r"no torch release '1\.10\.2' \(nearest: 1\.10\.1") as caught:
+        small.calendar["1.10.2"]
+    assert caught.value.code == "unknown-release"
+    with pytest.raises(UsageError, match="holds 3 releases"):
+        small.calendar["nonsense"]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("torch-1.10.0", "1.10.0"),
+        ("1.10.0", "1.10.0"),
+        ("1.10.0+cpu", "1.10.0"),
+        ("torch-1.10.0+cu102", "1.10.0"),
+        ("1.10", "1.10.1"),
+        ("torch-1.10", "1.10.1"),
+        ("1.9", "1.9.0"),
+    ],
+)
+def test_names_resolve(small: Policy, name: str, version: str) -> None:
+    assert small.calendar.resolve(name).version == version
+
+
+@pytest.mark.parametrize("name", ["torch-1.10.9", "1", "1.1", "", "torch-", "latest", "+cpu"])
+def test_what_names_no_release_does_not_resolve(small: Policy, name: str) -> None:
+    with pytest.raises(UsageError):
+        small.calendar.resolve(name)
+
+
+def test_newer_is_by_version_not_by_text(small: Policy) -> None:
+    assert small.calendar.is_newer("1.10.0", "1.9.0")
+    assert not small.calendar.is_newer("1.9.0", "1.10.0")
+    assert not small.calendar.is_newer("1.9.0", "1.9.0")
+
+
+def test_days_between_are_signed(small: Policy) -> None:
+    assert small.calendar.days_between("1.9.0", "1.10.0") == 128
+    assert small.calendar.days_between("1.10.0", "1.9.0") == -128
+
+
+def test_the_newest_by_a_day_is_the_newest_uploaded_by_then(small: Policy) -> None:
+    assert small.calendar.newest().version == "1.10.1"
+    assert small.calendar.newest(on_or_before=dt.date(2021, 10, 21)).version == "1.10.0"
+    assert small.calendar.newest(on_or_before=dt.date(2021, 10, 20)).version == "1.9.0"
+
+
+def test_before_the_first_release_there_is_none(small: Policy) -> None:
+    with pytest.raises(UsageError, match=r"by 2018-01-01 \(the first release of the calendar is 1\.9\.0"):
+        small.calendar.newest(on_or_before=dt.date(2018, 1, 1))
+    with pytest.raises(UsageError, match="empty"):
+        Calendar([]).newest()
