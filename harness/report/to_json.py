@@ -39,6 +39,7 @@ def report_json(report: Report) -> str:
                 "count": finding.count,
                 "cause": finding.cause,
                 "what": finding.what,
+                "options": finding.options or None,
                 "first_reader": finding.first_reader or None,
                 "readers": list(finding.readers),
                 "writers": list(finding.writers),

@@ -125,6 +125,7 @@ def _section(console: Console, title: str, findings: list[Finding], style: str, 
     console.print(Text(f"{title} ({len(findings)})", style=style))
     for finding in findings:
         since = f", since {finding.first_reader}" if finding.first_reader else ""
+        since += f", with {finding.options}" if finding.options not in {"", "default"} else ""
         line = Text(f"{finding.count} × ", style="bold")
         line.append(finding.cause, style="not bold").append(f"  [{finding.rule}{since}]", style="dim not bold")
         console.print(Padding(line, (0, 0, 0, 2)))

@@ -43,6 +43,8 @@ class Finding:
         smallest: the smallest fixture that shows it, or the first thing, where it is not about cells.
         reproduce: the command that shows the smallest one again.
         waiver: id of the waiver, where there is one.
+        what: the outcome or kind.
+        options: id of the load options, or "" where it is not about cells.
         bump: for values that changed: the file format version that announces it, or "" where nothing does.
     """
 
@@ -58,6 +60,7 @@ class Finding:
     reproduce: str
     waiver: str
     what: str
+    options: str
     bump: str
 
 
@@ -266,6 +269,7 @@ def _finding(evidence: Evidence, name: str, members: list[tuple[Judgement, str]]
         reproduce=reproduce,
         waiver=waiver,
         what=smallest.cause.what,
+        options=smallest.cell.options.id if smallest.cell is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",
     )
 
