@@ -87,13 +87,13 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
     """Compare a result with the expected one. Both as the worker gives them, or ``{"crashed": …}``, ``{"timed-out": …}``."""
     for ending in ("crashed", "timed-out"):
         if ending in got:
-            if ending in expected and got[ending].get("signal") == expected[ending].get("signal"):
-                return Comparison("same")
-            return Comparison(ending)
+            alike = ending in expected and _death(got[ending]) == _death(expected[ending])
+            return Comparison("same") if alike else Comparison(ending)
+    if "error" in got:  # also where the writer's program died: it did not die of being loaded
+        return Comparison("same") if "error" in expected else Comparison("refused", errors=(got["error"],))
+    for ending in ("crashed", "timed-out"):
         if ending in expected:
             return Comparison("relaxed", (Difference("relaxed", "program", facts={"expected": ending}),), 1)
-    if "error" in got:
-        return Comparison("same") if "error" in expected else Comparison("refused", errors=(got["error"],))
     if "error" in expected:
         return Comparison("relaxed", (Difference("relaxed", "load"),), 1)
 
@@ -117,8 +117,27 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
         result = "raised"
     else:
         result = "relaxed" if kinds else "same"
-    found.sort(key=lambda difference: difference.kind in {"raised", "relaxed"})
+    found.sort(key=_mildness)
     return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct))
+
+
+def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
+    """Where and of what a program died; what it said then is no part of it."""
+    return tuple(ending.get(key) for key in ("stage", "signal", "exit"))
+
+
+def _mildness(difference: Difference) -> tuple[int, float]:
+    """Sorts the gravest first: another type, shape or set of keys; then values, by how far they are off; then errors.
+
+    A value is far off as far as both its absolute distance and its distance in ULP are great.
+    """
+    if difference.kind in {"raised", "relaxed", "strides"}:
+        return 2, 0.0
+    if difference.kind != "value":
+        return 0, 0.0
+    points = difference.facts.get("frontier")
+    far = math.inf if points is None else max((min(float(gap), float(steps)) for gap, steps in points), default=0.0)
+    return 1, -far
 
 
 def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:

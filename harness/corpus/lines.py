@@ -60,11 +60,13 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
         raise CorpusError("there is no such file", where=str(path), code="missing-file") from None
     except IsADirectoryError:
         raise CorpusError("is a folder, expected a file of JSON lines", where=str(path), code="missing-file") from None
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}", where=str(path), code="unreadable-file") from error
     parsed = []
     for number, line in enumerate(body.splitlines(), 1):
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
             raise CorpusError("is not an object with a 'kind'", where=f"{path}:{number}", code="bad-line")

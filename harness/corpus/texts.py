@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["headline", "normalise"]
+__all__ = ["headline", "last_word", "normalise"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
 
@@ -14,7 +14,7 @@ _RULES = (
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x.."),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*(?:site-packages|dist-packages)/"), ""),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*lib/python3\.\d+/"), "python/"),
-    (re.compile(r"(\.(?:cpp|cc|cu|h|py)):\d+"), r"\1:N"),
+    (re.compile(r"(\.(?:cpp|cc|cu|h|py)\"?):\d+"), r"\1:N"),
     (re.compile(r"\bline \d+"), "line N"),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
@@ -47,3 +47,9 @@ def headline(text: str) -> str:
         named = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?", line)]
         return (named or lines)[-1]
     return lines[0]
+
+
+def last_word(said: str) -> str:
+    """What a process that aborted said was the matter; "" if it did not."""
+    found = re.search(r"^\s*what\(\):\s*(.+)$", said, re.M)
+    return found.group(1).strip() if found else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.corpus.compare import compare, result_digest
 from harness.corpus.lines import digest
 from harness.corpus.observations import Observation, ObservedReader, Probe
+from harness.corpus.texts import last_word
 from harness.errors import ReaderError
 from harness.readers.torch_release import PROTOCOL, TorchRelease
 from harness.replay.plan import Task, probe_key
@@ -166,10 +167,11 @@ def _observation(task: Task, reply: dict[str, Any], seal: str) -> Observation:
         )
     result = reply.get("result", reply)
     found = compare(task.fixture.golden, result)
+    last_words = last_word(reply["crashed"]["said"]) if "crashed" in reply else ""
     cell = replace(
         cell,
         result=found.result,
-        errors=found.errors,
+        errors=({"type": "crash", "message": last_words},) if last_words else found.errors,
         differences=found.differences,
         extent=found.extent,
         count=found.count,

@@ -35,6 +35,7 @@ MARKS = {
     Outcome.UNSUPPORTED: ("-", "dim"),
     Outcome.UNAVAILABLE: ("-", "dim"),
 }
+FORWARD = frozenset({"older-never-differs", "forward-window"})
 LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
 MEANING = {
     0: ("all promises hold", "bold green"),
@@ -76,7 +77,7 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def _silent(finding: Finding) -> bool:
-    return finding.rule in {"newer-computes", "older-never-differs"} and finding.what == Outcome.DIFFERENT and not finding.bump
+    return finding.rule in {"newer-computes", *FORWARD} and finding.what == Outcome.DIFFERENT and not finding.bump
 
 
 def _tables(report: Report) -> Iterable[tuple[str, str]]:
@@ -124,7 +125,8 @@ def _section(console: Console, title: str, findings: list[Finding], style: str, 
     console.print()
     console.print(Text(f"{title} ({len(findings)})", style=style))
     for finding in findings:
-        since = f", since {finding.first_reader}" if finding.first_reader else ""
+        when = "up to" if finding.rule in FORWARD else "since"
+        since = f", {when} {finding.first_reader}" if finding.first_reader else ""
         since += f", with {finding.options}" if finding.options not in {"", "default"} else ""
         line = Text(f"{finding.count} × ", style="bold")
         line.append(finding.cause, style="not bold").append(f"  [{finding.rule}{since}]", style="dim not bold")

@@ -59,7 +59,8 @@ class Cell:
     def message(self) -> str:
         """The one line that says why, for outcomes that have one."""
         if self.observation.signal:
-            return f"{self.observation.signal} while {'loading' if self.observation.stage == 'load' else 'running'}"
+            ending = f"{self.observation.signal} while {'loading' if self.observation.stage == 'load' else 'running'}"
+            return ": ".join([ending, *(error["message"] for error in self.observation.errors)])
         # Several calls of one program may raise differently; the last is the plainest: TorchScript explains itself worse
         # the first time, where it cannot yet quote the source.
         return headline(self.observation.errors[-1]["message"]) if self.observation.errors else ""
