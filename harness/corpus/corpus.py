@@ -9,18 +9,22 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.corpus.manifest import MANIFEST, Fixture, Manifest, NotWritable, read_manifest
-from harness.corpus.recipes import ProbeFile, Recipe, read_probes, read_recipes
+from harness.corpus.recipes import read_probe, read_recipe
 from harness.errors import CorpusError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from harness.corpus.recipes import ProbeFile, Recipe
 
 __all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "read_frozen", "write_frozen"]
 
 FROZEN = "FROZEN"
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Damage:
 
     Attributes:
         kind: ``unreadable-manifest``, ``missing-file``, ``wrong-size``, ``wrong-hash``, ``orphan-file``, ``not-frozen``,
-            ``changed-entry``, ``missing-entry`` or ``unreadable-recipe``.
+            ``changed-entry``, ``missing-entry``, ``unreadable-recipe``, ``unreadable-probe`` or
+            ``unreadable-pins``.
         subject: the fixture or file, relative to ``fixtures/``.
         detail: what was found and what was expected.
     """
@@ -81,17 +86,27 @@ def load_corpus(folder: Path) -> Corpus:
         try:
             manifest = read_manifest(release / MANIFEST)
         except CorpusError as error:
-            damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", str(error)))
+            detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
+            damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
             continue
         manifests.append(manifest)
         damage.extend(_files(release, manifest))
-    try:
-        recipes, probes = read_recipes(folder / "recipes"), read_probes(folder / "probes")
-    except CorpusError as error:
-        damage.append(Damage("unreadable-recipe", "recipes", str(error)))
-        recipes, probes = (), ()
+    recipes = _programs(folder, "recipe", read_recipe, damage)
+    probes = _programs(folder, "probe", read_probe, damage)
     damage.extend(_pins(folder, manifests))
     return Corpus(folder, recipes, probes, tuple(manifests), tuple(damage))
+
+
+def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
+    """Every recipe or probe, by name; one that cannot be read costs itself alone."""
+    found = []
+    for path in sorted((folder / f"{kind}s").glob("*.py")):
+        try:
+            found.append(read(path))
+        except CorpusError as error:
+            detail = str(error).replace(f"{folder}/", "")
+            damage.append(Damage(f"unreadable-{kind}", f"{kind}s/{path.name}", detail))
+    return tuple(found)
 
 
 def _files(release: Path, manifest: Manifest) -> list[Damage]:
@@ -121,7 +136,9 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[Damage]:
     try:
         frozen = read_frozen(folder / FROZEN)
     except CorpusError as error:
-        return [Damage("missing-file", FROZEN, str(error))] if entries else []
+        if error.code != "missing-file":
+            return [Damage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
+        return [Damage("missing-file", FROZEN, f"pins {len(entries)} entries, but there is no such file")] if entries else []
     damage = []
     for name, pin in sorted(entries.items()):
         if name not in frozen:
@@ -143,8 +160,14 @@ def read_frozen(path: Path) -> dict[str, str]:
     """
     if not path.is_file():
         raise CorpusError("there is no such file", where=str(path), code="missing-file")
-    pins = {}
-    for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+    pins: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="ascii").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"cannot be read: {error}", where=str(path), code="unreadable-file") from error
+    if lines.pop():
+        raise CorpusError("does not end with a newline: its last line may be cut off", where=str(path), code="not-whole")
+    for number, line in enumerate(lines, 1):
         pin, gap, name = line.partition("  ")
         if not gap or len(pin) != 64 or name in pins:
             raise CorpusError("is not '<digest>  <fixture>', or names a fixture again", where=f"{path}:{number}", code="bad-line")

@@ -16,6 +16,14 @@ __all__ = ["EXTENSIONS", "MANIFEST", "Fixture", "Manifest", "NotWritable", "read
 
 MANIFEST = "manifest.jsonl"
 EXTENSIONS = {"torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2"}
+_TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all others are texts
+    "size": int,
+    "versions": dict,
+    "operators": list,
+    "calls": list,
+    "golden": dict,
+    "readback": (dict, str),
+}
 VARYING = ("sha256", "size", "written", "writer")  # what producing again may change; everything else must come out equal
 
 
@@ -131,7 +139,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises:
-        CorpusError: it is missing, not whole, or an entry lacks something.
+        CorpusError: it is missing, not whole, of another release, or an entry lacks something.
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")
@@ -146,7 +154,10 @@ def read_manifest(path: Path) -> Manifest:
         kind = entry.pop("kind")
         try:
             if kind == "writer":
-                writers[entry["id"]] = entry["identity"]
+                identity = entry["identity"]
+                if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
+                    raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
+                writers[entry["id"]] = identity
                 continue
             if kind == "fixture":
                 fixtures.append(Fixture(release=release, **entry))
@@ -154,8 +165,11 @@ def read_manifest(path: Path) -> Manifest:
                 not_writable.append(NotWritable(release=release, **entry))
             else:
                 raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, AttributeError) as error:
             raise CorpusError(f"is not a complete entry: {error}", where=where, code="bad-line") from error
+        wrong = [name for name, value in entry.items() if not isinstance(value, _TYPES.get(name, str))]
+        if wrong:
+            raise CorpusError(f"has a value of a wrong type for {', '.join(sorted(wrong))}", where=where, code="bad-line")
         recipe = entry["recipe"]
         if recipe in seen:
             raise CorpusError(f"lists recipe {recipe!r} again, after line {seen[recipe]}", where=where, code="duplicate")

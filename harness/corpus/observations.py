@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.compare import Difference
+from harness.corpus.compare import Difference, result_digest
 from harness.corpus.lines import digest, read_lines, write_lines
 from harness.errors import CorpusError
 
@@ -194,7 +195,7 @@ def read_observations(path: Path) -> ObservedReader:
     """Read one reader's observations.
 
     Raises:
-        CorpusError: the file is missing, not whole, or an entry lacks something.
+        CorpusError: the file is missing, not whole, of another reader, or an entry lacks something or contradicts itself.
     """
     header, lines = read_lines(path, "observations")
     texts: dict[str, str] = {}
@@ -222,13 +223,79 @@ def read_observations(path: Path) -> ObservedReader:
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, CorpusError):
                 raise
-            raise CorpusError(f"is not a complete entry: {error!r}", where=where, code="bad-line") from error
-    name = header.get("reader")
+            what = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r}"
+            raise CorpusError(what, where=where, code="bad-line") from error
+    return ObservedReader(*_reader(header, path), cells, probes)
+
+
+def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], str, int]:
+    """Name, identity, day and protocol of a file's reader."""
+    where = f"{path}:1"
+    name, identity = header.get("reader"), header.get("identity")
+    observed, protocol = header.get("observed"), header.get("protocol")
     if name != path.stem:
-        raise CorpusError(
-            f"holds the observations of {name!r}, but is named {path.name!r}", where=f"{path}:1", code="wrong-reader"
-        )
-    return ObservedReader(str(name), header["identity"], header["observed"], header["protocol"], cells, probes)
+        raise CorpusError(f"holds the observations of {name!r}, but is named {path.name!r}", where=where, code="wrong-reader")
+    if not isinstance(identity, dict) or name != f"torch-{identity.get('torch')}":
+        raise CorpusError(f"is said to be of {name}, but what answered was {identity}", where=where, code="wrong-reader")
+    try:
+        dt.date.fromisoformat(observed or "")
+    except (TypeError, ValueError):
+        raise CorpusError(f"was observed on {observed!r}, which is no day", where=where, code="bad-header") from None
+    if not isinstance(protocol, int):
+        raise CorpusError(f"has the protocol {protocol!r}, expected a number", where=where, code="bad-header")
+    return str(name), identity, str(observed), protocol
+
+
+# What an observation of each result has beside it: True always, False never, None where it depends.
+_CARRIES: dict[str, dict[str, bool | None]] = {
+    "same": {"signal": None, "stage": None, "errors": False, "count": False, "digest": None, "values": False, "both": False},
+    "differs": {"signal": False, "stage": False, "errors": None, "count": True, "digest": True, "values": True, "both": False},
+    "refused": {"signal": False, "stage": False, "errors": True, "count": False, "digest": False, "values": False, "both": False},
+    "raised": {"signal": False, "stage": False, "errors": True, "count": True, "digest": True, "values": True, "both": False},
+    "relaxed": {"signal": False, "stage": False, "errors": False, "count": True, "digest": None, "values": None, "both": False},
+    "crashed": {"signal": True, "stage": True, "errors": None, "count": False, "digest": False, "values": False, "both": False},
+    "timed-out": {
+        "signal": False,
+        "stage": True,
+        "errors": None,
+        "count": False,
+        "digest": False,
+        "values": False,
+        "both": False,
+    },
+    "unstable": {
+        "signal": False,
+        "stage": False,
+        "errors": False,
+        "count": False,
+        "digest": False,
+        "values": False,
+        "both": True,
+    },
+}
+
+
+def _contradiction(cell: Observation) -> str:
+    """In what an observation contradicts itself, as one does whose result alone was edited; "" if in nothing."""
+    for name, always in _CARRIES[cell.result].items():
+        if always is not None and always is not bool(getattr(cell, name)):
+            return f"is {cell.result!r}, but has {'no' if always else 'a value for'} {name!r}"
+    if len(cell.differences) > cell.count:
+        return f"shows {len(cell.differences)} differences, but counts {cell.count}"
+    kinds = {extent["kind"] for extent in cell.extent}
+    if cell.extent and sum(extent["count"] for extent in cell.extent) != cell.count:
+        return f"counts {cell.count} differences, but their extent says otherwise"
+    if cell.values is not None and result_digest(cell.values) != cell.digest:
+        return "has a digest that is not that of its values"
+    if cell.result == "differs" and not kinds - {"raised", "relaxed"}:
+        return "is 'differs', but no value, shape or type is said to differ"
+    if cell.result in {"raised", "relaxed"} and kinds - {"raised", "relaxed"}:
+        return f"is {cell.result!r}, though values are said to differ"
+    if cell.result == "raised" and "raised" not in kinds:
+        return "is 'raised', but no call is said to have raised"
+    if cell.both and (len(cell.both) != 2 or cell.both[0] == cell.both[1]):
+        return "is 'unstable', but not for two different observations"
+    return ""
 
 
 def _cell(entry: dict[str, Any], texts: dict[str, str], values: dict[str, dict[str, Any]]) -> Observation:
@@ -249,4 +316,9 @@ def _cell(entry: dict[str, Any], texts: dict[str, str], values: dict[str, dict[s
         values=values[entry["values"]] if "values" in entry else None,
         warnings=tuple((category, texts[key]) for category, key in entry.get("warnings", ())),
     )
-    return replace(cell, both=tuple(_cell(one, texts, values) for one in entry["both"])) if "both" in entry else cell
+    if "both" in entry:
+        cell = replace(cell, both=tuple(_cell(one, texts, values) for one in entry["both"]))
+    wrong = _contradiction(cell)
+    if wrong:
+        raise ValueError(f"{cell.fixture} ({cell.options}) {wrong}")
+    return cell

@@ -21,7 +21,7 @@ from harness.errors import CorpusError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ProbeFile", "Recipe", "read_probes", "read_recipes"]
+__all__ = ["ProbeFile", "Recipe", "read_probe", "read_recipe"]
 
 
 @dataclass(frozen=True)
@@ -54,44 +54,48 @@ class ProbeFile:
     summary: str
 
 
-def read_recipes(folder: Path) -> tuple[Recipe, ...]:
-    """Every recipe of a folder, by name.
+def read_recipe(path: Path) -> Recipe:
+    """What a recipe's file says.
 
     Raises:
-        CorpusError: a recipe is no Python, or lacks a constant.
+        CorpusError: it is no Python 3.6, or lacks a constant.
     """
-    recipes = []
-    for path in sorted(folder.glob("*.py")):
-        constants, summary, sha256 = _constants(path)
-        family = _text(constants, "FAMILY", path)
-        if family not in EXTENSIONS:
-            raise CorpusError(f"FAMILY is {family!r}, expected one of {', '.join(EXTENSIONS)}", where=str(path))
-        operators = constants.get("OPERATORS")
-        if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
-            raise CorpusError("has no constant OPERATORS, a list of qualified names (empty where none matters)", where=str(path))
-        until = constants.get("UNTIL")
-        since = _text(constants, "SINCE", path)
-        if until is not None and not constants.get("WHY"):
-            raise CorpusError("says UNTIL, but not WHY", where=str(path))
-        recipes.append(Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, constants.get("WHY", "")))
-    return tuple(recipes)
+    constants, summary, sha256 = _constants(path)
+    family = _text(constants, "FAMILY", path)
+    if family not in EXTENSIONS:
+        raise CorpusError(f"FAMILY is {family!r}, expected one of {', '.join(EXTENSIONS)}", where=str(path))
+    operators = constants.get("OPERATORS")
+    if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
+        raise CorpusError("has no constant OPERATORS, a list of qualified names (empty where none matters)", where=str(path))
+    since = _text(constants, "SINCE", path)
+    until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
+    why = _text(constants, "WHY", path) if "WHY" in constants else ""
+    if until is not None and not why:
+        raise CorpusError("says UNTIL, but not WHY", where=str(path))
+    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why)
 
 
-def read_probes(folder: Path) -> tuple[ProbeFile, ...]:
-    """Every probe of a folder, by name."""
-    found = []
-    for path in sorted(folder.glob("*.py")):
-        _, summary, sha256 = _constants(path)
-        found.append(ProbeFile(path.stem, path, sha256, summary))
-    return tuple(found)
+def read_probe(path: Path) -> ProbeFile:
+    """What a probe's file says.
+
+    Raises:
+        CorpusError: it is no Python 3.6, or has no docstring.
+    """
+    _, summary, sha256 = _constants(path)
+    return ProbeFile(path.stem, path, sha256, summary)
 
 
 def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
-    source = path.read_bytes()
     try:
+        source = path.read_bytes()
         tree = ast.parse(source, filename=path.name, feature_version=(3, 6))
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except SyntaxError as error:
-        raise CorpusError(f"is not Python 3.6: {error.msg}", where=f"{path}:{error.lineno}") from error
+        where = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise CorpusError(f"is not Python 3.6: {error.msg}", where=where) from error
+    except ValueError as error:  # a null byte
+        raise CorpusError(f"is not Python 3.6: {error}", where=str(path)) from error
     constants = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):

@@ -51,5 +51,5 @@ def headline(text: str) -> str:
 
 def last_word(said: str) -> str:
     """What a process that aborted said was the matter; "" if it did not."""
-    found = re.search(r"^\s*what\(\):\s*(.+)$", said, re.M)
+    found = re.search(r"^\s*what\(\):\s*(.+)$", said, re.MULTILINE)
     return found.group(1).strip() if found else ""

@@ -27,6 +27,7 @@ PROTOCOL = 1
 WORKER = Path(__file__).with_name("worker.py")
 START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
 GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
+STOP_SECONDS = 10  # for a worker that is no longer needed to end by itself
 
 # One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU takes wider
 # kernels, which round differently in the last place.
@@ -61,8 +62,9 @@ class TorchRelease:
         self.environment = environment
         self.hash_seed = hash_seed
         self.identity: dict[str, Any] = {}
-        self._process: subprocess.Popen[str] | None = None
-        self._replies: IO[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies: IO[bytes] | None = None
+        self._unread = b""
         self._stack = contextlib.ExitStack()
         self._sent = 0
 
@@ -74,9 +76,9 @@ class TorchRelease:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             empty = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-")))
-            self._said = stack.enter_context(tempfile.TemporaryFile("w+"))
+            self._said = stack.enter_context(tempfile.TemporaryFile())
             read_fd, write_fd = os.pipe()
-            self._replies = stack.enter_context(os.fdopen(read_fd))
+            self._replies = stack.enter_context(os.fdopen(read_fd, "rb", buffering=0))
             environ = {**self.environment.environ(DETERMINISM), "PYTHONHASHSEED": str(self.hash_seed), "TMPDIR": str(empty)}
             try:
                 self._process = subprocess.Popen(
@@ -84,7 +86,6 @@ class TorchRelease:
                     stdin=subprocess.PIPE,
                     stdout=self._said,
                     stderr=self._said,
-                    text=True,
                     cwd=empty,
                     env=environ,
                     pass_fds=[write_fd],
@@ -111,7 +112,7 @@ class TorchRelease:
         self._sent += 1
         message = {"id": self._sent, "do": do, "timeout_s": timeout_s, **arguments}
         try:
-            self._process.stdin.write(json.dumps(message, allow_nan=False) + "\n")
+            self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError as error:
             raise self._died() from error
@@ -129,16 +130,7 @@ class TorchRelease:
         return reply
 
     def _reply(self, seconds: float) -> dict[str, Any]:
-        assert self._replies is not None  # noqa: S101 - within the context
-        deadline = time.monotonic() + seconds
-        ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            raise ReaderError(
-                f"the worker of torch {self.environment.version} has not answered for {seconds:.0f} s", code="no-answer"
-            )
-        line = self._replies.readline()
-        if not line:
-            raise self._died()
+        line = self._line(seconds)
         try:
             reply = json.loads(line)
         except ValueError as error:
@@ -149,9 +141,26 @@ class TorchRelease:
             raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
         return reply
 
+    def _line(self, seconds: float) -> bytes:
+        """One whole line, or the error that says why there is none in this time."""
+        assert self._replies is not None  # noqa: S101 - within the context
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise ReaderError(
+                    f"the worker of torch {self.environment.version} has not answered for {seconds:.0f} s", code="no-answer"
+                )
+            chunk = os.read(self._replies.fileno(), 1 << 16)
+            if not chunk:
+                raise self._died()
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
     def _died(self) -> ReaderError:
         self._said.seek(0)
-        words = [line for line in self._said.read()[-2000:].splitlines() if line.strip()]
+        words = [line for line in self._said.read()[-2000:].decode("utf-8", "replace").splitlines() if line.strip()]
         last = words[-1] if words else "it said nothing"
         return ReaderError(f"the worker of torch {self.environment.version} died: {last}", code="worker-died")
 
@@ -173,6 +182,12 @@ class TorchRelease:
                 hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
             )
         described = self.environment.description
+        if described.get("torch", identity["torch"]) != identity["torch"]:
+            raise WrongVersion(
+                f"torch {identity['torch']} answered, but {described['torch']} was installed",
+                where=str(self.environment.prefix),
+                hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
+            )
         self.identity = {
             **{key: value for key, value in identity.items() if key != "protocol"},
             "wheel_sha256": described.get("wheel_sha256", ""),
@@ -187,7 +202,7 @@ class TorchRelease:
             if process.stdin is not None:
                 process.stdin.close()
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

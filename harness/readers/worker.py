@@ -17,6 +17,7 @@ exactly one reply. What a release answers about an archive (an error included) i
 
 import base64
 import ctypes
+import enum
 import importlib.machinery
 import json
 import os
@@ -26,9 +27,11 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 import warnings
 
 PROTOCOL = 1
+PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent dies
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Neutral file names. TorchScript stores the file name of every source line. Code objects of this environment get names
@@ -85,6 +88,7 @@ class Encoder:
         self.torch = torch
         self.storages = {}
         self.open = []
+        self.parts = []  # kept alive: the address of one that is gone could become another one's, and look shared
 
     def encode(self, value):
         torch = self.torch
@@ -122,12 +126,32 @@ class Encoder:
         elif isinstance(value, dict):
             state = {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
         elif isinstance(value, (set, frozenset)):
-            state = [self.encode(item) for item in sorted(value, key=repr)]
+            state = sorted((self.encode(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
         elif isinstance(value, (list, tuple)):
             state = [self.encode(item) for item in value]
+        elif isinstance(value, enum.Enum):
+            state = value.name
+        elif isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+            state = "%s.%s" % (value.__module__, value.__qualname__)
+        elif self.torch.is_storage(value):
+            state = self.encode(self.torch.zeros(0, dtype=getattr(value, "dtype", self.torch.uint8)).set_(value))
+        elif getattr(value, "__dict__", None) and not isinstance(value, (int, float, complex)):
+            state = {"dict": [[k, self.encode(v)] for k, v in sorted(value.__dict__.items())]}
         else:
-            state = {"dict": [[k, self.encode(v)] for k, v in sorted(getattr(value, "__dict__", {}).items())]}
+            state = self._reduced(value)
         return {"object": {"type": _type_name(value), "state": state}}
+
+    def _reduced(self, value):
+        """What pickle would store of an object whose state no ``__dict__`` shows: one numpy scalar is not like another."""
+        try:
+            parts = value.__reduce_ex__(2)
+            if isinstance(parts, str):
+                return parts
+            arguments, state, items, pairs = (tuple(parts[1:]) + (None, None, None))[:4]
+            stored = [arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)]
+        except Exception:  # what cannot be pickled, a lock say, has a type and nothing else to compare
+            return "<opaque>"
+        return self._part(stored)
 
     def tensor(self, value):
         torch = self.torch
@@ -160,17 +184,21 @@ class Encoder:
         storage = value.untyped_storage() if hasattr(value, "untyped_storage") else value.storage()
         return storage.data_ptr()
 
+    def _part(self, value):
+        self.parts.append(value)
+        return self.encode(value)
+
     def _unusual_tensor(self, value):
         """A sparse or quantized tensor: described by its parts."""
         if getattr(value, "is_quantized", False):
-            parts = [["int_repr", self.encode(value.int_repr())], ["qscheme", str(value.qscheme())]]
+            parts = [["int_repr", self._part(value.int_repr())], ["qscheme", str(value.qscheme())]]
             if "per_tensor" in str(value.qscheme()):
                 parts += [["scale", self.encode(value.q_scale())], ["zero_point", value.q_zero_point()]]
         elif str(value.layout) == "torch.sparse_coo":
             whole = value.detach().coalesce()
-            parts = [["indices", self.encode(whole.indices())], ["values", self.encode(whole.values())]]
+            parts = [["indices", self._part(whole.indices())], ["values", self._part(whole.values())]]
         else:
-            parts = [["dense", self.encode(value.detach().to_dense())]]
+            parts = [["dense", self._part(value.detach().to_dense())]]
         parts += [["dtype", str(value.dtype)], ["shape", list(value.shape)]]
         return {"object": {"type": str(value.layout), "state": {"dict": parts}}}
 
@@ -333,12 +361,17 @@ def load(torch, family, path, options):
     raise ValueError("unknown family %r" % family)
 
 
+def _text(said):
+    """What an error or a warning says, as text that can be written in UTF-8."""
+    return str(said).encode("utf-8", "replace").decode("utf-8")
+
+
 def _error(stage, error):
-    return {"stage": stage, "type": _type_name(error), "message": str(error)}
+    return {"stage": stage, "type": _type_name(error), "message": _text(error)}
 
 
 def _warnings(caught):
-    return sorted({(w.category.__name__, str(w.message)) for w in caught})
+    return sorted({(w.category.__name__, _text(w.message)) for w in caught})
 
 
 def run_calls(torch, program, calls):
@@ -352,7 +385,7 @@ def run_calls(torch, program, calls):
                 warnings.simplefilter("always")
                 try:
                     value = getattr(program, call["method"])(*args)
-                except Exception as error:
+                except BaseException as error:  # a program that exits has answered, too
                     result[name] = {"error": _error("call", error)}
                 else:
                     together = Encoder(torch)
@@ -374,7 +407,7 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
             loaded = obtain()
         except NoSuchOption:
             raise
-        except Exception as error:
+        except BaseException as error:  # an archive that makes the loader exit is refused in its own way
             result = {"error": _error("load", error)}
             if caught:
                 result["warnings"] = _warnings(caught)
@@ -416,7 +449,6 @@ def do_observe(torch, request, progress):
 def run_file(path, name):
     """Run a recipe or probe as module ``name`` under the neutral file name ``name.py``; return its namespace."""
     import linecache
-    import types
 
     with open(path, encoding="utf-8") as stream:
         source = stream.read()
@@ -528,19 +560,27 @@ def identity(torch):
 
 
 def _child(torch, handler, request, out, said):
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-
-    def progress(stage):
-        os.write(out, json.dumps({"stage": stage}).encode("ascii") + b"\n")
-
+    """Carry out one request in a process of its own, write the reply and end. Never returns into the server's loop."""
+    status = 1
     try:
-        reply = {"result": handler(torch, request, progress)}
-    except BaseException as error:  # whatever it is, it is this one reply, and is reported as a fault of the harness
-        reply = {"failed": {"type": _type_name(error), "message": str(error), "trace": traceback.format_exc()}}
-    with os.fdopen(out, "wb") as stream:
-        stream.write(json.dumps(reply, allow_nan=False, sort_keys=True).encode("ascii"))
-    os._exit(0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whoever stops the harness leaves no loop running
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # an archive that asks a question gets no answer, and no request
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+
+        def progress(stage):
+            os.write(out, json.dumps({"stage": stage}).encode("ascii") + b"\n")
+
+        try:
+            reply = json.dumps({"result": handler(torch, request, progress)}, allow_nan=False, sort_keys=True)
+        except BaseException as error:  # whatever it is, it is this one reply, and is reported as a fault of the harness
+            failed = {"type": _type_name(error), "message": _text(error), "trace": _text(traceback.format_exc())}
+            reply = json.dumps({"failed": failed})
+        with os.fdopen(out, "wb") as stream:
+            stream.write(reply.encode("ascii"))
+        status = 0
+    finally:
+        os._exit(status)
 
 
 def serve_one(torch, handler, request):
@@ -553,7 +593,7 @@ def serve_one(torch, handler, request):
             os.close(out_read)
             _child(torch, handler, request, out_write, said.fileno())
         os.close(out_write)
-        chunks, late = _drain(out_read, time.time() + limit)
+        chunks, late = _drain(out_read, time.monotonic() + limit)
         if late:
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
@@ -565,10 +605,18 @@ def serve_one(torch, handler, request):
     if late:
         return {"timed-out": {"timeout_s": limit, "stage": stage}}
     if os.WIFSIGNALED(status):
-        return {"crashed": {"signal": signal.Signals(os.WTERMSIG(status)).name, "stage": stage, "said": last_words}}
-    if not lines[-1]:
+        return {"crashed": {"signal": _signal_name(os.WTERMSIG(status)), "stage": stage, "said": last_words}}
+    try:
+        return json.loads(lines[-1])
+    except ValueError:  # it ended before it had written its reply, or while it did
         return {"crashed": {"exit": os.WEXITSTATUS(status), "stage": stage, "said": last_words}}
-    return json.loads(lines[-1])
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # most real-time signals have no name
+        return "signal %d" % number
 
 
 def _drain(fd, deadline):
@@ -576,7 +624,7 @@ def _drain(fd, deadline):
     chunks = []
     try:
         while True:
-            ready, _, _ = select.select([fd], [], [], max(0.0, deadline - time.time()))
+            ready, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 return chunks, True
             chunk = os.read(fd, 1 << 16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 from rich.padding import Padding
@@ -13,7 +13,7 @@ from rich.text import Text
 from harness.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
     from rich.console import Console
 
@@ -38,7 +38,7 @@ MARKS = {
 FORWARD = frozenset({"older-never-differs", "forward-window"})
 LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
 MEANING = {
-    0: ("all promises hold", "bold green"),
+    0: ("every promise that was checked holds, or its breach is waived", "bold green"),
     1: ("a promise is broken", "bold red"),
     4: ("incomplete: something that was required could not be checked", "bold yellow"),
 }
@@ -50,17 +50,20 @@ def print_report(report: Report, console: Console) -> None:
     Parameters:
         console: decides on colour and width.
     """
-    for title, options in _tables(report):
-        console.print(_matrix(report, title, options))
-    console.print(Text(LEGEND, style="dim"))
-    failed = [finding for finding in report.findings if finding.verdict is Verdict.FAIL]
-    _section(console, "Broken promises", failed, "bold red", detailed=True)
+    by_writer, by_options = _tables(report)
+    _table(console, "Writers (rows) read by releases (columns), default options", by_writer, _version)
+    _table(console, "Other load options (rows), all writers together, read by releases (columns)", by_options, str)
+    if by_writer:
+        console.print(Text(LEGEND, style="dim"))
     silent = [finding for finding in report.findings if _silent(finding)]
-    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", detailed=False)
-    waived = [finding for finding in report.findings if finding.verdict is Verdict.WAIVED and not _silent(finding)]
-    _section(console, "Waived: known, explained and counted", waived, "bold", detailed=False)
-    expected = [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED]
-    _section(console, "Expected", expected, "bold", detailed=False)
+    known = [finding for finding in report.findings if finding.verdict is not Verdict.FAIL and finding not in silent]
+    failed = [finding for finding in report.findings if finding.verdict is Verdict.FAIL]
+    _section(console, "Broken promises", failed, "bold red", details=True)
+    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", details=True)
+    waived = [finding for finding in known if finding.verdict is Verdict.WAIVED]
+    _section(console, "Waived: known, explained and counted", waived, "bold", details=False)
+    expected = [finding for finding in known if finding.verdict is Verdict.EXPECTED]
+    _section(console, "Expected", expected, "bold", details=False)
     if report.not_checked:
         console.print()
         console.print(Text("Could not be checked", style="bold yellow"))
@@ -80,34 +83,38 @@ def _silent(finding: Finding) -> bool:
     return finding.rule in {"newer-computes", *FORWARD} and finding.what == Outcome.DIFFERENT and not finding.bump
 
 
-def _tables(report: Report) -> Iterable[tuple[str, str]]:
-    options = sorted({key[3] for key in report.outcomes}, key=lambda name: (name != "default", name))
-    for name in options:
-        yield (
-            ("Writers (rows) read by releases (columns)" if name == "default" else f"The same with the load options {name!r}"),
-            name,
-        )
+Marks = Counter[tuple[str, str]]
+Cells = dict[tuple[str, str], Marks]
 
 
-def _matrix(report: Report, title: str, options: str) -> Table:
-    cells: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
-    for (writer, reader, _, name), counts in report.outcomes.items():
-        if name == options:
-            cell = cells.setdefault((writer, reader), Counter())
-            for outcome, count in counts.items():
-                cell[MARKS[outcome]] += count
-    writers = sorted({writer for writer, _ in cells}, key=_version)
+def _tables(report: Report) -> tuple[Cells, Cells]:
+    """Marks by writer and reader under default options; and by options and reader for the others."""
+    by_writer: Cells = {}
+    by_options: Cells = {}
+    for (writer, reader, _, options), counts in report.outcomes.items():
+        key = (writer, reader) if options == "default" else (options, reader)
+        marks = (by_writer if options == "default" else by_options).setdefault(key, Counter())
+        for outcome, count in counts.items():
+            marks[MARKS[outcome]] += count
+    return by_writer, by_options
+
+
+def _table(console: Console, title: str, cells: Cells, order: Callable[[str], Any]) -> None:
+    if not cells:
+        return
     readers = sorted({reader for _, reader in cells}, key=_version)
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False, box=None, padding=(0, 2, 0, 0))
+    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)
     for reader in readers:
-        table.add_column(reader.removeprefix("torch-"), no_wrap=False)
-    for writer in writers:
-        table.add_row(writer.removeprefix("torch-"), *(_cell(cells.get((writer, reader), Counter())) for reader in readers))
-    return table
+        table.add_column(reader.removeprefix("torch-"), no_wrap=True)
+    for row in sorted({row for row, _ in cells}, key=order):
+        table.add_row(row.removeprefix("torch-"), *(_cell(cells.get((row, reader), Counter())) for reader in readers))
+    console.print(Text(title, style="bold"))
+    console.print(table)
+    console.print()
 
 
-def _cell(counts: Counter[tuple[str, str]]) -> Text:
+def _cell(counts: Marks) -> Text:
     order = {mark: index for index, mark in enumerate(dict.fromkeys(MARKS.values()))}
     text = Text()
     for (mark, style), count in sorted(counts.items(), key=lambda item: order[item[0]]):
@@ -119,20 +126,30 @@ def _version(name: str) -> Version:
     return Version(name.removeprefix("torch-"))
 
 
-def _section(console: Console, title: str, findings: list[Finding], style: str, *, detailed: bool) -> None:
+def _section(console: Console, title: str, findings: list[Finding], style: str, *, details: bool) -> None:
     if not findings:
         return
     console.print()
     console.print(Text(f"{title} ({len(findings)})", style=style))
     for finding in findings:
-        when = "up to" if finding.rule in FORWARD else "since"
-        since = f", {when} {finding.first_reader}" if finding.first_reader else ""
-        since += f", with {finding.options}" if finding.options not in {"", "default"} else ""
         line = Text(f"{finding.count} × ", style="bold")
-        line.append(finding.cause, style="not bold").append(f"  [{finding.rule}{since}]", style="dim not bold")
+        line.append(finding.cause, style="not bold").append(f"  [{_where(finding)}]", style="dim not bold")
         console.print(Padding(line, (0, 0, 0, 2)))
-        if detailed:
-            details = [f"cause     {finding.id}", f"smallest  {finding.smallest}", f"show      {finding.reproduce}"]
+        if details:
+            lines = [f"cause  {finding.id}", f"show   {finding.reproduce}"]
+            if finding.writers:
+                lines.insert(1, f"in     programs of {', '.join(finding.writers)}, read by {', '.join(finding.readers)}")
             if finding.bump:
-                details.insert(1, f"announced by {finding.bump}")
-            console.print(Padding(Text("\n".join(details), style="dim"), (0, 0, 0, 6)))
+                lines.append(f"announced by {finding.bump}")
+            console.print(Padding(Text("\n".join(lines), style="dim"), (0, 0, 0, 6)))
+
+
+def _where(finding: Finding) -> str:
+    parts = [finding.rule]
+    if finding.first_reader:
+        parts.append(f"{'up to' if finding.rule in FORWARD else 'since'} {finding.first_reader}")
+    if finding.options not in {"", "default"}:
+        parts.append(f"with {finding.options}")
+    if finding.waiver:
+        parts.append(f"waived: {finding.waiver}")
+    return ", ".join(parts)

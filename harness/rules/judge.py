@@ -86,6 +86,16 @@ class Report:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A judgement with the id of its cause, the release where that begins, and the waiver that covers it."""
+
+    judgement: Judgement
+    id: str
+    began: str = ""
+    waiver: str = ""
+
+
 class Rule(Protocol):
     """A module of this package that judges."""
 
@@ -119,7 +129,9 @@ def judge(evidence: Evidence) -> Report:
     if waiver_rule is not None:
         more = list(judge_waivers(evidence, waiver_rule, covered))
         judgements.extend(more)
-        named.extend((judgement, _plain_id(judgement), "") for judgement in more if judgement.verdict in SHOWN)
+        named.extend(_Named(judgement, _plain_id(judgement)) for judgement in more if judgement.verdict in SHOWN)
+    elif evidence.policy.waivers:
+        empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
     counts = Counter(judgement.verdict for judgement in judgements)
     counts[Verdict.NOT_CHECKED] += sum(count for _, _, count in empty)
     not_checked = Counter(
@@ -191,57 +203,50 @@ def _cell_id(evidence: Evidence, judgement: Judgement, alike: Alike) -> tuple[st
     return f"{plain}{options}@{began}", began
 
 
-def _waive(
-    evidence: Evidence, judgements: list[Judgement]
-) -> tuple[list[Judgement], list[tuple[Judgement, str, str]], Counter[str]]:
-    """Match failures of cells with waivers: all judgements, those with a cause and its id, and cells by waiver."""
+def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgement], list[_Named], dict[str, Counter[str]]]:
+    """Match failures of cells with waivers: all judgements, those with a cause and its id, and cells by waiver and reader."""
     alike: Alike = {}
     for judgement in judgements:
         if judgement.cell is not None and judgement.verdict in SHOWN:
             cell = judgement.cell
             alike.setdefault((_plain_id(judgement), cell.fixture.id, cell.options.id, cell.direction), set()).add(cell.release)
-    waivers = {waiver.cause: waiver for waiver in evidence.policy.waivers if not waiver.expired(evidence.as_of)}
-    covered: Counter[str] = Counter()
+    waivers = {
+        (waiver.cause, reader): waiver.id
+        for waiver in evidence.policy.waivers
+        if not waiver.expired(evidence.as_of)
+        for reader in waiver.readers
+    }
+    covered: dict[str, Counter[str]] = {}
     settled: list[Judgement] = []
-    named: list[tuple[Judgement, str, str]] = []
+    named: list[_Named] = []
     for judgement in judgements:
         if judgement.verdict not in SHOWN:
             settled.append(judgement)
             continue
         name, began = _cell_id(evidence, judgement, alike)
-        waiver = waivers.get(name)
-        if (
-            judgement.verdict is Verdict.FAIL
-            and waiver is not None
-            and judgement.cell is not None
-            and judgement.reader in waiver.readers
-        ):
-            covered[waiver.id] += 1
-            waived = replace(judgement, verdict=Verdict.WAIVED)
-            settled.append(waived)
-            named.append((waived, name, began))
-        else:
-            settled.append(judgement)
-            named.append((judgement, name, began))
+        waiver = ""
+        if judgement.verdict is Verdict.FAIL and judgement.cell is not None:
+            waiver = waivers.get((name, judgement.reader), "")
+        if waiver:
+            covered.setdefault(waiver, Counter())[judgement.reader] += 1
+            judgement = replace(judgement, verdict=Verdict.WAIVED)  # noqa: PLW2901 - from here on it is a waived one
+        settled.append(judgement)
+        named.append(_Named(judgement, name, began, waiver))
     return settled, named, covered
 
 
-def _group(evidence: Evidence, named: list[tuple[Judgement, str, str]]) -> tuple[Finding, ...]:
-    waivers = {waiver.cause: waiver.id for waiver in evidence.policy.waivers}
-    groups: dict[tuple[Verdict, str], list[tuple[Judgement, str]]] = {}
-    for judgement, name, began in named:
-        groups.setdefault((judgement.verdict, name), []).append((judgement, began))
-    findings = [
-        _finding(evidence, name, members, waivers.get(name, "") if verdict is Verdict.WAIVED else "")
-        for (verdict, name), members in groups.items()
-    ]
+def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
+    groups: dict[tuple[Verdict, str, str], list[_Named]] = {}
+    for one in named:
+        groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
+    findings = [_finding(evidence, members) for members in groups.values()]
     order = {Verdict.FAIL: 0, Verdict.WAIVED: 1, Verdict.EXPECTED: 2}
-    return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id)))
+    return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id, finding.waiver)))
 
 
-def _finding(evidence: Evidence, name: str, members: list[tuple[Judgement, str]], waiver: str) -> Finding:
+def _finding(evidence: Evidence, members: list[_Named]) -> Finding:
     calendar = evidence.policy.calendar
-    judgements = sorted((judgement for judgement, _ in members), key=lambda judgement: _size(judgement, evidence))
+    judgements = sorted((one.judgement for one in members), key=lambda judgement: _size(judgement, evidence))
     smallest = judgements[0]
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
     cells = [judgement.cell for judgement in judgements if judgement.cell is not None]
@@ -255,19 +260,19 @@ def _finding(evidence: Evidence, name: str, members: list[tuple[Judgement, str]]
         reproduce = f"torch-compat observe --reader torch-{cell.release} --fixture {cell.fixture.id}{options} --show"
     bumps = {_bump(evidence, cell) for cell in cells}
     return Finding(
-        id=name,
+        id=members[0].id,
         rule=smallest.rule,
         verdict=smallest.verdict,
         count=len(judgements),
         cause=smallest.cause.text,
-        first_reader=members[0][1],
+        first_reader=members[0].began,
         readers=tuple(sorted(readers, key=lambda version: calendar[version].parsed))
         if readers <= set(_versions(evidence))
         else (),
         writers=tuple(sorted(writers, key=lambda version: calendar[version].parsed)),
         smallest=subject,
         reproduce=reproduce,
-        waiver=waiver,
+        waiver=members[0].waiver,
         what=smallest.cause.what,
         options=smallest.cell.options.id if smallest.cell is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",

@@ -55,6 +55,17 @@ def _against_recorded(
         verdict, text = agreement(evidence, fixture, before, now)
         cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None
         yield Judgement(rule.id, verdict, subject, cause, reader=fresh.release)
+    for name, probe in sorted(fresh.probes.items()):
+        recorded_probe = recorded.probes.get(name)
+        if recorded_probe is None or recorded_probe.key != probe.key:
+            continue  # another probe, or another reader: probes-hold speaks of it
+        subject = f"{name} asked again of {fresh.name}"
+        changed = sorted(set(probe.checks) ^ set(recorded_probe.checks), key=str)
+        if probe == recorded_probe:
+            yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
+        else:
+            text = f"{name}: {changed[0][0] if changed else 'its error'} is not as recorded"
+            yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
 
 
 def _crashes(observation: Observation) -> bool:
