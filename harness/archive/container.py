@@ -8,7 +8,10 @@ r"""Which container an archive is, and its records.
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +26,11 @@ __all__ = ["Archive", "open_archive"]
 ZIP_MAGIC = b"PK\x03\x04"
 # PROTO n, LONG1 of 10 bytes: the magic number, little endian, in pickle protocol 2 and above
 STREAM_MAGIC = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+# What the standard library raises at damaged archives: itself, its decompressors, and its arithmetic with nonsense. A bit
+# that says "encrypted" gives RuntimeError, one that names another compression or version NotImplementedError.
+ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError, OverflowError,
+)  # fmt: skip
 HEAD_SIZE = 512  # a tar header is one block of 512 bytes; nothing else that tells containers apart lies further in
 
 
@@ -94,7 +102,7 @@ def open_archive(path: Path) -> Archive:
 def _zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         raise Corrupt(f"starts like a zip archive, but {error}".replace("File is", "it is"), where=str(path)) from error
 
 
@@ -103,7 +111,7 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
         info.CRC = None  # type: ignore[assignment]
     try:
         return archive.read(info)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
+    except ZIP_ERRORS as error:
         raise Corrupt(f"record {info.filename!r} cannot be read: {error}", where=str(path), code="damaged-record") from error
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.cli._root import Root
-    from harness.corpus.observations import ObservedReader
     from harness.policy import Policy
     from harness.rules.judge import Report
 
@@ -50,29 +49,21 @@ def judge(root: Path | None, as_of: dt.datetime | None, format_: str) -> int:
     return report.exit_status
 
 
-def gather(
-    place: Root,
-    policy: Policy,
-    *,
-    as_of: dt.date | None,
-    fresh: dict[str, ObservedReader] | None = None,
-    unavailable: dict[str, str] | None = None,
-) -> Evidence:
-    """Read everything that judging looks at.
+def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
+    """Read everything that judging looks at, as of the day given, else of the newest recorded observation.
 
     Raises:
-        NothingSelected: there is no corpus, or nothing to tell the day by.
+        NothingSelected: there is no corpus.
     """
     if not place.fixtures.is_dir():
         raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
     corpus = load_corpus(place.fixtures)
     recorded, unreadable = place.observations(place.recorded)
-    days = [reader.observed for reader in (*recorded.values(), *(fresh or {}).values())]
-    if as_of is None and days:
-        as_of = dt.date.fromisoformat(max(days))
     if as_of is None:
-        as_of = max(release.date for release in policy.calendar)
-    return Evidence(policy, corpus, recorded, fresh or {}, as_of, unreadable, unavailable or {})
+        # Where nothing is recorded nothing is checked either, and the day hardly matters; it must not be the clock's.
+        days = [dt.date.fromisoformat(reader.observed) for reader in recorded.values()]
+        as_of = max(days, default=max(release.date for release in policy.calendar))
+    return Evidence(policy, corpus, recorded, {}, as_of, unreadable)
 
 
 def print_formatted(report: Report, format_: str) -> None:

@@ -16,7 +16,7 @@ from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import read_survey, survey_differences, write_survey
-from harness.errors import NothingSelected, UsageError
+from harness.errors import CorpusError, NothingSelected, UsageError
 from harness.replay.observe import Observing
 from harness.replay.observe import observe as run
 from harness.replay.plan import plan
@@ -26,13 +26,14 @@ from harness.rules.observations_reproduce import agreement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.corpus.corpus import Corpus
+    from harness.corpus.corpus import Corpus, Damage
     from harness.corpus.manifest import Fixture
     from harness.corpus.observations import Observation, ObservedReader
     from harness.policy import Policy, Release
     from harness.readers.environments import Environment
+    from harness.rules.evidence import Evidence
 
-__all__ = ["observe", "observe_release"]
+__all__ = ["damage_of", "observe", "observe_release"]
 
 
 @click.command()
@@ -70,6 +71,7 @@ def observe(
         raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
     evidence = gather(place, policy, as_of=None)
     chosen = selected_fixtures(evidence.corpus, fixtures)
+    _refuse_damage(evidence.corpus, chosen, record=record)
     whole = not fixtures and options is None
     console = stderr()
     with Progress(console) as progress:
@@ -81,7 +83,7 @@ def observe(
         evidence = gather(place, policy, as_of=None)
 
     evidence = replace(evidence, fresh={fresh.name: fresh})
-    rows = [_row(evidence, cell) for _, cell in sorted(fresh.cells.items())]
+    rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
     if format_ == "json":
         print_json({"reader": fresh.name, "identity": fresh.identity, "observed": fresh.observed, "cells": rows})
     else:
@@ -89,6 +91,26 @@ def observe(
     if any(row["recorded"] is None for row in rows):
         return 1 if any(row["reproduced"] is False for row in rows) else 4
     return 1 if any(row["reproduced"] is False for row in rows) else 0
+
+
+def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
+    """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
+    subject = corpus.path(fixture).relative_to(corpus.folder).as_posix()
+    return next((damage for damage in corpus.damage if damage.subject == subject), None)
+
+
+def _refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> None:
+    """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
+    found = [damage for fixture in chosen if (damage := damage_of(corpus, fixture))]
+    if record:
+        found.extend(corpus.damage)
+    if found:
+        raise CorpusError(
+            found[0].detail,
+            where=str(corpus.folder / found[0].subject),
+            hint="restore it from version control; `torch-compat judge` lists everything that is wrong with the corpus",
+            code=found[0].kind,
+        )
 
 
 def observe_release(
@@ -158,12 +180,11 @@ def _survey(place: Root, environment: Environment, fresh: ObservedReader, consol
     console.print(f"recorded {kept.relative_to(place.path)}", markup=False)
 
 
-def _row(evidence: Any, cell: Observation) -> dict[str, Any]:
-
+def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
+    """One cell beside the recorded one, which must be about this very archive, golden and options to count."""
     fixture = evidence.corpus.fixtures[cell.fixture]
-    recorded = next(
-        (reader.cells[cell.cell] for reader in evidence.recorded.values() if _same_reader(evidence, reader, cell)), None
-    )
+    options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
+    recorded = evidence.valid(evidence.recorded.get(reader), fixture, options)
     verdict, text = agreement(evidence, fixture, recorded, cell) if recorded is not None else (None, "")
     return {
         "fixture": cell.fixture,
@@ -178,10 +199,6 @@ def _row(evidence: Any, cell: Observation) -> dict[str, Any]:
         "differences": [difference.as_json() for difference in cell.differences],
         "difference_count": cell.count,
     }
-
-
-def _same_reader(evidence: Any, reader: ObservedReader, cell: Observation) -> bool:
-    return reader.name in evidence.fresh and cell.cell in reader.cells
 
 
 def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,8 @@ from harness.cli._output import Progress, format_option, stderr
 from harness.cli._readers import built
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import as_of_option, gather, print_formatted
-from harness.cli.observe import observe_release
+from harness.cli.observe import damage_of, observe_release
+from harness.corpus.lines import write_whole
 from harness.errors import EnvironmentUnavailable, UsageError
 from harness.report.to_json import report_json
 from harness.rules.judge import judge
@@ -53,11 +55,8 @@ def replay(
     chosen = [] if recorded else _chosen(policy, names)
     evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
     fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
-    if fresh or unavailable:
-        evidence = gather(place, policy, as_of=as_of.date() if as_of else None, fresh=fresh, unavailable=unavailable)
-    report = judge(evidence)
-    place.latest.mkdir(parents=True, exist_ok=True)
-    (place.latest / "report.json").write_text(report_json(report), encoding="ascii")
+    report = judge(replace(evidence, fresh=fresh, unavailable=unavailable))
+    write_whole(place.latest / "report.json", report_json(report))
     print_formatted(report, format_)
     return report.exit_status
 
@@ -76,6 +75,7 @@ def _observe(
 
     fresh: dict[str, ObservedReader] = {}
     unavailable: dict[str, str] = {}
+    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
     with Progress(stderr()) as progress:
         for release in chosen:
             try:
@@ -84,9 +84,10 @@ def _observe(
                 if named:
                     unavailable[release.name] = error.message
                 continue
-            fixtures = list(corpus.fixtures.values())
             observed = observe_release(place, policy, corpus, release, environment, fixtures, None, again, True, progress)
             fresh[observed.name] = observed
+        if len(fixtures) < len(corpus.fixtures):
+            progress.say(f"not observed, because they are not what was recorded: {len(corpus.fixtures) - len(fixtures)} fixtures")
         if not fresh:
             progress.say("no reader of the policy is built here: judging the recorded observations")
     return fresh, unavailable

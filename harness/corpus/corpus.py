@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from harness.corpus.lines import write_whole
 from harness.corpus.manifest import MANIFEST, Fixture, Manifest, NotWritable, read_manifest
 from harness.corpus.recipes import read_probe, read_recipe
 from harness.errors import CorpusError
@@ -177,4 +178,4 @@ def read_frozen(path: Path) -> dict[str, str]:
 
 def write_frozen(path: Path, pins: dict[str, str]) -> None:
     """Write pins, sorted by fixture."""
-    path.write_text("".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())), encoding="ascii")
+    write_whole(path, "".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())))

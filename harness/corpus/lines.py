@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines"]
+__all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "write_whole"]
 
 SCHEMA_VERSION = 1
 
@@ -39,10 +39,15 @@ def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, 
     lines = [dump({**header, "schema_version": SCHEMA_VERSION}), *(dump(entry) for entry in entries)]
     body = "".join(line + "\n" for line in lines)
     footer = dump({"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body.encode()).hexdigest()})
+    write_whole(path, body + footer + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write an ASCII text file whole or not at all, its folder too where that is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(body + footer + "\n", encoding="ascii")
+        partial.write_text(text, encoding="ascii")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -20,13 +20,18 @@ import pickletools
 from typing import TYPE_CHECKING, Any
 
 from harness.archive import open_archive
-from harness.errors import Corrupt
+from harness.errors import Corrupt, Unsafe
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["content_digest"]
 
+# What the standard library raises at pickles that contradict themselves.
+PICKLE_ERRORS = (
+    pickle.UnpicklingError, EOFError, LookupError, AttributeError, TypeError, ValueError, OverflowError, RecursionError,
+    MemoryError,
+)  # fmt: skip
 VARYING = frozenset({".data/serialization_id"})
 ELEMENT_SIZES = {
     "BoolStorage": 1, "ByteStorage": 1, "CharStorage": 1, "ShortStorage": 2, "HalfStorage": 2, "BFloat16Storage": 2,
@@ -36,10 +41,11 @@ ELEMENT_SIZES = {
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256, in hex, over the content of a zip or stream archive.
+    """SHA-256, in hex, over the content of an archive. Nothing that it names is imported or called.
 
     Raises:
         Corrupt: the archive contradicts itself.
+        Unsafe: a pickle in it asks for what the reading process has registered (``copyreg.add_extension``).
     """
     archive = open_archive(path)
     if archive.container == "stream":
@@ -81,8 +87,14 @@ def _stream_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
         keys.read(stream)
         parts.append((name, keys.canonical(data[start : stream.tell()])))
     listed = keys.read(stream)
+    if not isinstance(listed, list) or any(not isinstance(key, str) or key not in keys.order for key in listed):
+        raise Corrupt("lists storages that its object does not name", where=str(path))
     for key in listed:
-        size = int.from_bytes(stream.read(8), "little") * keys.element_sizes[key]
+        length = stream.read(8)
+        size = int.from_bytes(length, "little") * keys.element_sizes[key]
+        left = len(data) - stream.tell()
+        if len(length) < 8 or size > left:
+            raise Corrupt(f"ends within storage {key!r}: {left} bytes are left of {size}", where=str(path), code="cut-off")
         parts.append((f"storage/#{keys.order[key]}", stream.read(size)))
     if stream.read(1):
         raise Corrupt("has bytes behind its last storage", where=str(path))
@@ -112,6 +124,7 @@ class _StorageKeys:
 
     def read(self, stream: io.BytesIO) -> Any:
         outer = self
+        start = stream.tell()
 
         class Unpickler(pickle.Unpickler):
             def find_class(self, module: str, name: str) -> Any:  # nothing is imported
@@ -126,14 +139,30 @@ class _StorageKeys:
                 return pid[1] if isinstance(pid, tuple) and pid[0] == "module" else _Inert()
 
         try:
+            self._vet(stream)
+            stream.seek(start)
             return Unpickler(stream).load()
-        except (pickle.UnpicklingError, EOFError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        except Unsafe:
+            raise
+        except PICKLE_ERRORS as error:
             raise Corrupt(f"a pickle in it cannot be read: {error}", where=str(self.path)) from error
+
+    def _vet(self, stream: io.BytesIO) -> None:
+        """Refuse what the unpickler would do without asking ``find_class``, or at any size that the pickle states."""
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+            if opcode.name.startswith("EXT"):  # may be taken from a cache of this process
+                raise Unsafe(f"a pickle in it asks for extension {argument}", where=str(self.path), code="extension")
+            memoizes = opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} and isinstance(argument, int)
+            if memoizes and argument > count:  # the memo would grow to that size at once
+                raise pickle.UnpicklingError(f"opcode {count} memoizes at {argument}")
 
     def canonical(self, data: bytes) -> bytes:
         """The opcodes of a pickle, one per line, storage keys replaced."""
         lines = []
         for opcode, argument, _ in pickletools.genops(data):
-            shown = f"#{self.order[argument]}" if isinstance(argument, str) and argument in self.order else repr(argument)
+            if isinstance(argument, str) and argument in self.order:
+                shown = f"#{self.order[argument]}"
+            else:  # Python refuses to write very long numbers in decimal
+                shown = hex(argument) if isinstance(argument, int) and argument.bit_length() > 4096 else repr(argument)
             lines.append(f"{opcode.name} {shown}")
         return "\n".join(lines).encode()

@@ -89,11 +89,11 @@ def _zip_versions(archive: Archive) -> dict[str, int]:
     record = next((name for name in VERSION_RECORDS if name in names), None)
     if record is not None:
         text = archive.record(record).decode("ascii", "replace").strip()
-        if not text.isdigit():
+        if not text.isdigit() or len(text) > 9:
             raise Corrupt(f"record {record!r} holds {text!r}, expected a number", where=str(archive.path), code="bad-version")
         versions["file-format"] = int(text)
     if "bytecode.pkl" in names:
-        number = _bytecode_version(archive.record("bytecode.pkl"))
+        number = _bytecode_version(archive.record("bytecode.pkl"), archive.path)
         if number is not None:
             versions["bytecode"] = number
     return versions
@@ -105,15 +105,20 @@ def _flatbuffer_bytecode_version(archive: Archive) -> int:
     try:
         (root,) = struct.unpack_from("<I", head, 0)
         (to_vtable,) = struct.unpack_from("<i", head, root)
+        if to_vtable > root:  # struct would count a negative offset from the end
+            raise Corrupt("its root table points before the file", where=str(archive.path))
         (field,) = struct.unpack_from("<H", head, root - to_vtable + 4)
         return int(struct.unpack_from("<I", head, root + field)[0]) if field else 0
     except struct.error as error:
         raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path)) from error
 
 
-def _bytecode_version(record: bytes) -> int | None:
+def _bytecode_version(record: bytes, path: Path) -> int | None:
     """The number that opens ``bytecode.pkl``; None where the functions follow at once, as in 1.5 and 1.6."""
-    for opcode, argument, _ in pickletools.genops(record):
-        if opcode.name not in {"PROTO", "MARK"}:
-            return argument if isinstance(argument, int) and opcode.name.startswith("BININT") else None
+    try:
+        for opcode, argument, _ in pickletools.genops(record):
+            if opcode.name not in {"PROTO", "MARK"}:
+                return argument if isinstance(argument, int) and opcode.name.startswith("BININT") else None
+    except ValueError as error:
+        raise Corrupt(f"record 'bytecode.pkl' is no pickle: {error}", where=str(path), code="damaged-record") from error
     return None

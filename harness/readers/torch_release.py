@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import select
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from harness.readers.environments import Environment
 
-__all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease"]
+__all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
 
 PROTOCOL = 1
+IDENTITY = "identity.json"
 WORKER = Path(__file__).with_name("worker.py")
 START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
 GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
@@ -193,6 +195,7 @@ class TorchRelease:
             "wheel_sha256": described.get("wheel_sha256", ""),
             "cuda": described.get("cuda", ""),
         }
+        _remember_identity(self.environment, self.identity)
 
     def _stop(self) -> None:
         process = self._process
@@ -206,3 +209,45 @@ class TorchRelease:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+# ------------------------------------------------------------------------------------------------- remembered identities
+# Importing torch takes seconds, and a replay that has nothing new to ask would import it just to hear who answers.
+
+
+def remembered_identity(environment: Environment) -> dict[str, Any] | None:
+    """The identity with which this environment last introduced itself, on this machine, to this worker; None if unknown."""
+    try:
+        remembered = json.loads((environment.prefix / IDENTITY).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(remembered, dict) or remembered.get("seal") != _seal(environment):
+        return None
+    identity = remembered.get("identity")
+    return identity if isinstance(identity, dict) else None
+
+
+def _remember_identity(environment: Environment, identity: dict[str, Any]) -> None:
+    path = environment.prefix / IDENTITY
+    partial = path.with_name(f".{IDENTITY}.{os.getpid()}.{id(identity)}")
+    partial.write_text(json.dumps({"seal": _seal(environment), "identity": identity}), encoding="ascii")
+    partial.replace(path)
+
+
+def _seal(environment: Environment) -> str:
+    """Hash of everything that an identity can depend on."""
+    processor = [line for line in _processor().splitlines() if line.startswith(("model name", "flags"))]
+    parts = [
+        WORKER.read_text(encoding="utf-8"),
+        json.dumps(dict(environment.description), sort_keys=True),
+        json.dumps(dict(DETERMINISM), sort_keys=True),
+        *sorted(set(processor)),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _processor() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "unknown"

@@ -6,7 +6,7 @@ Every new cell is observed twice, by two processes with different hash seeds; on
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import date  # noqa: TC003 - shown in signatures
 from pathlib import Path
@@ -17,7 +17,7 @@ from harness.corpus.lines import digest
 from harness.corpus.observations import Observation, ObservedReader, Probe
 from harness.corpus.texts import last_word
 from harness.errors import ReaderError
-from harness.readers.torch_release import PROTOCOL, TorchRelease
+from harness.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
 from harness.replay.plan import Task, probe_key
 from harness.replay.produce import neutral
 
@@ -35,11 +35,15 @@ CRASHES = 5  # times that a process observes a cell which crashes; each costs mi
 
 @dataclass
 class Observing:
-    """How far an observation has come. ``progress`` is called after each cell, from one thread at a time."""
+    """How far an observation has come. ``progress`` is called after each cell, from one thread at a time.
+
+    Once ``stopped``, what is still running ends with the cell it is at.
+    """
 
     total: int = 0
     done: int = 0
     known: int = 0
+    stopped: bool = False
     progress: Callable[[Observing], None] = lambda _: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -70,6 +74,12 @@ def observe(
     """
     state = state or Observing()
     probes = tuple(probes)
+    remembered = remembered_identity(environment)
+    if known is not None and remembered == known.identity and known.protocol == PROTOCOL:
+        seal = digest(remembered)[:16]
+        if all(_is_known(known, task, seal) for task in tasks) and all(_probe_is_known(known, probe, seal) for probe in probes):
+            state.known = len(tasks)
+            return _selected(known, tasks, probes)
     with TorchRelease(environment, hash_seed=0) as first:
         identity, name = first.identity, first.name
         seal = digest(identity)[:16]
@@ -85,7 +95,12 @@ def observe(
                 raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
             with ThreadPoolExecutor(2) as pool:
                 passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
-                (cells, probed), (again, probed_again) = (one.result() for one in passes)
+                try:
+                    for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
+                        ended.result()
+                    (cells, probed), (again, probed_again) = (one.result() for one in passes)
+                finally:
+                    state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
@@ -121,6 +136,8 @@ def _one_pass(
 ) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe]]:
     cells = {}
     for task in tasks:
+        if state.stopped:
+            break
         cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, seal)
         state.step()
     return cells, {

@@ -22,7 +22,7 @@ from harness.corpus.manifest import (
     write_manifest,
 )
 from harness.corpus.texts import normalise
-from harness.errors import ReaderError
+from harness.errors import CorpusError, ReaderError
 from harness.formats import identify
 from harness.formats.content import content_digest
 
@@ -65,12 +65,15 @@ def produce(
 
     Raises:
         ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
+        CorpusError: something that was frozen has gone, or a file lies where a new fixture belongs.
     """
     release = reader.environment.version
     folder = corpus.folder / f"torch-{release}"
     path = folder / MANIFEST
     manifest = read_manifest(path) if path.exists() else Manifest(release, {}, (), ())
     known: dict[str, Entry] = {entry.recipe: entry for entry in manifest.entries}
+    recipes = tuple(recipes)
+    _refuse_to_replace(corpus.folder, folder, [recipe for recipe in recipes if recipe.name not in known])
     writer = digest(reader.identity)[:12]
     added: list[Entry] = []
     reproduced: list[str] = []
@@ -93,6 +96,31 @@ def produce(
     return Produced(tuple(added), tuple(reproduced), tuple(differing))
 
 
+def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
+    """What a manifest has lost is not new: producing it again would hide that it is gone."""
+    pins = _pins(root)
+    for recipe in new:
+        if f"{folder.name}/{recipe.name}" in pins:
+            raise CorpusError(
+                f"{folder.name}/{recipe.name} is pinned in {FROZEN}, but {folder.name}/{MANIFEST} does not have it",
+                where=str(root / FROZEN),
+                hint=f"restore {folder.name} from version control",
+                code="missing-entry",
+            )
+        if (folder / recipe.file).exists():
+            raise CorpusError(
+                f"lies where {recipe.name!r} is to be written, and {MANIFEST} does not list it",
+                where=str(folder / recipe.file),
+                hint="remove it, or restore the manifest from version control",
+                code="orphan-file",
+            )
+
+
+def _pins(root: Path) -> dict[str, str]:
+    frozen = root / FROZEN
+    return read_frozen(frozen) if frozen.exists() else {}
+
+
 def _record(
     root: Path, folder: Path, scratch: Path, manifest: Manifest, writers: dict[str, dict[str, Any]], added: list[Entry]
 ) -> None:
@@ -103,9 +131,7 @@ def _record(
     fixtures = (*manifest.fixtures, *(entry for entry in added if isinstance(entry, Fixture)))
     not_writable = (*manifest.not_writable, *(entry for entry in added if isinstance(entry, NotWritable)))
     write_manifest(folder / MANIFEST, replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable))
-    frozen = root / FROZEN
-    pins = read_frozen(frozen) if frozen.exists() else {}
-    write_frozen(frozen, pins | {entry.id: entry.pin for entry in added})
+    write_frozen(root / FROZEN, _pins(root) | {entry.id: entry.pin for entry in added})
 
 
 def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: str, today: date) -> Entry:
