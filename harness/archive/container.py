@@ -110,9 +110,14 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
     if info.CRC == 0:  # not protected, which is legal; the standard library would call it damaged
         info.CRC = None  # type: ignore[assignment]
     try:
-        return archive.read(info)
+        data = archive.read(info)
     except ZIP_ERRORS as error:
         raise Corrupt(f"record {info.filename!r} cannot be read: {error}", where=str(path), code="damaged-record") from error
+    stored = info.compress_size if info.compress_type == zipfile.ZIP_STORED else info.file_size
+    if not len(data) == info.file_size == stored:
+        said = f"has {len(data)} bytes, but is said to have {info.file_size}, stored as {info.compress_size}"
+        raise Corrupt(f"record {info.filename!r} {said}", where=str(path), code="damaged-record")
+    return data
 
 
 def _without_folder(name: str, path: Path) -> str:

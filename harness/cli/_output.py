@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -32,7 +33,12 @@ def format_option(command: Command) -> Command:
 
 
 def stdout() -> Console:
-    """For data. Honours NO_COLOR; as wide as the terminal, 120 columns where there is none."""
+    """For data. Honours NO_COLOR; as wide as the terminal, 120 columns and UTF-8 under any locale where there is none."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a mark shows something
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120, soft_wrap=False)
 
 

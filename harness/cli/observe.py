@@ -82,7 +82,6 @@ def observe(
         _record(place, evidence.corpus, fresh, whole, built(release), console)
         evidence = gather(place, policy, as_of=None)
 
-    evidence = replace(evidence, fresh={fresh.name: fresh})
     rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
     if format_ == "json":
         print_json({"reader": fresh.name, "identity": fresh.identity, "observed": fresh.observed, "cells": rows})
@@ -142,7 +141,6 @@ def observe_release(
 
 
 def _record(place: Root, corpus: Corpus, fresh: ObservedReader, whole: bool, environment: Environment, console: Any) -> None:
-
     recorded, _unreadable = place.observations(place.recorded)
     path = place.recorded / f"{fresh.name}.jsonl"
     old = recorded.get(fresh.name)
@@ -157,10 +155,10 @@ def _record(place: Root, corpus: Corpus, fresh: ObservedReader, whole: bool, env
         fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells)
     elif old is not None and old.identity == fresh.identity and (old.cells, old.probes) == (fresh.cells, fresh.probes):
         fresh = replace(fresh, observed=old.observed)  # the same facts: the same file
+    if whole:
+        _survey(place, environment, fresh, console)  # first: if it fails, nothing is half recorded
     write_observations(path, fresh)
     console.print(f"recorded {len(fresh.cells)} cells in {path.relative_to(place.path)}", markup=False)
-    if whole:
-        _survey(place, environment, fresh, console)
 
 
 def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
@@ -184,8 +182,11 @@ def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
     """One cell beside the recorded one, which must be about this very archive, golden and options to count."""
     fixture = evidence.corpus.fixtures[cell.fixture]
     options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
-    recorded = evidence.valid(evidence.recorded.get(reader), fixture, options)
+    known = _comparable(evidence, reader)
+    recorded = evidence.valid(known, fixture, options)
     verdict, text = agreement(evidence, fixture, recorded, cell) if recorded is not None else (None, "")
+    if known is not None and recorded is not None and known.name != reader:
+        text = f"recorded by another build, {known.name}" + (f": {text}" if text else "")
     return {
         "fixture": cell.fixture,
         "options": cell.options,
@@ -199,6 +200,12 @@ def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
         "differences": [difference.as_json() for difference in cell.differences],
         "difference_count": cell.count,
     }
+
+
+def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
+    """The recorded observations of this very reader, else of another build of its release."""
+    release = name.removeprefix("torch-").partition("+")[0]
+    return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
 
 
 def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> None:
@@ -216,7 +223,7 @@ def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> Non
     missing = sum(row["recorded"] is None for row in rows)
     remarks = sum(bool(row["remark"]) and row["reproduced"] is True for row in rows)
     text = f"{agree} as recorded"
-    text += f" ({remarks} of them with other bits or another end of a crash)" if remarks else ""
+    text += f" ({remarks} of them with a remark; --show prints it)" if remarks else ""
     text += f", {contradict} not as recorded" if contradict else ""
     text += f", {missing} not recorded" if missing else ""
     console.print(text, markup=False)

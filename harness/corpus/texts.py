@@ -10,6 +10,7 @@ LONGEST = 800  # characters kept of one text: messages of old releases quote who
 
 _RULES = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colours
+    (re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]"), ""),  # whatever else would move a terminal's cursor
     (re.compile(r"^frame #\d+:.*(?:\n|\Z)", re.MULTILINE), ""),  # C++ stack frames, which name addresses of this run
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x.."),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*(?:site-packages|dist-packages)/"), ""),

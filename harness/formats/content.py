@@ -152,8 +152,8 @@ class _StorageKeys:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
             if opcode.name.startswith("EXT"):  # may be taken from a cache of this process
                 raise Unsafe(f"a pickle in it asks for extension {argument}", where=str(self.path), code="extension")
-            memoizes = opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} and isinstance(argument, int)
-            if memoizes and argument > count:  # the memo would grow to that size at once
+            slot = argument if opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} else 0
+            if isinstance(slot, int) and slot > count:  # the memo would grow to that size at once
                 raise pickle.UnpicklingError(f"opcode {count} memoizes at {argument}")
 
     def canonical(self, data: bytes) -> bytes:

@@ -52,17 +52,17 @@ class TorchRelease:
 
     Parameters:
         environment: what to run in.
-        hash_seed: PYTHONHASHSEED of the process; two observers of one cell use different ones, so that what hangs on
-            the order of a set shows.
+        seed: 0 or more; two observers of one cell use different ones, so that what hangs on the order of a set, or on
+            memory that nobody wrote to, shows (see :func:`_seeded`).
 
     Raises:
         ReaderError: the worker does not start, or does not speak the protocol.
         WrongVersion: it runs another torch than the environment is for.
     """
 
-    def __init__(self, environment: Environment, *, hash_seed: int = 0) -> None:
+    def __init__(self, environment: Environment, *, seed: int = 0) -> None:
         self.environment = environment
-        self.hash_seed = hash_seed
+        self.seed = seed
         self.identity: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: IO[bytes] | None = None
@@ -81,10 +81,10 @@ class TorchRelease:
             self._said = stack.enter_context(tempfile.TemporaryFile())
             read_fd, write_fd = os.pipe()
             self._replies = stack.enter_context(os.fdopen(read_fd, "rb", buffering=0))
-            environ = {**self.environment.environ(DETERMINISM), "PYTHONHASHSEED": str(self.hash_seed), "TMPDIR": str(empty)}
+            environ = {**self.environment.environ(DETERMINISM), **_seeded(self.seed), "TMPDIR": str(empty)}
             try:
                 self._process = subprocess.Popen(
-                    [self.environment.python, WORKER, str(write_fd)],
+                    [self.environment.python, WORKER, str(write_fd), self.environment.version],
                     stdin=subprocess.PIPE,
                     stdout=self._said,
                     stderr=self._said,
@@ -211,6 +211,15 @@ class TorchRelease:
             process.wait()
 
 
+def _seeded(seed: int) -> dict[str, str]:
+    """Variables that make a process repeatable where the release itself is not, and different from one of another seed.
+
+    PYTHONHASHSEED orders sets. MALLOC_PERTURB_ lets glibc fill memory with a byte when it is handed out or given back:
+    a release that reads what nobody wrote then does the same each time for one seed, and something else for another.
+    """
+    return {"PYTHONHASHSEED": str(seed), "MALLOC_PERTURB_": str(0x5A + 0x11 * seed)}
+
+
 # ------------------------------------------------------------------------------------------------- remembered identities
 # Importing torch takes seconds, and a replay that has nothing new to ask would import it just to hear who answers.
 
@@ -230,8 +239,9 @@ def remembered_identity(environment: Environment) -> dict[str, Any] | None:
 def _remember_identity(environment: Environment, identity: dict[str, Any]) -> None:
     path = environment.prefix / IDENTITY
     partial = path.with_name(f".{IDENTITY}.{os.getpid()}.{id(identity)}")
-    partial.write_text(json.dumps({"seal": _seal(environment), "identity": identity}), encoding="ascii")
-    partial.replace(path)
+    with contextlib.suppress(OSError):  # a cache that may only be read costs the time, nothing else
+        partial.write_text(json.dumps({"seal": _seal(environment), "identity": identity}), encoding="ascii")
+        partial.replace(path)
 
 
 def _seal(environment: Environment) -> str:
@@ -242,6 +252,7 @@ def _seal(environment: Environment) -> str:
         json.dumps(dict(environment.description), sort_keys=True),
         json.dumps(dict(DETERMINISM), sort_keys=True),
         *sorted(set(processor)),
+        *(f"{path.stat().st_mtime_ns}" for path in sorted(environment.prefix.glob("lib/python*/site-packages/torch/version.py"))),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

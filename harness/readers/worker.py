@@ -1,10 +1,10 @@
 """One torch release answers for itself: this file runs under that release's own Python and imports nothing of the harness.
 
-Python 3.6 syntax, standard library and torch only. Started as ``python worker.py REPLY_FD`` in an empty directory.
+Python 3.6 syntax, standard library and torch only. Started as ``python worker.py REPLY_FD VERSION`` in an empty directory.
 
 Protocol: one JSON object per line. Requests arrive on standard input; replies leave through the file descriptor
 REPLY_FD, which nothing else writes to, so whatever torch prints cannot break them. The first reply, unasked, is the
-identity. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and holds exactly one of
+identity; a worker that is not of the torch VERSION ends there. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and holds exactly one of
 
 * ``"result"``    what was asked for,
 * ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,
@@ -149,8 +149,9 @@ class Encoder:
                 return parts
             arguments, state, items, pairs = (tuple(parts[1:]) + (None, None, None))[:4]
             stored = [arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)]
-        except Exception:  # what cannot be pickled, a lock say, has a type and nothing else to compare
-            return "<opaque>"
+        except Exception:  # it cannot be pickled: a layout says what it is all the same, a lock says where it is
+            said = _text(repr(value))
+            return "<opaque>" if " at 0x" in said else said
         return self._part(stored)
 
     def tensor(self, value):
@@ -280,6 +281,10 @@ class NoSuchOption(Exception):
     """This release does not have a load option that was asked for."""
 
 
+class NotUnderstood(Exception):
+    """The harness asks for something that this worker does not know: never to be taken for an answer of the release."""
+
+
 def _apply_options(torch, options):
     """Set what is set globally; return the keyword arguments of ``torch.load``."""
     import torch.serialization as serialization
@@ -314,7 +319,7 @@ def _apply_options(torch, options):
                     raise NoSuchOption(name)
             os.environ["TORCH_SERIALIZATION_DEBUG"] = "1" if value else "0"
         else:
-            raise ValueError("unknown load option %r" % name)
+            raise NotUnderstood("unknown load option %r" % name)
     return keywords
 
 
@@ -358,7 +363,7 @@ def load(torch, family, path, options):
         except ImportError:
             raise NoLoader("this release has no torch.package")
         return PackageImporter(path).load_pickle("model", "object.pkl")
-    raise ValueError("unknown family %r" % family)
+    raise NotUnderstood("unknown family %r" % family)
 
 
 def _text(said):
@@ -405,7 +410,7 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
         warnings.simplefilter("always")
         try:
             loaded = obtain()
-        except NoSuchOption:
+        except (NoSuchOption, NotUnderstood):
             raise
         except BaseException as error:  # an archive that makes the loader exit is refused in its own way
             result = {"error": _error("load", error)}
@@ -636,7 +641,7 @@ def _drain(fd, deadline):
 
 
 def main():
-    reply_fd = int(sys.argv[1])
+    reply_fd, version = int(sys.argv[1]), sys.argv[2]
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected by the hundred; their dumps are of no use
@@ -654,6 +659,8 @@ def main():
             replies.flush()
 
         reply({"identity": identity(torch)})
+        if str(torch.__version__).partition("+")[0] != version:
+            return  # asked for the wrong torch: it has said which one it is, and answers nothing
         for line in sys.stdin:
             request = json.loads(line)
             if request["do"] in handlers:

@@ -80,7 +80,7 @@ def observe(
         if all(_is_known(known, task, seal) for task in tasks) and all(_probe_is_known(known, probe, seal) for probe in probes):
             state.known = len(tasks)
             return _selected(known, tasks, probes)
-    with TorchRelease(environment, hash_seed=0) as first:
+    with TorchRelease(environment, seed=0) as first:
         identity, name = first.identity, first.name
         seal = digest(identity)[:16]
         earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
@@ -90,7 +90,7 @@ def observe(
         asked = [probe for probe in probes if not _probe_is_known(earlier, probe, seal)]
         if not missing and not asked:
             return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), tasks, probes)
-        with TorchRelease(environment, hash_seed=1) as second:
+        with TorchRelease(environment, seed=1) as second:
             if second.identity != identity:
                 raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
             with ThreadPoolExecutor(2) as pool:

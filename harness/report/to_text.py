@@ -13,7 +13,7 @@ from rich.text import Text
 from harness.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
@@ -35,6 +35,7 @@ MARKS = {
     Outcome.UNSUPPORTED: ("-", "dim"),
     Outcome.UNAVAILABLE: ("-", "dim"),
 }
+GAP = 2  # columns of space between the columns of a table
 FORWARD = frozenset({"older-never-differs", "forward-window"})
 LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
 MEANING = {
@@ -100,18 +101,39 @@ def _tables(report: Report) -> tuple[Cells, Cells]:
 
 
 def _table(console: Console, title: str, cells: Cells, order: Callable[[str], Any]) -> None:
+    """Rows by readers. Where the console is too narrow for all readers, several tables: no count is ever cut off."""
     if not cells:
         return
-    readers = sorted({reader for _, reader in cells}, key=_version)
-    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
-    for reader in readers:
-        table.add_column(reader.removeprefix("torch-"), no_wrap=True)
-    for row in sorted({row for row, _ in cells}, key=order):
-        table.add_row(row.removeprefix("torch-"), *(_cell(cells.get((row, reader), Counter())) for reader in readers))
+    rows = sorted({row for row, _ in cells}, key=order)
+    names = [Text(), *(Text(row.removeprefix("torch-")) for row in rows)]
+    columns = [
+        [Text(reader.removeprefix("torch-"), style="bold"), *(_cell(cells.get((row, reader), Counter())) for row in rows)]
+        for reader in sorted({reader for _, reader in cells}, key=_version)
+    ]
     console.print(Text(title, style="bold"))
-    console.print(table)
-    console.print()
+    for part in _parts(columns, console.width - _width(names)):
+        table = Table(pad_edge=False, box=None, padding=(0, GAP, 0, 0), show_header=False)
+        for _ in (names, *part):
+            table.add_column(no_wrap=True)
+        for line in zip(names, *part, strict=True):
+            table.add_row(*line)
+        console.print(table)
+        console.print()
+
+
+def _width(column: list[Text]) -> int:
+    return max(text.cell_len for text in column) + GAP
+
+
+def _parts(columns: list[list[Text]], room: int) -> Iterator[list[list[Text]]]:
+    """Runs of columns that fit side by side, at least one each."""
+    part: list[list[Text]] = []
+    for column in columns:
+        if part and sum(map(_width, [*part, column])) > room:
+            yield part
+            part = []
+        part.append(column)
+    yield part
 
 
 def _cell(counts: Marks) -> Text:

@@ -33,6 +33,8 @@ class Cell:
         reader: exact name, ``torch-1.12.1+cu102``.
         release: its public version.
         direction: of the reader as seen from the writer; ``forward`` is a reader older than the writer.
+        recorded: whether the observation is kept in the repository; waivers count those alone, since what else is observed
+            differs from machine to machine.
     """
 
     fixture: Fixture
@@ -42,6 +44,7 @@ class Cell:
     observation: Observation
     outcome: Outcome
     direction: Direction
+    recorded: bool = True
 
     @property
     def subject(self) -> str:
@@ -95,6 +98,7 @@ class Evidence:
             sorted(manifest.digest for manifest in self.corpus.manifests),
             sorted((damage.kind, damage.subject, damage.detail) for damage in self.corpus.damage),
             sorted((recipe.name, recipe.sha256) for recipe in self.corpus.recipes),
+            sorted((probe.name, probe.sha256) for probe in self.corpus.probes),
             sorted((name, reader.digest) for name, reader in self.recorded.items()),
             sorted((name, reader.digest) for name, reader in self.fresh.items()),
             sorted(self.unreadable.items()),
@@ -137,13 +141,14 @@ class Evidence:
 
     def _cell(self, fixture: Fixture, options: OptionSet, reader: ObservedReader, observation: Observation) -> Cell:
         return Cell(
-            fixture,
-            options,
-            reader.name,
-            reader.release,
-            observation,
-            self.outcome(fixture, observation),
-            self._direction(fixture, reader),
+            fixture=fixture,
+            options=options,
+            reader=reader.name,
+            release=reader.release,
+            observation=observation,
+            outcome=self.outcome(fixture, observation),
+            direction=self._direction(fixture, reader),
+            recorded=self.recorded.get(reader.name) is reader,
         )
 
     def _direction(self, fixture: Fixture, reader: ObservedReader) -> Direction:

@@ -10,7 +10,7 @@ import importlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from harness.errors import UsageError
 from harness.rules.judgement import Judgement, Outcome, Verdict
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Report", "judge"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
+ENGINE = frozenset({"cells", "evidence", "judge", "judgement"})  # modules of this package that are no rules
 Alike = dict[tuple[str, str, str, str], set[str]]  # readers by cause, fixture, options and direction
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED})
 
@@ -107,13 +108,14 @@ def judge(evidence: Evidence) -> Report:
     """Judge evidence.
 
     Raises:
-        UsageError: the policy names a rule that does not exist.
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
     judgements: list[Judgement] = []
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     waiver_rule = None
     for entry in evidence.policy.rules:
+        _check_parameters(entry)
         if entry.id == WAIVERS_EXACT:
             waiver_rule = entry
             continue
@@ -163,8 +165,16 @@ def _rule(entry: RuleEntry) -> Rule:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule") from None
-    return module
+        module = None
+    if module is None or entry.id in ENGINE:
+        raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule")
+    return cast("Rule", module)
+
+
+def _check_parameters(entry: RuleEntry) -> None:
+    """Refuse parameters: no rule looks at any yet, so they would seem to promise something and change nothing."""
+    for name in sorted(entry.parameters):
+        raise UsageError(f"the policy gives the rule {entry.id!r} the parameter {name!r}, which it does not have")
 
 
 # --------------------------------------------------------------------------------------------------------------- causes

@@ -1,8 +1,8 @@
 """Observations can be had again.
 
-What: the two observations of every cell agree; and a fresh observation agrees with the recorded one. Bits of floats that
-stay within the policy's tolerance may differ from machine to machine, and a release that corrupts its memory may crash
-or raise: both are reported as expected, not as failures.
+What: the two observations of every cell agree, and none contradicts itself; and a fresh observation agrees with the
+recorded one. Bits of floats that stay within the policy's tolerance may differ from machine to machine, and a release that
+corrupts its memory may crash or raise: both are reported as expected, not as failures.
 
 Why: evidence that cannot be had again is none.
 
@@ -35,6 +35,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             text = f"{cell.fixture.recipe}: two observations of one cell disagree"
             cause = Cause("unstable", cell.fixture.recipe, text)
             yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, cell, cell.release)
+        elif not _like_its_golden(cell.fixture, cell.observation):
+            text = f"{cell.subject}: is said to be the same as the golden, but did not end as it did"
+            cause = Cause("contradicts itself", cell.fixture.recipe, text)
+            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, reader=cell.release)
         else:
             yield Judgement(rule.id, Verdict.PASS, cell.subject, None, cell, cell.release)
     for name, fresh in sorted(evidence.fresh.items()):
@@ -43,14 +47,29 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield from _against_recorded(evidence, rule, fresh, recorded)
 
 
+def _like_its_golden(fixture: Fixture, observation: Observation) -> bool:
+    """Whether a cell that is said to be the same ended as its golden did: with a value, an error, a crash or a time-out."""
+    if observation.result != "same":
+        return True
+    died = (bool(observation.signal), bool(observation.stage))
+    if "crashed" in fixture.golden:
+        return died == (True, True)
+    if "timed-out" in fixture.golden:
+        return died == (False, True)
+    return died == (False, False) and bool(observation.digest) is ("error" not in fixture.golden)
+
+
 def _against_recorded(
     evidence: Evidence, rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader
 ) -> Iterator[Judgement]:
+    options = {entry.id: entry for entry in evidence.policy.options}
     for (fixture_id, options_id), now in sorted(fresh.cells.items()):
         fixture = evidence.corpus.fixtures.get(fixture_id)
-        before = recorded.cells.get((fixture_id, options_id))
-        if fixture is None or before is None:
-            continue  # pairs-observed speaks of what is missing
+        if fixture is None or options_id not in options:
+            continue
+        before = evidence.valid(recorded, fixture, options[options_id])
+        if before is None:
+            continue  # pairs-observed speaks of what is missing or stale
         subject = f"{fixture_id} read again by {fresh.name}" + ("" if options_id == "default" else f" ({options_id})")
         verdict, text = agreement(evidence, fixture, before, now)
         cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None

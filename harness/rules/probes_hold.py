@@ -52,6 +52,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             if entry.error is not None:
                 text = f"{subject}: {entry.error['type']}: {entry.error['message']}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, Cause("error", probe.name, text), reader=version)
+            elif not entry.checks:
+                cause = Cause("nothing checked", probe.name, f"{subject}: it made no check at all")
+                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
             for check, holds, note in entry.checks:
                 if holds is None:
                     yield Judgement(rule.id, Verdict.NO_PROMISE, f"{subject}: {check}", reader=version)
