@@ -1,7 +1,8 @@
 """Every pair that the policy asks for was observed.
 
 What: every fixture, under every set of load options that a reader has, was observed with every reader of the policy, as
-the archive, its golden and the options are now. Recorded observations count; files of them that cannot be read fail.
+the archive, its golden and the options are now. Recorded observations count; files of them that cannot be read fail, and
+so do observations of what is no longer there.
 
 Why: the common failure of compatibility tests is not a wrong check, but one that silently did not run.
 
@@ -47,6 +48,15 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                     yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
                 else:
                     yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
+    for name, reader in sorted(evidence.recorded.items()):
+        known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in policy.options}
+        stray = sorted(reader.cells.keys() - known)
+        for fixture_id, options_id in stray:
+            text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
+            yield Judgement(rule.id, Verdict.FAIL, f"{fixture_id} read by {name}", Cause("stray", fixture_id, text))
+        for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):
+            text = f"{name}: probe {probe} is recorded, but there is no such probe any more"
+            yield Judgement(rule.id, Verdict.FAIL, f"{probe} in {name}", Cause("stray", probe, text))
     if not evidence.corpus.fixtures:
         yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))
 

@@ -1,0 +1,208 @@
+"""Bad input: a clear message on standard error that says what and where, nothing on standard output, no stack trace."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Ended]:
+    """Runs ``torch-compat`` where no release is built."""
+    monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "no-cache"))
+    monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
+
+    def command(*arguments: object) -> Ended:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        said = capfd.readouterr()
+        assert "Traceback" not in said.out + said.err
+        assert "a fault of ours" not in said.err
+        return Ended(int(ended.value.code or 0), said.out, said.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the repository's evidence, without observations; not to be changed."""
+    path = tmp_path_factory.mktemp("whole")
+    ignored = shutil.ignore_patterns("operators", "torch-1.6*", "torch-1.12*", "torch-2*")
+    shutil.copytree(REPOSITORY / "fixtures", path / "fixtures", ignore=ignored)
+    shutil.copytree(REPOSITORY / "policies", path / "policies")
+    return path
+
+
+@pytest.fixture
+def root(whole: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    return Path(shutil.copytree(whole, tmp_path / "root"))
+
+
+def refused(ended: Ended, status: int, *said: str) -> None:
+    assert (ended.status, ended.out) == (status, "")
+    for text in said:
+        assert text in ended.err
+
+
+# ------------------------------------------------------------------------------------------------------------------ root
+
+
+@pytest.mark.parametrize("command", ["judge", "replay", "readers list"])
+def test_a_root_that_is_no_folder(command: str, run: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a folder")
+    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "there is no such folder")
+
+
+@pytest.mark.parametrize("command", ["judge", "replay", "observe --reader torch-1.5.1", "produce torch-1.5.1"])
+def test_an_empty_root(command: str, run: Callable[..., Ended], tmp_path: Path) -> None:
+    refused(run(*command.split(), "--root", tmp_path), 4, str(tmp_path), "has no policies/torch, so nothing was promised here")
+
+
+def test_no_root_anywhere(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run("judge"), 4, "neither this folder nor one above it holds fixtures/ or policies/", "give --root")
+
+
+@pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])
+def test_no_corpus(command: str, run: Callable[..., Ended], root: Path) -> None:
+    shutil.rmtree(root / "fixtures")
+    refused(run(*command.split(), "--root", root), 4, str(root), "has no fixtures/, so there is nothing to judge")
+    (root / "fixtures").write_text("no folder")
+    refused(run(*command.split(), "--root", root), 4, "has no fixtures/")
+
+
+# ---------------------------------------------------------------------------------------------------------------- policy
+
+
+@pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])
+def test_every_mistake_of_a_policy_is_named_with_file_and_line(command: str, run: Callable[..., Ended], root: Path) -> None:
+    def spoil(name: str, old: str, new: str) -> int:
+        path = root / "policies" / "torch" / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return text[: text.index(old)].count("\n") + 1
+
+    places = {
+        "promises.toml": spoil("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"'),
+        "formats.toml": spoil("formats.toml", 'kind = "bytecode"', 'kind = "bitcode"'),
+        "releases.toml": spoil("releases.toml", "date = 2019-02-05", "dated = 2019-02-05"),
+    }
+    ended = run(*command.split(), "--root", root)
+    refused(ended, 2, "mistakes in the policy", *(f"{name}:{line}: " for name, line in places.items()))
+
+
+def test_a_policy_that_is_no_toml(run: Callable[..., Ended], root: Path) -> None:
+    (root / "policies" / "torch" / "broken.toml").write_text("[policy\nname =\n")
+    (root / "policies" / "torch" / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    refused(run("judge", "--root", root), 2, "broken.toml:1", "binary.toml")
+
+
+def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> None:
+    path = root / "policies" / "torch" / "promises.toml"
+    path.write_text(path.read_text().replace('id = "newer-loads"', 'id = "judge"'))
+    refused(run("judge", "--root", root), 2, "the policy names the rule 'judge', which does not exist")
+
+
+# ------------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("judge --as-of soon", 2, "'soon' does not match the format '%Y-%m-%d'"),
+        ("judge --as-of 2026-13-01", 2, "'2026-13-01' does not match"),
+        ("judge --format xml", 2, "'xml' is not one of 'text', 'json'"),
+        ("replay --format xml", 2, "'xml' is not one of 'text', 'json'"),
+        ("judge surplus", 2, "unexpected extra argument (surplus)"),
+        ("judge --nonsense", 2, "--nonsense"),
+        ("nonsense", 2, "No such command 'nonsense'"),
+        ("observe", 2, "Missing option '--reader'"),
+        ("produce", 2, "Missing argument"),
+        ("replay --recorded --reader torch-1.5.1", 2, "--recorded observes nothing, so it does not go with --reader"),
+        ("replay --reader torch-1.55.1", 2, "nearest: 1.5.1"),
+        ("observe --reader torch-1.55.1", 2, "the release calendar knows no torch release 'torch-1.55.1'"),
+        ("produce torch-1.55.1", 2, "nearest: 1.5.1"),
+        ("readers build torch-1.55.1", 2, "nearest: 1.5.1"),
+        ("observe --reader torch-1.5.1", 4, "torch-1.5.1 is not built here"),
+        ("produce torch-1.5.1", 4, "torch-compat readers build torch-1.5.1"),
+        ("produce torch-1.5.1 --recipe dvi", 2, "there is no recipe 'dvi' in fixtures/recipes"),
+        ("observe --reader torch-1.5.1 --options mapped", 2, "the policy has no load options 'mapped'"),
+        ("observe --reader torch-1.5.1 --fixture torch-1.5.1/dvi", 2, "did you mean torch-1.5.1/div"),
+        ("observe --reader torch-1.5.1 --fixture fixtures/torch-1.5.1", 2, "there is no fixture 'fixtures/torch-1.5.1'"),
+        ("observe --reader torch-1.5.1 --fixture div.pt", 2, "there is no fixture 'div.pt'"),
+        ("observe --reader torch-1.5.1 --fixture /", 2, "there is no fixture '/'"),
+        ("observe --reader torch-1.5.1 --fixture torch-1.2.0/package", 2, "that release cannot write it"),
+    ],
+)
+def test_arguments(
+    command: str, status: int, said: str, run: Callable[..., Ended], whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(whole)
+    refused(run(*command.split()), status, said)
+
+
+def test_no_command_shows_the_help_and_is_a_wrong_use(run: Callable[..., Ended]) -> None:
+    refused(run(), 2, "Usage:", "Exit status:")
+
+
+# ---------------------------------------------------------------------------------------------------------------- corpus
+
+
+def test_producing_into_a_corpus_that_cannot_be_read(run: Callable[..., Ended], root: Path) -> None:
+    (root / "fixtures" / "recipes" / "div.py").write_text("def (:")
+    refused(run("produce", "torch-1.5.1", "--root", root), 2, "recipes/div.py:1: is not Python 3.6")
+
+
+def test_damaged_evidence_is_a_finding_and_not_a_fault(run: Callable[..., Ended], root: Path) -> None:
+    observations = root / "reports" / "observations"
+    observations.mkdir(parents=True)
+    (observations / "torch-1.5.1.jsonl").write_bytes(b"\xff")
+    (observations / "torch-1.2.0.jsonl").mkdir()
+    (root / "fixtures" / "FROZEN").write_bytes(b"\xff")
+    (root / "fixtures" / "torch-1.2.0" / "manifest.jsonl").write_bytes(b"\0")
+    ended = run("judge", "--root", root)
+    assert ended.status == 1
+    assert ended.err == ""
+    for text in ("torch-1.5.1.jsonl", "torch-1.2.0.jsonl", "FROZEN: cannot be read", "torch-1.2.0/manifest.jsonl:1: is not JSON"):
+        assert text in ended.out
+
+
+def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("seven")
+
+    monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
+    monkeypatch.setattr("harness.cli.judge.load_corpus", broken)
+    with pytest.raises(SystemExit) as ended:
+        main(["judge", "--root", str(root)])
+    said = capfd.readouterr()
+    assert (ended.value.code, said.out) == (3, "")
+    assert "a fault of ours: ZeroDivisionError: seven" in said.err
+    assert "Traceback" not in said.err
+    monkeypatch.setenv("TORCH_COMPAT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["judge", "--root", str(root)])

@@ -1,0 +1,294 @@
+"""Every ``--format json`` has a published schema, and what the commands really print matches it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+import click
+import jsonschema
+import pytest
+
+import harness
+from harness.cli import main, torch_compat
+from harness.corpus.corpus import load_corpus
+from harness.corpus.observations import ObservedReader, read_observations
+from harness.errors import EnvironmentUnavailable
+from harness.policy import Family
+from harness.readers.environments import Environment
+from harness.replay.produce import Produced
+from harness.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.corpus.manifest import Fixture
+
+    Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
+
+REPOSITORY = Path(__file__).parents[2]
+SCHEMAS = Path(harness.__file__).parent / "schemas"
+OBSERVED = sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl"))
+SCHEMA_OF = {
+    "judge": "report",
+    "replay": "report",
+    "observe": "observe",
+    "produce": "produce",
+    "readers list": "readers-list",
+    "readers build": "readers-build",
+    "readers remove": "readers-remove",
+}
+BUILT: dict[str, Any] = {
+    "torch": "1.5.1",
+    "git_revision": None,
+    "python": "3.8.18",
+    "numpy": "1.24.4",
+    "wheel": "torch-1.5.1-cp38-cp38-manylinux1_x86_64.whl",
+    "wheel_sha256": "0" * 64,
+    "cuda": "none",
+    "stubs": [],
+    "built": "2026-11-20",
+    "size": 1_500_000_000,
+    "seconds": 50.2,
+}
+
+
+def schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return found
+
+
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema(name), format_checker=jsonschema.FormatChecker())
+
+
+def parts(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts(item)
+
+
+def enums(name: str) -> list[set[str | None]]:
+    return [set(part["enum"]) for part in parts(schema(name)) if isinstance(part.get("enum"), list)]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command with ``--format json``; its exit status, and its output, which the command's schema accepts."""
+
+    def run_command(command: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+        with pytest.raises(SystemExit) as stopped:
+            main([*command.split(), *arguments, "--format", "json"])
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        validator(SCHEMA_OF[command]).validate(document)
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, document
+
+    return run_command
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The repository's data, where a run may write its own."""
+    for name in ("fixtures", "policies", "reports/observations"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    return tmp_path
+
+
+@pytest.fixture
+def environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has 1.5.1, cannot build 1.6.0 and is just building 1.2.0."""
+
+    class Environments:
+        there = Environment("1.5.1", Path("/e"), Path("/e/bin/python"), BUILT)
+
+        def get(self, version: str) -> Environment | None:
+            return self.there if version == "1.5.1" else None
+
+        def build(self, release: Any, **_: Any) -> Environment:
+            if release.version != "1.5.1":
+                raise EnvironmentUnavailable("needs 6 GB of disk", code="disk-short")
+            return self.there
+
+        def remove(self, version: str) -> int:
+            if version == "1.2.0":
+                raise EnvironmentUnavailable("is being built", code="busy")
+            return 1_500_000_000 if version == "1.5.1" else 0
+
+    monkeypatch.setattr(importlib.import_module("harness.cli.readers"), "Environments", Environments)
+
+
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]:
+    """Lets ``observe`` observe what is given, without any torch."""
+    module = importlib.import_module("harness.cli.observe")
+
+    def observe_this(observed: ObservedReader) -> None:
+        monkeypatch.setattr(module, "built", lambda _release: None)
+        monkeypatch.setattr(module, "observe_release", lambda *_: observed)
+
+    return observe_this
+
+
+# ---------------------------------------------------------------------------------------------------------- the schemas
+
+
+def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from commands(found, f"{name} {child}".strip())
+    else:
+        yield name, command
+
+
+def test_every_command_with_json_has_a_schema() -> None:
+    speaking = {name for name, command in commands(torch_compat) if any("--format" in option.opts for option in command.params)}
+    assert speaking == set(SCHEMA_OF)
+    assert {path.name for path in SCHEMAS.iterdir()} == {f"{name}.schema.json" for name in SCHEMA_OF.values()}
+
+
+@pytest.mark.parametrize("name", sorted(set(SCHEMA_OF.values())))
+def test_a_schema_is_strict_and_explains_itself(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+    for part in parts(schema(name)):
+        if "properties" in part and part.get("type") == "object":
+            assert part["additionalProperties"] is False
+            assert set(part["required"]) <= set(part["properties"])
+            for key, value in part["properties"].items():
+                assert value.get("description") or "$ref" in value, key
+
+
+@pytest.mark.parametrize("name", ["report", "observe"])
+def test_outcomes_are_those_of_the_code(name: str) -> None:
+    assert {str(outcome) for outcome in Outcome} in enums(name)
+
+
+def test_verdicts_and_families_are_those_of_the_code() -> None:
+    assert set(schema("report")["properties"]["counts"]["properties"]) == {str(verdict) for verdict in Verdict}
+    assert set(get_args(Family)) in enums("report")
+
+
+# ----------------------------------------------------------------------------------------------------- real output of all
+
+
+def test_judge(run: Run) -> None:
+    status, document = run("judge", "--root", str(REPOSITORY))
+    assert document["exit_status"] == status
+    assert document["counts"]["pass"] > 1000
+    assert {row["reader"] for row in document["matrix"]} == {path.stem for path in OBSERVED}
+
+
+def test_replay(run: Run, tree: Path) -> None:
+    _, document = run("replay", "--recorded", "--root", str(tree))
+    kept = json.loads((tree / "reports" / "latest" / "report.json").read_text(encoding="utf-8"))
+    assert document == kept
+
+
+def test_a_report_of_what_is_missing(run: Run, tree: Path) -> None:
+    (tree / "reports" / "observations").unlink()
+    status, document = run("judge", "--root", str(tree))
+    assert status == document["exit_status"]
+    assert status in {1, 4}
+    assert document["not_checked"]
+
+
+def test_a_report_is_held_to_the_schema(run: Run) -> None:
+    _, document = run("judge", "--root", str(REPOSITORY))
+    finding = document["findings"][0]
+    wrong = [
+        {**document, "extra": 1},
+        {**document, "exit_status": 2},
+        {**document, "as_of": "today"},
+        {**document, "counts": {**document["counts"], "green": 1}},
+        {**document, "findings": [{**finding, "verdict": "fine"}]},
+        {**document, "matrix": [{**document["matrix"][0], "counts": {"good": 1}}]},
+        {key: value for key, value in document.items() if key != "not_checked"},
+    ]
+    assert not [index for index, planted in enumerate(wrong) if validator("report").is_valid(planted)]
+
+
+@pytest.mark.parametrize("path", OBSERVED, ids=lambda path: path.stem)
+def test_observe(run: Run, pretend: Callable[[ObservedReader], None], path: Path) -> None:
+    observed = read_observations(path)
+    pretend(observed)
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(REPOSITORY))
+    assert status == 0
+    assert len(document["cells"]) == len(observed.cells)
+
+
+def test_observe_what_was_never_recorded(run: Run, tree: Path, pretend: Callable[[ObservedReader], None]) -> None:
+    observed = read_observations(OBSERVED[0])
+    pretend(observed)
+    (tree / "reports" / "observations").unlink()
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(tree))
+    assert status == 4
+    assert {cell["recorded"] for cell in document["cells"]} == {None}
+
+
+def test_observe_a_contradiction(run: Run, pretend: Callable[[ObservedReader], None]) -> None:
+    observed = read_observations(OBSERVED[0])
+    cells = {name: replace(cell, result="timed-out", stage="call") for name, cell in observed.cells.items()}
+    pretend(replace(observed, cells=cells))
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(REPOSITORY))
+    assert status == 1
+    assert False in {cell["reproduced"] for cell in document["cells"]}
+
+
+@pytest.mark.real_torch("2.13.0")
+def test_observe_for_real(run: Run) -> None:
+    status, document = run(
+        "observe", "--reader", "torch-2.13.0", "--fixture", "torch-1.5.1/div", "--again", "--root", str(REPOSITORY)
+    )
+    assert status == 0
+    assert document["identity"]["torch"].startswith("2.13.0")
+    assert [cell["reproduced"] for cell in document["cells"]] == [True]
+
+
+def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = load_corpus(REPOSITORY / "fixtures")
+    fixture: Fixture = next(iter(corpus.fixtures.values()))
+    entry = next(iter(corpus.not_writable.values()))
+    module = importlib.import_module("harness.cli.produce")
+    monkeypatch.setattr(module, "built", lambda _release: None)
+    monkeypatch.setattr(module, "TorchRelease", lambda _environment: contextlib.nullcontext())
+    produced = Produced((fixture, entry), ("torch-1.5.1/div",), (("torch-1.5.1/full", ("golden", "content")),))
+    monkeypatch.setattr(module, "run_recipes", lambda *_: produced)
+    status, document = run("produce", "torch-1.5.1", "--root", str(REPOSITORY))
+    assert status == 1
+    assert document["added"] == [fixture.id]
+    assert document["not_writable"][0]["id"] == entry.id
+
+
+def test_readers_list(run: Run) -> None:
+    status, document = run("readers list", "--root", str(REPOSITORY))
+    assert status == 0
+    assert {"torch-1.0.0", "torch-1.5.1", "torch-2.13.0"} <= {row["name"] for row in document["readers"]}
+
+
+@pytest.mark.usefixtures("environments")
+def test_readers_list_of_what_is_built(run: Run) -> None:
+    _, document = run("readers list", "--root", str(REPOSITORY))
+    assert [row["environment"] for row in document["readers"] if row["built"]] == [BUILT]
+
+
+@pytest.mark.usefixtures("environments")
+def test_readers_build(run: Run) -> None:
+    status, document = run("readers build", "torch-1.5.1", "torch-1.6.0", "--root", str(REPOSITORY))
+    assert status == 4
+    assert [row["error"] and row["error"]["code"] for row in document["readers"]] == [None, "disk-short"]
+
+
+@pytest.mark.usefixtures("environments")
+def test_readers_remove(run: Run) -> None:
+    status, document = run("readers remove", "torch-1.5.1", "torch-1.2.0", "torch-1.6.0", "--root", str(REPOSITORY))
+    assert status == 4
+    assert [row["freed"] for row in document["removed"]] == [1_500_000_000, 0]

@@ -1,0 +1,155 @@
+"""Manifests: a round trip changes nothing; what is incomplete or inconsistent is refused with its line."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.corpus.lines import digest, read_lines, write_lines
+from harness.corpus.manifest import (
+    VARYING,
+    Fixture,
+    Manifest,
+    NotWritable,
+    read_manifest,
+    same_but_for_varying,
+    write_manifest,
+)
+from harness.errors import CorpusError
+
+IDENTITY = {"torch": "1.5.1", "git": "3c31d73", "python": "3.8.18"}
+WRITER = digest(IDENTITY)[:12]
+FIXTURE = Fixture(
+    release="1.5.1",
+    recipe="div",
+    recipe_sha256="a" * 64,
+    file="div.pt",
+    sha256="b" * 64,
+    size=1500,
+    content="c" * 64,
+    writer=WRITER,
+    written="2026-11-20",
+    family="torchscript",
+    container="zip",
+    versions={"file-format": 3},
+    operators=["aten::div"],
+    calls=[{"method": "forward", "args": [1]}],
+    golden={"calls": []},
+    readback="same",
+)
+NOT_WRITABLE = NotWritable("1.5.1", "package", "d" * 64, WRITER, "2026-11-20", "ImportError", "No module named 'torch.package'")
+MANIFEST = Manifest("1.5.1", {WRITER: IDENTITY}, (FIXTURE,), (NOT_WRITABLE,))
+
+
+def written(folder: Path, manifest: Manifest = MANIFEST) -> Path:
+    path = folder / f"torch-{manifest.release}" / "manifest.jsonl"
+    write_manifest(path, manifest)
+    return path
+
+
+def rewrite(path: Path, index: int, **change: Any) -> Path:
+    """Change an entry, with a footer that fits."""
+    header, lines = read_lines(path, "manifest")
+    entries = [entry for _, entry in lines]
+    entries[index] = {key: value for key, value in (entries[index] | change).items() if value is not ...}
+    write_lines(path, header, entries)
+    return path
+
+
+def changed(**change: Any) -> Fixture:
+    return replace(FIXTURE, **change)
+
+
+def error(path: Path) -> CorpusError:
+    with pytest.raises(CorpusError) as caught:
+        read_manifest(path)
+    return caught.value
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(alphabet="abc_", min_size=1, max_size=4), unique=True, max_size=6), st.data())
+def test_round_trip(names: list[str], data: st.DataObject) -> None:
+    split = data.draw(st.integers(0, len(names)))
+    versions = data.draw(st.dictionaries(st.sampled_from(["file-format", "bytecode"]), st.integers(1, 9)))
+    golden = data.draw(st.sampled_from([{"error": {"type": "x", "message": "\u2713"}}, {"value": [1, None, "ü"]}]))
+    manifest = Manifest(
+        "1.5.1",
+        {WRITER: IDENTITY},
+        tuple(changed(recipe=name, versions=versions, golden=golden) for name in sorted(names[:split])),
+        tuple(replace(NOT_WRITABLE, recipe=name) for name in sorted(names[split:])),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        found = read_manifest(written(Path(folder), manifest))
+    assert found == manifest
+    assert found.digest == manifest.digest
+    assert [entry.recipe for entry in found.entries] == sorted(names)
+    assert [entry.pin for entry in found.entries] == [entry.pin for entry in manifest.entries]
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Fixture)])
+def test_the_pin_covers_every_field(name: str) -> None:
+    assert changed(**{name: "another"}).pin != FIXTURE.pin
+
+
+def test_the_pin_does_not_depend_on_what_was_asked_before() -> None:
+    fresh = replace(FIXTURE)
+    assert fresh.subject
+    assert fresh.pin == replace(FIXTURE).pin
+
+
+def test_the_subject_is_what_a_reader_is_given_and_compared_with() -> None:
+    covered = {"sha256", "family", "calls", "golden"}
+    for one in fields(Fixture):
+        another = changed(**{one.name: "another"}).subject
+        assert (another != FIXTURE.subject) is (one.name in covered)
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
+def test_an_entry_that_lacks_something_is_refused(name: str, tmp_path: Path) -> None:
+    assert "manifest.jsonl:3: " in str(error(rewrite(written(tmp_path), 1, **{name: ...})))
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
+def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: Path) -> None:
+    found = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
+    assert f"has a value of a wrong type for {name}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"surplus": 1}, "is not a complete entry"),
+        ({"kind": "fixtures"}, "has the unknown kind 'fixtures'"),
+        ({"recipe": "package"}, "lists recipe 'package' again, after line 3"),
+        ({"writer": "somebody"}, "names the unknown writer 'somebody'"),
+    ],
+)
+def test_an_inconsistent_entry_is_refused(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    assert said in str(error(rewrite(written(tmp_path), 1, **change)))
+
+
+@pytest.mark.parametrize(
+    "identity", [{**IDENTITY, "git": "other"}, {**IDENTITY, "torch": "1.6.0"}, {"git": "3c31d73"}, "torch", None]
+)
+def test_a_writer_that_is_not_who_it_says_is_refused(identity: Any, tmp_path: Path) -> None:
+    error(rewrite(written(tmp_path), 0, identity=identity))
+    error(rewrite(written(tmp_path), 0, id=digest(identity)[:12], identity=identity))
+
+
+def test_a_manifest_in_another_folder_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    assert "lies in 'torch-1.6.0'" in str(error(path.parent.rename(tmp_path / "torch-1.6.0") / path.name))
+
+
+def test_producing_again_is_compared_around_what_may_vary() -> None:
+    assert same_but_for_varying(FIXTURE, changed(**dict.fromkeys(VARYING, "another"))) == []
+    assert same_but_for_varying(FIXTURE, replace(FIXTURE, content="x", golden={})) == ["content", "golden"]
+    assert same_but_for_varying(NOT_WRITABLE, replace(NOT_WRITABLE, message="x")) == ["message"]
+    assert same_but_for_varying(FIXTURE, NOT_WRITABLE) == ["not writable any more"]
+    assert same_but_for_varying(NOT_WRITABLE, FIXTURE) == ["writable"]

@@ -1,0 +1,91 @@
+"""What recipes and probes say of themselves is read without running them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from harness.corpus.recipes import read_probe, read_recipe
+from harness.errors import CorpusError
+
+REPOSITORY = Path(__file__).parents[2]
+GOOD = '''"""Division."""
+
+import torch
+
+FAMILY = "torchscript"
+OPERATORS = ["aten::div"]
+SINCE = "1.2.0"
+UNTIL = "1.6.0"
+WHY = "it changed"
+
+def build():
+    raise SystemExit
+'''
+
+
+def recipe(folder: Path, text: str | bytes) -> Path:
+    path = folder / "div.py"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_recipe_is_read_and_not_run(tmp_path: Path) -> None:
+    path = recipe(tmp_path, GOOD)
+    found = read_recipe(path)
+    assert (found.name, found.summary, found.family, found.operators) == ("div", "Division.", "torchscript", ("aten::div",))
+    assert (found.since, found.until, found.why, found.file) == ("1.2.0", "1.6.0", "it changed", "div.pt")
+    assert found.sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert read_probe(path).summary == "Division."
+
+
+def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
+    found = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"\nWHY = "it changed"\n', "")))
+    assert (found.until, found.why) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"""Division."""', "", "has no docstring that says its one idea"),
+        ('FAMILY = "torchscript"', "", "has no constant FAMILY"),
+        ('"torchscript"', '"onnx"', "FAMILY is 'onnx', expected one of torch-save, torchscript"),
+        ('["aten::div"]', '"aten::div"', "has no constant OPERATORS"),
+        ('["aten::div"]', "[1]", "has no constant OPERATORS"),
+        ('SINCE = "1.2.0"', "", "has no constant SINCE"),
+        ('"1.2.0"', "1.2", "has no constant SINCE"),
+        ('"1.6.0"', "1.6", "has no constant UNTIL"),
+        ('WHY = "it changed"', "", "says UNTIL, but not WHY"),
+        ('"it changed"', "[]", "has no constant WHY"),
+        ('"it changed"', "build()", "div.py:9: constants in capitals must be literals"),
+        ("def build", "x: = 3", "div.py:11: is not Python 3.6"),
+        ("raise SystemExit", "match = (y := 3)", "div.py:12: is not Python 3.6"),
+        ("raise SystemExit", "\0", "is not Python 3.6"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read_recipe(recipe(tmp_path, GOOD.replace(old, new)))
+    assert said in str(caught.value)
+    assert "div.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"\x80abc"])
+def test_what_is_no_text_is_refused(data: bytes, tmp_path: Path) -> None:
+    for read in (read_recipe, read_probe):
+        with pytest.raises(CorpusError):
+            read(recipe(tmp_path, data))
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.py").mkdir()
+    for path in (tmp_path / "folder.py", tmp_path / "nowhere.py"):
+        with pytest.raises(CorpusError, match="cannot be read"):
+            read_recipe(path)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "fixtures" / "recipes").glob("*.py")), ids=lambda path: path.stem)
+def test_every_recipe_of_the_repository_is_whole(path: Path) -> None:
+    assert read_recipe(path).name == path.stem

@@ -1,0 +1,106 @@
+"""Texts of real releases, made comparable: nothing of the machine or the run is left in them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.corpus.texts import LONGEST, headline, last_word, normalise
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("at 0x7f3a2b4c5d6e", "at 0x.."),
+        ("mask 0xff", "mask 0xff"),
+        ("frame #0: f() + 0x7f (0x7f00 in /lib/x.so)\nframe #12: g()\nrest", "rest"),
+        ("/srv/me/.venv/lib/python3.8/site-packages/torch/serialization.py", "torch/serialization.py"),
+        ('File "/usr/lib/python3.11/dist-packages/torch/a.py", line 12, in f', 'File "torch/a.py", line N, in f'),
+        ("/usr/lib/python3.8/pickle.py", "python/pickle.py"),
+        ("torch/csrc/jit/a.cpp:123: no", "torch/csrc/jit/a.cpp:N: no"),
+        ("a.py:7 b.h:8 c.cu:9 d.txt:9", "a.py:N b.h:N c.cu:N d.txt:9"),
+        ("  two words  \nand\t\n", "two words\nand"),
+        ("/pytorch/aten/src/ATen/core/ivalue_inl.h", "/pytorch/aten/src/ATen/core/ivalue_inl.h"),
+    ],
+)  # fmt: skip
+def test_what_varies_goes(said: str, kept: str) -> None:
+    assert normalise(said) == kept
+
+
+def test_what_only_this_run_has_is_replaced_the_longest_first() -> None:
+    assert normalise("/tmp/x/a.pt in /tmp/x", {"/tmp/x": "<folder>", "/tmp/x/a.pt": "<archive>"}) == "<archive> in <folder>"
+
+
+def test_a_long_text_is_cut() -> None:
+    text = normalise("a" * 2000)
+    assert len(text) == LONGEST
+    assert text.endswith("a …")
+    assert normalise("a" * LONGEST) == "a" * LONGEST
+
+
+PIECES = st.sampled_from(
+    [
+        "0x",
+        "deadbeef",
+        "line ",
+        "12",
+        "\n",
+        " ",
+        "\t",
+        "frame #1: x",
+        "/usr/lib/python3.8/",
+        "site-packages/",
+        "/",
+        "a.py:",
+        "\x1b[0m",
+        "m",
+        "…",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join) | st.text(min_size=700, max_size=900))
+def test_normalising_again_changes_nothing(said: str) -> None:
+    once = normalise(said)
+    assert normalise(once) == once
+    assert len(once) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", ""),
+        (" \n \n", ""),
+        ("one\ntwo", "one"),
+        ("\n  one  \ntwo", "one"),
+        (
+            (
+                "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n"
+                "    return a / b\n           ~~~~~ <--- HERE\nRuntimeError: Integer division is no longer supported\n"
+            ),
+            "RuntimeError: Integer division is no longer supported",
+        ),
+        ("The following operation failed in the TorchScript interpreter.\nno more", "no more"),
+        ("Exception raised from f:\ntorch.jit.Error: deep", "torch.jit.Error: deep"),
+    ],
+)
+def test_the_headline_is_the_cause(text: str, line: str) -> None:
+    assert headline(text) == line
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_headline_is_one_line_of_the_text(text: str) -> None:
+    line = headline(text)
+    assert line in text
+    assert len(line.splitlines()) <= 1
+    assert bool(line) is bool(text.split())
+
+
+def test_the_last_words_of_an_abort() -> None:
+    said = "terminate called after throwing an instance of 'c10::Error'\n  what():  isTuple() INTERNAL ASSERT FAILED\nframe"
+    assert last_word(said) == "isTuple() INTERNAL ASSERT FAILED"
+    assert last_word("Floating point exception") == ""

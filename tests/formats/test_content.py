@@ -1,0 +1,248 @@
+"""The digest of what an archive says: the same however it was written, and nothing that it names is imported or called."""
+
+from __future__ import annotations
+
+import contextlib
+import copyreg
+import pickle
+import struct
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.corpus.corpus import load_corpus
+from harness.errors import ArchiveError, Corrupt, Unsafe
+from harness.formats.content import content_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CORPUS = load_corpus(FIXTURES)
+SMALLEST = {fixture.container: fixture for fixture in sorted(CORPUS.fixtures.values(), key=lambda one: -one.size)}
+MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+HEAD = MAGIC + pickle.dumps(1001, 2) + pickle.dumps({"little_endian": True}, 2)
+NO_STORAGES = pickle.dumps([], 2)
+
+
+def in_zip(folder: Path, record: bytes, **others: bytes) -> Path:
+    path = folder / "archive.pt"
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("top/data.pkl", record)
+        for name, data in others.items():
+            out.writestr(f"top/{name.replace('__', '/')}", data)
+    return path
+
+
+def in_stream(folder: Path, record: bytes, rest: bytes = NO_STORAGES) -> Path:
+    path = folder / "stream.pt"
+    path.write_bytes(HEAD + record + rest)
+    return path
+
+
+def storage(key: str, kind: bytes = b"FloatStorage") -> bytes:
+    """Opcodes that name a storage, as torch.save writes them."""
+    return (
+        b"((X\x07\0\0\0storagectorch\n"
+        + kind
+        + b"\nX"
+        + struct.pack("<I", len(key))
+        + key.encode()
+        + b"X\x03\0\0\0cpuK\x01Nt"
+        + b"Q1"
+    )
+
+
+def named(key: str) -> bytes:
+    return b"\x80\x02" + storage(key).replace(b"((", b"(", 1).removesuffix(b"1") + b"."
+
+
+@pytest.mark.parametrize("name", sorted(CORPUS.fixtures))
+def test_every_fixture_has_the_content_that_its_manifest_states(name: str) -> None:
+    fixture = CORPUS.fixtures[name]
+    assert content_digest(CORPUS.path(fixture)) == fixture.content
+
+
+# ------------------------------------------------------------------------------------------------------- what may vary
+
+
+def test_names_of_storages_and_the_serialization_id_may_vary(tmp_path: Path) -> None:
+    one = content_digest(in_zip(tmp_path, named("94001"), data__94001=b"\0" * 4, **{".data__serialization_id": b"1"}))
+    other = content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, **{".data__serialization_id": b"2"}))
+    assert one == other
+    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\1" * 4)) != one
+    assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, version=b"3")) != one
+
+
+def test_storages_of_a_stream_may_have_other_names(tmp_path: Path) -> None:
+    def digest(key: str, value: bytes) -> str:
+        return content_digest(in_stream(tmp_path, named(key), pickle.dumps([key], 2) + struct.pack("<Q", 1) + value))
+
+    assert digest("94001", b"\0" * 4) == digest("7", b"\0" * 4)
+    assert digest("94001", b"\0" * 4) != digest("94001", b"\1" * 4)
+
+
+def test_a_very_long_number_has_a_digest(tmp_path: Path) -> None:
+    one, other = (content_digest(in_zip(tmp_path, pickle.dumps(1 << power, 2))) for power in (50_000, 50_001))
+    assert one != other
+
+
+# ------------------------------------------------------------------------------------------- what is never executed
+
+
+class Run:
+    """Pickles as a call of something."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.call = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Iterator[Path]:
+    """A file that appears when something is executed, and a module that makes it when it is imported."""
+    mark = tmp_path / "executed"
+    (tmp_path / "trap_module.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\ndef f(*_): pass\n")
+    sys.path.insert(0, str(tmp_path))
+    yield mark
+    sys.path.remove(str(tmp_path))
+    assert "trap_module" not in sys.modules
+    assert not mark.exists()
+
+
+def touch(mark: Path) -> bytes:
+    return f"touch {mark}".encode()
+
+
+def text(value: bytes) -> bytes:
+    return b"X" + struct.pack("<I", len(value)) + value
+
+
+def attacks(mark: Path) -> dict[str, bytes]:
+    """Pickles that run a command, import a module, or reach for what is there, in each way the format has."""
+    command = text(touch(mark))
+    return {
+        "reduce": b"\x80\x02cposix\nsystem\n" + command + b"\x85R.",
+        "reduce in protocol 0": b"cposix\nsystem\n(V" + touch(mark) + b"\ntR.",
+        "stack global": b"\x80\x04" + text(b"posix") + text(b"system") + b"\x93" + command + b"\x85R.",
+        "stack global with a path": b"\x80\x04" + text(b"os") + text(b"path.join") + b"\x93" + command + b"\x85R.",
+        "inst": b"(" + command + b"iposix\nsystem\n.",
+        "obj": b"\x80\x02(cposix\nsystem\n" + command + b"o.",
+        "newobj": b"\x80\x02csubprocess\nPopen\n(" + command + b"l\x85\x81.",
+        "newobj with keywords": b"\x80\x04csubprocess\nPopen\n)}" + text(b"args") + command + b"s\x92.",
+        "import": b"\x80\x02ctrap_module\nf\n)R.",
+        "import alone": b"\x80\x02ctrap_module\nf\n.",
+        "eval": b"\x80\x02cbuiltins\neval\n" + text(b"__import__('trap_module')") + b"\x85R.",
+        "getattr": b"\x80\x02cbuiltins\ngetattr\ncbuiltins\ndict\n" + text(b"__init__") + b"\x86R.",
+        "build a class": b"\x80\x02ctrap_module\nC\n}" + text(b"__setstate__") + b"cposix\nsystem\nsb.",
+        "build with slots": b"\x80\x02ctrap_module\nC\n)\x81N}" + text(b"x") + b"K\x01s\x86b.",
+        "setitem of a class": b"\x80\x02ctrap_module\nC\nK\x01K\x02s.",
+        "persistent id that is an object": b"\x80\x02ctrap_module\nC\n)RQ.",
+        "persistent id that is a class": b"\x80\x02(" + text(b"storage") + b"ctrap_module\nC\n" + text(b"0") + b"tQ.",
+        "a name that is none": b"\x80\x04" + text(b"a\0b") + text(b"\xed\xa0\x80".decode("utf-8", "replace").encode()) + b"\x93.",
+        "real": pickle.dumps(Run(exec, "import trap_module")),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(attacks(Path("x"))))
+@pytest.mark.parametrize("container", ["zip", "stream"])
+def test_a_malicious_pickle_runs_nothing(name: str, container: str, trap: Path, tmp_path: Path) -> None:
+    pickled = attacks(trap)[name]
+    path = in_zip(tmp_path, pickled) if container == "zip" else in_stream(tmp_path, pickled)
+    with contextlib.suppress(Corrupt):
+        assert len(content_digest(path)) == 64
+
+
+@pytest.mark.parametrize("opcode", [b"\x82\xf0", b"\x83\xf0\x00", b"\x84\xf0\x00\x00\x00"], ids=["EXT1", "EXT2", "EXT4"])
+def test_what_this_process_registered_is_out_of_reach(opcode: bytes, trap: Path, tmp_path: Path) -> None:
+    """An extension code that was used before is answered from a cache, without asking for a class by name."""
+    copyreg.add_extension("builtins", "exec", 0xF0)
+    try:
+        assert pickle.loads(b"\x80\x02" + opcode + b".") is exec
+        code = text(b"import trap_module")
+        with pytest.raises(Unsafe, match="asks for extension 240"):
+            content_digest(in_zip(tmp_path, b"\x80\x02" + opcode + code + b"\x85R."))
+    finally:
+        copyreg.remove_extension("builtins", "exec", 0xF0)
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"",
+        b"\x80\x02",
+        b"\x80\x7f.",
+        b".",
+        b"\x80\x020.",
+        b"\x80\x02K\x01R.",
+        b"\x80\x02]K\x01b.",
+        b"\x80\x02r\xff\xff\xff\x7f.",  # a memo of sixteen gigabytes
+        b"\x80\x02Nr\xff\xff\xff\xff.",
+        b"Np4294967295\n.",
+        b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.",  # a byte array of eight exabytes
+        b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"\x80\x02\x8b\xff\xff\xff\x7f.",
+        b"\x80\x05\x97.",
+        b"\x80\x02\x8a\xff" + b"\xff" * 200 + b".",
+        b"I" + b"9" * 5000 + b"\n.",
+        b"\x80\x02]]aK\x01s.",
+        b"\x80\x02h\x05.",
+        b"\xff.",
+    ],
+)
+def test_a_pickle_that_contradicts_itself_is_damage(pickled: bytes, tmp_path: Path) -> None:
+    for path in (in_zip(tmp_path, pickled), in_stream(tmp_path, pickled)):
+        with pytest.raises(Corrupt):
+            content_digest(path)
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        (b"", "cannot be read"),
+        (pickle.dumps(7, 2), "lists storages that its object does not name"),
+        (pickle.dumps([7], 2), "lists storages that its object does not name"),
+        (pickle.dumps(["8"], 2), "lists storages that its object does not name"),
+        (pickle.dumps([[]], 2), "lists storages that its object does not name"),
+        (pickle.dumps(["7"], 2), "ends within storage '7'"),
+        (pickle.dumps(["7"], 2) + struct.pack("<Q", 2) + b"\0" * 7, "ends within storage '7': 7 bytes are left of 8"),
+        (pickle.dumps(["7"], 2) + struct.pack("<Q", 2**64 - 1), "ends within storage '7'"),
+        (pickle.dumps(["7"], 2) + struct.pack("<Q", 1) + b"\0" * 5, "has bytes behind its last storage"),
+    ],
+)
+def test_a_stream_that_ends_too_early_or_too_late_is_damage(rest: bytes, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Corrupt, match=said):
+        content_digest(in_stream(tmp_path, named("7"), rest))
+
+
+@pytest.mark.parametrize("container", sorted(SMALLEST))
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_a_damaged_fixture_has_a_digest_or_is_refused(container: str, data: st.DataObject) -> None:
+    whole = CORPUS.path(SMALLEST[container]).read_bytes()
+    spoilt = bytearray(whole[: data.draw(st.integers(0, len(whole)) | st.just(len(whole)))])
+    for _ in range(data.draw(st.integers(0, 3))):
+        if spoilt:
+            spoilt[data.draw(st.integers(0, len(spoilt) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "spoilt"
+        path.write_bytes(spoilt)
+        with contextlib.suppress(ArchiveError):
+            assert len(content_digest(path)) == 64
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300))
+def test_no_pickle_does_more_than_be_refused(pickled: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for path in (in_zip(Path(folder), pickled), in_stream(Path(folder), pickled)):
+            with contextlib.suppress(ArchiveError):
+                assert len(content_digest(path)) == 64

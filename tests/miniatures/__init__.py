@@ -1,0 +1,39 @@
+"""Miniature releases: a pure Python ``torch`` that the real worker runs under this very Python, well-behaved or not."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from harness.readers.environments import SCHEMA_VERSION, STATE, Environment
+from harness.readers.torch_release import IDENTITY
+
+__all__ = ["miniature"]
+
+SITE = Path(__file__).with_name("site")
+
+
+def miniature(cache: Path, version: str, *, says: str | None = None, built_as: str | None = None, **hooks: str) -> Environment:
+    """Build a miniature release into a cache folder, as ``readers build`` would, replacing the one that is there.
+
+    Parameters:
+        says: the version that it answers with, where that is not ``version``.
+        built_as: the exact version that was found when it was built, where that is not ``version``.
+        hooks: ``at_import``, ``at_load``, ``at_call``: source texts (see site/torch).
+    """
+    prefix = cache / "readers" / f"torch-{version}"
+    python = prefix / "bin" / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    (prefix / IDENTITY).unlink(missing_ok=True)  # who was here before is not remembered
+    behaviour = json.dumps({"version": version if says is None else says, **hooks})
+    settings = {"PYTHONPATH": str(SITE), "MINIATURE_TORCH": behaviour}
+    assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
+    # -S: nothing of this Python's own packages; the fake numpy is enough, and starting costs milliseconds
+    python.write_text(f'#!/bin/sh\n{assignments} exec {shlex.quote(sys.executable)} -S "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    description = {"torch": built_as or version, "wheel_sha256": "0" * 64, "cuda": "none", "built": "2026-07-01", "size": 1}
+    state = {"schema_version": SCHEMA_VERSION, **description}
+    (prefix / STATE).write_text(json.dumps(state), encoding="utf-8")
+    return Environment(version, prefix, python, description)

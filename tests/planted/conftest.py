@@ -1,0 +1,145 @@
+"""A copy of the repository's evidence, to plant defects in, and what judging it says that judging the original does not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli import main
+from harness.corpus.corpus import FROZEN, read_frozen, write_frozen
+from harness.corpus.lines import digest, read_lines, write_lines
+from harness.corpus.manifest import MANIFEST, read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one run of ``torch-compat judge --format json`` gave."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def bad(self) -> set[str]:
+        """Everything that is not green, one line each."""
+        if not self.stdout:
+            return set(self.stderr.splitlines())
+        report = json.loads(self.stdout)
+        return {
+            *(f"{one['id']} × {one['count']}: {one['cause']}" for one in report["findings"] if one["verdict"] == "fail"),
+            *(f"{one['what']} × {one['count']}: {one['reason']}" for one in report["not_checked"]),
+        }
+
+
+class Tree:
+    """A root of its own, and the means to spoil it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fixtures = path / "fixtures"
+        self.frozen = path / "fixtures" / FROZEN
+        self.policy = path / "policies" / "torch"
+        self.recorded = path / "reports" / "observations"
+
+    # ------------------------------------------------------------------------------------------------ what there is
+
+    def releases(self) -> list[Path]:
+        """The folders of the releases that wrote fixtures."""
+        return sorted(path.parent for path in self.fixtures.glob(f"torch-*/{MANIFEST}"))
+
+    def archives(self) -> list[Path]:
+        return sorted(path for folder in self.releases() for path in folder.glob("*.pt*"))
+
+    def recipes(self) -> list[Path]:
+        return sorted((self.fixtures / "recipes").glob("*.py"))
+
+    def probes(self) -> list[Path]:
+        return sorted((self.fixtures / "probes").glob("*.py"))
+
+    def readers(self) -> list[Path]:
+        """The files of recorded observations."""
+        return sorted(self.recorded.glob("*.jsonl"))
+
+    def waivers(self) -> list[Path]:
+        return sorted((self.policy / "waivers").glob("*.toml"))
+
+    # ----------------------------------------------------------------------------------------------------- editing
+
+    def edit(self, path: Path, old: str, new: str) -> None:
+        """Replace a text that stands exactly once in a file."""
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path.name}"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def entries(self, path: Path, change: Callable[[list[Entry]], Iterable[Entry] | None], **header: object) -> None:
+        """Change the entries of a file of JSON lines, and its header, and give it a footer that fits."""
+        head, lines = read_lines(path, json.loads(path.read_text().partition("\n")[0])["kind"])
+        entries = [entry for _, entry in lines]
+        write_lines(path, head | header, change(entries) or entries)
+
+    def freeze(self, release: Path) -> None:
+        """Pin what the manifest of a release says now."""
+        manifest = read_manifest(release / MANIFEST)
+        write_frozen(self.frozen, read_frozen(self.frozen) | {entry.id: entry.pin for entry in manifest.entries})
+
+    def unpin(self, name: str) -> None:
+        write_frozen(self.frozen, {key: pin for key, pin in read_frozen(self.frozen).items() if key != name})
+
+    @staticmethod
+    def identity_digest(identity: Entry) -> str:
+        return digest(identity)[:12]
+
+    # ----------------------------------------------------------------------------------------------------- judging
+
+    def judge(self, *arguments: str) -> Judged:
+        """Run the command in this process."""
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr), pytest.raises(SystemExit) as ended:
+            main(["judge", "--root", str(self.path), "--format", "json", *arguments])
+        assert isinstance(ended.value.code, int)
+        return Judged(ended.value.code, stdout.getvalue(), stderr.getvalue())
+
+
+def copy_evidence(source: Path, target: Path) -> None:
+    """Copy all that judging rests on."""
+    shutil.copytree(source / "fixtures", target / "fixtures", ignore=shutil.ignore_patterns("operators", "__pycache__"))
+    shutil.copytree(source / "policies", target / "policies")
+    shutil.copytree(source / "reports" / "observations", target / "reports" / "observations")
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """An untouched copy. Not to be changed: the repository itself may be, while tests run."""
+    path = tmp_path_factory.mktemp("pristine")
+    copy_evidence(REPOSITORY, path)
+    return Tree(path)
+
+
+@pytest.fixture(scope="session")
+def baseline(pristine: Tree) -> Judged:
+    """What judging says where nothing was planted."""
+    judged = pristine.judge()
+    assert judged.status in {0, 1, 4}, judged.stderr
+    return judged
+
+
+@pytest.fixture
+def tree(pristine: Tree, tmp_path: Path) -> Iterator[Tree]:
+    """A copy to spoil."""
+    path = tmp_path / "tree"
+    copy_evidence(pristine.path, path)
+    yield Tree(path)
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,56 @@
+"""The report as JSON: everything of it, in the published form, always the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+
+import harness
+from harness.report.to_json import report_json
+
+if TYPE_CHECKING:
+    from harness.rules.judge import Report
+
+SCHEMA = json.loads((Path(harness.__file__).parent / "schemas" / "report.schema.json").read_text(encoding="utf-8"))
+
+
+def test_it_matches_the_published_schema(report: Report) -> None:
+    jsonschema.validate(json.loads(report_json(report)), SCHEMA)
+
+
+def test_it_says_everything(report: Report) -> None:
+    document = json.loads(report_json(report))
+    assert document["schema_version"] == 1
+    assert document["exit_status"] == 1
+    assert document["counts"] == {"pass": 0, "fail": 1, "expected": 2, "waived": 3, "no-promise": 4, "not-checked": 5}
+    assert len(document["matrix"]) == len(report.outcomes)
+    assert document["matrix"][0]["writer"] == "torch-1.10.0"
+    assert sum(document["matrix"][0]["counts"].values()) == 11
+    assert [one["id"] for one in document["findings"]] == [finding.id for finding in report.findings]
+    assert document["not_checked"] == [{"what": "pairs-observed", "reason": "torch-2.0.0: not observed", "count": 12}]
+    assert document["notes"] == list(report.notes)
+
+
+def test_what_a_finding_has_not_is_null(report: Report) -> None:
+    document = json.loads(report_json(report))
+    first, _, recipe, _, announced, *_ = document["findings"]
+    assert (first["waiver"], first["announced_by"], first["options"]) == (None, None, "default")
+    assert (recipe["first_reader"], recipe["readers"], recipe["options"]) == (None, [], None)
+    assert (announced["announced_by"], announced["waiver"]) == ("file format 4", "w2")
+
+
+def test_the_order_of_what_has_none_changes_no_byte(report: Report) -> None:
+    turned = {key: Counter(dict(reversed(counts.items()))) for key, counts in reversed(report.outcomes.items())}
+    assert report_json(replace(report, outcomes=turned)) == report_json(report)
+
+
+def test_it_is_ascii_and_ends_with_a_newline(report: Report) -> None:
+    text = report_json(replace(report, notes=("≠ ✓",)))
+    assert text.isascii()
+    assert text.endswith("}\n")
+    assert json.loads(text)["notes"] == ["≠ ✓"]

@@ -1,0 +1,172 @@
+"""Documents that have to exist, commands that they show, and words that no text of the repository may hold."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import main, torch_compat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+REQUIRED = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "fixtures/README.md",
+    "policies/README.md",
+    "reports/README.md",
+)
+TOLERATED = ("cd ", "git ", "nox ", "python -m pip install ", "tox ")  # other programs that documents may tell people to run
+JOINTS = {"&&", "||", "|", ";"}
+RUNS = "<!-- runs -->"  # in the line above a block: its torch-compat commands are run by a test and have to end with status 0
+
+
+def tracked() -> list[Path]:
+    """Every file that is, or would be, in version control."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout, so there is no list of the repository's own files")
+    return [path for name in listed.stdout.split("\0") if name and (path := REPOSITORY / name).is_file()]
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_required_document_says_something(name: str) -> None:
+    assert len((REPOSITORY / name).read_text(encoding="utf-8").split()) > 20
+
+
+# ------------------------------------------------------------------------------------------------------ commands they show
+
+
+@dataclass(frozen=True)
+class Shown:
+    document: str
+    line: int
+    command: str
+    runs: bool
+
+
+def shown_in(name: str, text: str) -> Iterator[Shown]:
+    """Commands of a document's ``sh`` blocks, one for each part of a line that ``&&`` or a pipe joins."""
+    inside = runs = False
+    above = pending = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            inside, runs = line == "```sh" and not inside, above == RUNS
+        elif inside and line.endswith("\\"):
+            pending += line[:-1]
+        elif inside:
+            lexer = shlex.shlex(pending + line, posix=True, punctuation_chars=True)
+            for joint, words in groupby(lexer, JOINTS.__contains__):
+                if not joint:
+                    yield Shown(name, number, shlex.join(words), runs)
+            pending = ""
+        above = line
+
+
+def everything_shown() -> list[Shown]:
+    documents = [path for path in sorted(REPOSITORY.glob("**/*.md")) if not {".nox", ".tox", ".venv"} & set(path.parts)]
+    return [
+        one for path in documents for one in shown_in(path.relative_to(REPOSITORY).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+
+
+def fault(command: str) -> str | None:
+    """What is wrong with a command; None if nothing is."""
+    name, *arguments = shlex.split(command)
+    if name != "torch-compat":
+        return None if f"{command} ".startswith(TOLERATED) else f"{name} is not a program that documents may tell people to run"
+    command_, context = torch_compat, click.Context(torch_compat, info_name="torch-compat")
+    found: click.Command = command_
+    while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
+        child = found.get_command(context, arguments[0])
+        if child is None:
+            return f"there is no command {arguments[0]!r}"
+        found, context = child, click.Context(child, info_name=arguments.pop(0), parent=context)
+    try:
+        found.make_parser(context).parse_args(list(arguments))
+    except click.UsageError as error:
+        return error.format_message()
+    helped = CliRunner().invoke(found, ["--help"])
+    return None if helped.exit_code == 0 else f"--help ends with {helped.exit_code}"
+
+
+SHOWN = everything_shown()
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    commands = [one.command for one in shown_in("README.md", text)]
+    assert "nox -s replay" in commands
+    assert "nox -s tests" in commands
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda one: f"{one.document}:{one.line}")
+def test_a_shown_command_exists(shown: Shown) -> None:
+    assert fault(shown.command) is None
+
+
+def test_the_shown_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    for shown in SHOWN:
+        if shown.runs:
+            name, *arguments = shlex.split(shown.command)
+            assert name == "torch-compat", f"{shown}: only our own commands can be examples that run"
+            with pytest.raises(SystemExit) as stopped:
+                main(arguments)
+            assert stopped.value.code == 0, shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "torch-compat jduge",
+        "torch-compat judge --form json",
+        "torch-compat readers biuld torch-1.5.1",
+        "rm -r fixtures",
+        "noxious",
+    ],
+)
+def test_a_planted_wrong_command_is_found(command: str) -> None:
+    assert fault(command)
+
+
+def test_commands_are_found_in_blocks() -> None:
+    text = f"a\n\n{RUNS}\n```sh\ntorch-compat judge  # as of today\n```\n\n```sh\ngit clone X && nox \\\n  -s tests\n```\n"
+    found = [(one.line, one.command, one.runs) for one in shown_in("d.md", text)]
+    assert found == [(5, "torch-compat judge", True), (10, "git clone X", False), (10, "nox -s tests", False)]
+
+
+# ---------------------------------------------------------------------------------------------------- words in no text file
+
+HOSTS = ["pypi" + ".org", "python" + "hosted", "download." + "pytorch"]  # in pieces: this file is searched as well
+HOME = r"(?<![\w.<>])/(?:home|Users)/\w|(?<![\w.<>])/[r]oot(?:/|\b)|[A-Za-z]:\\+Users\\"
+FORBIDDEN = re.compile("|".join([*map(re.escape, HOSTS), HOME]))
+
+
+def test_no_text_names_a_home_folder_or_a_package_index() -> None:
+    found = []
+    for path in tracked():
+        data = path.read_bytes()
+        if b"\0" not in data:
+            for number, line in enumerate(data.decode("utf-8").splitlines(), 1):
+                found += [f"{path.relative_to(REPOSITORY)}:{number}: {word}" for word in FORBIDDEN.findall(line)]
+    assert found == []
+
+
+@pytest.mark.parametrize("planted", [f"https://{HOSTS[0]}/simple", f"see /{'home'}/somebody", f"'/{'root'}/x'"])
+def test_a_planted_word_is_found(planted: str) -> None:
+    assert FORBIDDEN.search(planted)

@@ -1,0 +1,122 @@
+"""Nothing that is kept says where on some machine it was made."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+ARCHIVES = sorted(path for path in REPOSITORY.glob("fixtures/torch-*/*") if path.suffix in {".pt", ".ptl", ".pt2"})
+RECORDS = [
+    *sorted(REPOSITORY.glob("fixtures/torch-*/*.jsonl")),
+    *sorted(REPOSITORY.glob("fixtures/operators/*.json")),
+    *sorted(REPOSITORY.glob("reports/observations/*.jsonl")),
+]
+
+# Source files of PyTorch on the machines that built its releases, as error messages quote them.
+ALLOWED = (b"/pytorch/aten/src/", b"/pytorch/caffe2/serialize/")
+
+# A well-known folder tells by itself; any other path needs some length, since tensors are random bytes.
+TOLD_BY_ITS_ROOT = rb"/(?:etc|home|media|mnt|opt|private|root|srv|tmp|usr|var|work|workspace|Users|Volumes)/[\w.+@-]+"
+POSIX = rb"(?<![\w.:/~-])/(?:[\w.+@-]{2,}/)+[\w.+@-]{2,}"
+WINDOWS = rb"(?<!\w)[A-Za-z]:[\\/]+(?:[\w .+-]{2,}[\\/]+)+[\w.+-]{2,}"
+PATH = re.compile(rb"%b|%b|%b" % (POSIX, WINDOWS, TOLD_BY_ITS_ROOT))
+SHORTEST = 9
+
+
+def paths(data: bytes) -> set[bytes]:
+    return {found for found in PATH.findall(data) if len(found) >= SHORTEST or re.match(TOLD_BY_ITS_ROOT, found)}
+
+
+def layers(data: bytes) -> Iterator[bytes]:
+    """The bytes themselves and, where they are a zip archive, every record inflated."""
+    yield data
+    if data.startswith(b"PK") and zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                if info.CRC == 0:  # not protected, which is legal; the standard library would call it damaged
+                    info.CRC = None  # type: ignore[assignment]
+                yield from layers(archive.read(info))
+
+
+def texts(value: Any) -> Iterator[bytes]:
+    """Every text of a JSON value, and the bytes of its tensors."""
+    if isinstance(value, str):
+        yield value.encode()
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key.encode()
+            if key == "bytes" and isinstance(item, str):
+                yield base64.b64decode(item, validate=True)
+            else:
+                yield from texts(item)
+
+
+def paths_in(path: Path) -> set[bytes]:
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        parts = texts(json.loads(data))
+    elif path.suffix == ".jsonl":
+        parts = (part for line in data.splitlines() for part in texts(json.loads(line)))
+    else:
+        parts = layers(data)
+    return set().union(*map(paths, parts))
+
+
+def test_there_is_something_to_search() -> None:
+    assert len(ARCHIVES) >= 80
+    assert len(RECORDS) >= 15
+
+
+@pytest.mark.parametrize("path", [*ARCHIVES, *RECORDS], ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_holds_no_path_of_a_machine(path: Path) -> None:
+    assert {found for found in paths_in(path) if not found.startswith(ALLOWED)} == set()
+
+
+def test_every_allowance_is_needed() -> None:
+    found = set().union(*map(paths_in, [*ARCHIVES, *RECORDS]))
+    assert [allowed for allowed in ALLOWED if not any(path.startswith(allowed) for path in found)] == []
+
+
+HOME = f"/{'home'}/somebody"  # in pieces: this file is searched for such paths as well
+PLANTED = [
+    f"{HOME}/venv/lib/python3.8/site-packages/torch/nn/functional.py",
+    "/tmp/x.py",
+    "/some/where/else.py",
+    f"C:\\{'Users'}\\somebody\\recipe.py",
+    "/pytorch/torch/csrc/jit.cpp",
+]
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("container", ["zip", "bytes", "json", "tensor"])
+def test_a_planted_path_is_found(planted: str, container: str, tmp_path: Path) -> None:
+    if container == "zip":
+        copy = shutil.copyfile(REPOSITORY / "fixtures" / "torch-1.6.0" / "div.pt", tmp_path / "div.pt")
+        with zipfile.ZipFile(copy, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("div/code/debug.pkl", b"\x80\x02X\x29\x00\x00\x00" + planted.encode() + b"q\x01" + b"." * 2000)
+    elif container == "bytes":
+        copy = shutil.copyfile(REPOSITORY / "fixtures" / "torch-1.2.0" / "state_dict.pt", tmp_path / "state_dict.pt")
+        copy.write_bytes(copy.read_bytes() + b"\x8c\x20" + planted.encode() + b"\x94.")
+    elif container == "json":
+        copy = tmp_path / "manifest.jsonl"
+        copy.write_text(json.dumps({"calls": [{"error": {"message": f"it failed at {planted}:7"}}]}) + "\n", encoding="utf-8")
+    else:
+        copy = tmp_path / "manifest.jsonl"
+        data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()
+        copy.write_text(json.dumps({"golden": [{"tensor": {"dtype": "uint8", "bytes": data}}]}) + "\n", encoding="utf-8")
+    assert {found for found in paths_in(copy) if not found.startswith(ALLOWED)}

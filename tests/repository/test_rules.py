@@ -1,0 +1,34 @@
+"""Every rule of the policy is one documented module, and every such module is in the policy."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from harness.policy import load_policy
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDER = REPOSITORY / "harness" / "rules"
+ENGINE = {"__init__", "cells", "evidence", "judge", "judgement"}  # what rules are made with
+MODULES = {path.stem for path in FOLDER.glob("*.py")}
+LISTED = [rule.id for rule in load_policy(REPOSITORY / "policies" / "torch").rules]
+
+
+def test_the_engine_is_what_it_is_called_here() -> None:
+    assert ENGINE <= MODULES
+
+
+def test_rules_and_modules_are_the_same_set() -> None:
+    assert {rule.replace("-", "_") for rule in LISTED} == MODULES - ENGINE
+    assert len(LISTED) == len(set(LISTED))
+
+
+@pytest.mark.parametrize("module", sorted(MODULES - ENGINE))
+def test_a_rule_explains_itself(module: str) -> None:
+    text = ast.get_docstring(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))) or ""
+    summary, *paragraphs = text.split("\n\n")
+    assert summary.endswith(".")
+    headings = {word for word, colon, rest in (part.partition(":") for part in paragraphs) if colon and rest.strip()}
+    assert headings >= {"What", "Why", "Example", "Reference"}

@@ -1,0 +1,233 @@
+"""A small world to judge: four releases, recipes and fixtures as a test needs them, and what readers are said to have done."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.corpus import Corpus, Damage
+from harness.corpus.lines import digest
+from harness.corpus.manifest import Fixture, Manifest, NotWritable
+from harness.corpus.observations import Observation, ObservedReader, Probe, cell_key
+from harness.corpus.recipes import ProbeFile, Recipe
+from harness.policy import Policy
+from harness.policy.calendar import Calendar
+from harness.policy.model import (
+    CorpusScope,
+    Format,
+    LoadOptions,
+    Milestone,
+    OptionSet,
+    Release,
+    RuleEntry,
+    Tolerance,
+    Waiver,
+)
+from harness.rules import judge as judging
+from harness.rules.evidence import Evidence
+
+if TYPE_CHECKING:
+    from harness.policy.model import Family
+    from harness.rules.judge import Report
+    from harness.rules.judgement import Judgement
+
+DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
+AS_OF = dt.date(2026, 1, 1)
+ANY: tuple[Family, ...] = ("torch-save", "torchscript", "mobile", "package", "export")
+PROTOCOL = 1
+ERROR = {"type": "builtins.RuntimeError", "message": "version 9 is too new"}
+
+
+def release(version: str) -> Release:
+    return Release(version=version, date=DATES[version], pythons=("3.8",), install="whole", numpy="<2")
+
+
+def rule(name: str, **more: Any) -> RuleEntry:
+    return RuleEntry(id=name, asks="It holds.", source="here", **more)
+
+
+def waiver(cause: str, count: int, *readers: str, name: str = "known", expires: dt.date | None = None) -> Waiver:
+    return Waiver(id=name, cause=cause, readers=readers, count=count, reason="so", evidence="seen", owner="us", expires=expires)
+
+
+def file_format(version: int, **more: Any) -> Format:
+    reads = Milestone(release=more.pop("read_from", "1.0.0"))
+    if "no_writer" not in more:
+        more["written_from"] = Milestone(release="1.0.0")
+    return Format(kind="file-format", version=version, meaning="so", read_from=reads, **more)
+
+
+DEFAULT = OptionSet(id="default", families=ANY)
+STRICT = OptionSet(
+    id="strict", families=("torch-save",), since="1.1.0", load=LoadOptions(weights_only=True), may_refuse="that is its purpose"
+)
+TOLERANCE = Tolerance(dtype="float32", operators=("*",), max_ulp=4, max_abs=1e-6, reason="kernels differ")
+POLICY = Policy(
+    name="small",
+    in_force_from=DATES["1.0.0"],
+    forward_window_days=14,
+    corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "2.0.0")),
+    calendar=Calendar(map(release, DATES)),
+    formats=(file_format(1),),
+    options=(DEFAULT, STRICT),
+    rules=(),
+    tolerances=(TOLERANCE,),
+    disregarded=(),
+    waivers=(),
+)
+
+
+def extent(*frontier: list[Any], kind: str = "value", dtype: str = "float32") -> dict[str, Any]:
+    """What an observation says of all its differences of one kind."""
+    return {"kind": kind, "dtype": dtype, "count": 1, "frontier": list(frontier) if kind == "value" else None}
+
+
+FAR = extent([1.0, 99])
+NEAR = extent([0.5, 4])
+FACTS: dict[str, dict[str, Any]] = {
+    "same": {"digest": "0" * 16},
+    "close": {"result": "differs", "count": 1, "digest": "1" * 16, "extent": (NEAR,)},
+    "different": {"result": "differs", "count": 1, "digest": "2" * 16, "extent": (FAR,)},
+    "refused": {"errors": (ERROR,)},
+    "raised": {"errors": (ERROR,), "count": 1, "extent": (extent(kind="raised", dtype=""),)},
+    "relaxed": {"count": 1, "extent": (extent(kind="relaxed", dtype=""),)},
+    "crashed": {"signal": "SIGSEGV", "stage": "load"},
+    "timed-out": {"stage": "call"},
+}
+ONE, OTHER = (Observation("", "", "", "same", digest=str(index) * 16) for index in range(2))
+FACTS["unstable"] = {"both": (ONE, OTHER)}
+
+
+class World:
+    """Evidence in the making."""
+
+    def __init__(self) -> None:
+        self.policy = POLICY
+        self.recipes: dict[str, Recipe] = {}
+        self.fixtures: list[Fixture] = []
+        self.not_writable: list[NotWritable] = []
+        self.damage: list[Damage] = []
+        self.probes: list[ProbeFile] = []
+        self.recorded: dict[str, ObservedReader] = {}
+        self.fresh: dict[str, ObservedReader] = {}
+        self.unreadable: dict[str, str] = {}
+        self.unavailable: dict[str, str] = {}
+        self.as_of = AS_OF
+
+    # ------------------------------------------------------------------------------------------------- what there is
+
+    def promise(self, **change: Any) -> None:
+        """Change the policy."""
+        self.policy = replace(self.policy, **change)
+
+    def ask(self, *names: str) -> None:
+        """Name the rules of the policy."""
+        self.promise(rules=tuple(map(rule, names)))
+
+    def recipe(self, name: str = "add", *, since: str = "1.0.0", until: str | None = None) -> Recipe:
+        made = Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", "torchscript", (), since, until, "so")
+        self.recipes[name] = made
+        return made
+
+    def fixture(self, version: str = "1.0.0", recipe: str = "add", **change: Any) -> Fixture:
+        if recipe not in self.recipes:
+            self.recipe(recipe)
+        name = f"{recipe}.pt"
+        made = Fixture(
+            version, recipe, digest(recipe), name, digest(version, recipe), 1000, "c" * 64, "writer", "2026-01-01", "torchscript",
+            "zip", {"file-format": 1}, [], [], {"calls": []}, "same",
+        )  # fmt: skip
+        made = replace(made, **change)
+        self.fixtures.append(made)
+        return made
+
+    def inability(self, version: str = "1.0.0", recipe: str = "add", message: str = "no such thing") -> NotWritable:
+        made = NotWritable(version, recipe, digest(recipe), "writer", "2026-01-01", "ImportError", message)
+        self.not_writable.append(made)
+        return made
+
+    def probe(self, name: str = "options") -> ProbeFile:
+        made = ProbeFile(name, Path(f"{name}.py"), digest(name), "An idea.")
+        self.probes.append(made)
+        return made
+
+    # ---------------------------------------------------------------------------------------------------- what was seen
+
+    def reader(self, version: str, *, fresh: bool = False) -> ObservedReader:
+        """A reader that saw nothing yet, or what is known of it."""
+        source = self.fresh if fresh else self.recorded
+        name = f"torch-{version}"
+        return source.setdefault(name, ObservedReader(name, {"torch": version}, "2026-01-01", PROTOCOL, {}, {}))
+
+    def observe(
+        self,
+        fixture: Fixture,
+        version: str,
+        outcome: str = "same",
+        options: OptionSet = DEFAULT,
+        *,
+        fresh: bool = False,
+        **change: Any,
+    ) -> Observation:
+        """Put down what a reader did with a fixture."""
+        reader = self.reader(version, fresh=fresh)
+        key = cell_key(fixture.subject, options.load.given(), reader.identity_digest, reader.protocol)
+        facts = {"result": outcome, **FACTS[outcome], **change}
+        reader.cells[fixture.id, options.id] = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
+        return reader.cells[fixture.id, options.id]
+
+    def answer(
+        self, probe: ProbeFile, version: str, *checks: tuple[str, bool | None, str], error: str = "", fresh: bool = False
+    ) -> None:
+        """Put down what a reader said to a probe."""
+        reader = self.reader(version, fresh=fresh)
+        key = digest(probe.sha256, reader.identity_digest, reader.protocol)[:20]
+        reader.probes[probe.name] = Probe(probe.name, key, checks, {"type": "ImportError", "message": error} if error else None)
+
+    # ---------------------------------------------------------------------------------------------------------- judging
+
+    def evidence(self) -> Evidence:
+        versions = sorted({one.release for one in self.fixtures} | {one.release for one in self.not_writable})
+        manifests = tuple(
+            Manifest(
+                version,
+                {},
+                tuple(fixture for fixture in self.fixtures if fixture.release == version),
+                tuple(entry for entry in self.not_writable if entry.release == version),
+            )
+            for version in versions
+        )
+        corpus = Corpus(Path("fixtures"), tuple(self.recipes.values()), tuple(self.probes), manifests, tuple(self.damage))
+        recorded, fresh = (
+            {name: replace(one, cells=dict(one.cells), probes=dict(one.probes)) for name, one in source.items()}
+            for source in (self.recorded, self.fresh)
+        )
+        return Evidence(self.policy, corpus, recorded, fresh, self.as_of, dict(self.unreadable), dict(self.unavailable))
+
+    def judgements(self, name: str) -> list[Judgement]:
+        """What one rule says."""
+        return list(judging._rule(rule(name)).judge(self.evidence(), rule(name)))
+
+    def verdicts(self, name: str) -> dict[str, str]:
+        """What one rule says of each subject: a verdict, and the kind of cause where there is one."""
+        found = self.judgements(name)
+        assert len({one.subject for one in found}) == len(found)
+        return {one.subject: f"{one.verdict}: {one.cause.what}" if one.cause else str(one.verdict) for one in found}
+
+    def counted(self, name: str) -> Counter[str]:
+        """How many subjects got each verdict of a rule."""
+        return Counter(self.verdicts(name).values())
+
+    def judge(self) -> Report:
+        """What all rules of the policy say."""
+        return judging.judge(self.evidence())
+
+
+@pytest.fixture
+def world() -> World:
+    return World()

@@ -1,0 +1,145 @@
+"""The rules about the corpus: fixtures-frozen, versions-have-fixtures, recipes-written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.corpus import Damage
+from tests.rules.conftest import file_format
+
+if TYPE_CHECKING:
+    from tests.rules.conftest import World
+
+
+def texts(world: World, name: str) -> list[str]:
+    return [one.cause.text for one in world.judgements(name) if one.cause]
+
+
+# ------------------------------------------------------------------------------------------------------ fixtures-frozen
+
+
+def test_what_is_whole_passes(world: World) -> None:
+    world.fixture()
+    world.inability(recipe="div")
+    assert world.verdicts("fixtures-frozen") == {"torch-1.0.0/add": "pass", "torch-1.0.0/div": "pass"}
+
+
+def test_damage_fails_and_what_is_damaged_does_not_pass_as_well(world: World) -> None:
+    world.fixture()
+    world.fixture(recipe="div")
+    world.damage = [
+        Damage("wrong-hash", "torch-1.0.0/add.pt", "has SHA-256 x"),
+        Damage("orphan-file", "torch-1.0.0/x.pt", "is new"),
+    ]
+    assert world.verdicts("fixtures-frozen") == {
+        "torch-1.0.0/add.pt": "fail: wrong-hash",
+        "torch-1.0.0/x.pt": "fail: orphan-file",
+        "torch-1.0.0/div": "pass",
+    }
+    assert texts(world, "fixtures-frozen")[0] == "torch-1.0.0/add.pt: has SHA-256 x"
+
+
+def test_damage_of_an_entry_takes_its_pass(world: World) -> None:
+    world.fixture()
+    world.damage = [Damage("changed-entry", "torch-1.0.0/add", "is not the one")]
+    assert world.verdicts("fixtures-frozen") == {"torch-1.0.0/add": "fail: changed-entry"}
+
+
+def test_an_empty_corpus_selects_nothing(world: World) -> None:
+    assert world.judgements("fixtures-frozen") == []
+
+
+# ----------------------------------------------------------------------------------------------- versions-have-fixtures
+
+
+@pytest.mark.parametrize(
+    ("entry", "versions", "verdict"),
+    [
+        ({}, {"file-format": 3}, "pass"),
+        ({}, {}, "fail: no fixture"),
+        ({}, {"bytecode": 3}, "fail: no fixture"),
+        ({"no_writer": "skipped"}, {}, "expected: no writer"),
+        ({"no_writer": "skipped"}, {"file-format": 3}, "fail: excuse outdated"),
+        ({"pending": "soon"}, {}, "not-checked: pending"),
+        ({"pending": "soon"}, {"file-format": 3}, "fail: excuse outdated"),
+    ],
+)
+def test_a_version_of_the_policy(entry: dict[str, Any], versions: dict[str, int], verdict: str, world: World) -> None:
+    world.promise(formats=(file_format(3, **entry),))
+    world.fixture(versions=versions)
+    assert world.verdicts("versions-have-fixtures") == {"file-format 3": verdict}
+
+
+def test_a_version_that_the_policy_does_not_know(world: World) -> None:
+    world.fixture(versions={"file-format": 7, "stream-protocol": 1001})
+    world.fixture(recipe="div", versions={"file-format": 1})
+    assert world.verdicts("versions-have-fixtures") == {"file-format 1": "pass", "file-format 7": "fail: unknown version"}
+    assert "torch-1.0.0/add has file-format 7, which the policy does not know" in texts(world, "versions-have-fixtures")
+
+
+# ------------------------------------------------------------------------------------------------------ recipes-written
+
+
+def test_a_fixture_or_an_inability_is_an_answer(world: World) -> None:
+    world.fixture()
+    world.recipe("div", since="1.1.0")
+    world.inability(recipe="div")
+    assert set(world.verdicts("recipes-written").values()) == {"pass"}
+
+
+def test_a_recipe_that_did_not_run_fails_for_each_writer(world: World) -> None:
+    world.promise(corpus=world.policy.corpus.model_copy(update={"writers": ("1.0.0", "2.0.0")}))
+    world.fixture()
+    world.recipe("div")
+    assert world.verdicts("recipes-written") == {
+        "torch-1.0.0/add": "pass",
+        "torch-2.0.0/add": "fail: not produced",
+        "torch-1.0.0/div": "fail: not produced",
+        "torch-2.0.0/div": "fail: not produced",
+    }
+
+
+def test_a_recipe_that_changed(world: World) -> None:
+    world.fixture(recipe_sha256="0" * 64)
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "fail: recipe changed"}
+
+
+def test_a_recipe_that_has_gone(world: World) -> None:
+    world.fixture()
+    world.recipes.clear()
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "fail: no recipe"}
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "written", "verdict"),
+    [
+        ("1.0.0", None, True, "pass"),
+        ("1.0.0", "1.0.0", True, "pass"),
+        ("1.1.0", None, False, "pass"),
+        ("1.1.0", None, True, "fail: writable after all"),
+        ("1.0.0", None, False, "fail: not writable"),
+        ("1.0.9", None, True, "fail: bad bound"),
+        ("1.0.0", "9.9.9", True, "fail: bad bound"),
+    ],
+)
+def test_what_a_recipe_says_of_itself_must_be_true(
+    since: str, until: str | None, written: bool, verdict: str, world: World
+) -> None:
+    world.recipe(since=since, until=until)
+    if written:
+        world.fixture()
+    else:
+        world.inability(message="no such thing\nat all")
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": verdict}
+    assert "at all" not in "".join(texts(world, "recipes-written"))
+
+
+def test_an_end_that_has_passed(world: World) -> None:
+    world.promise(corpus=world.policy.corpus.model_copy(update={"writers": ("2.0.0",)}))
+    world.recipe(until="1.1.1")
+    world.inability("2.0.0", message="")
+    assert world.verdicts("recipes-written") == {"torch-2.0.0/add": "pass"}
+    world.recipe(until="2.0.0")
+    assert world.verdicts("recipes-written") == {"torch-2.0.0/add": "fail: not writable"}

@@ -1,0 +1,184 @@
+"""Evidence: which observations count, what direction a cell has, and what a tolerance makes of a difference."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.corpus import Damage
+from harness.policy.model import Disregard, Tolerance
+from tests.rules.conftest import ANY, STRICT, extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.rules.conftest import World
+
+REASON = "so"
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "direction"),
+    [
+        ("1.0.0", "2.0.0", "backward"),
+        ("1.1.0", "1.1.0", "own"),
+        ("1.1.0", "1.1.0+cpu", "own"),
+        ("1.1.1", "1.1.0", "forward-in-window"),
+        ("1.1.0", "1.1.1", "backward"),
+        ("2.0.0", "1.1.1", "forward"),
+    ],
+)
+def test_direction(writer: str, reader: str, direction: str, world: World) -> None:
+    world.observe(world.fixture(writer), reader)
+    (cell,) = world.evidence().cells
+    assert (cell.direction, cell.release, cell.reader) == (direction, reader.partition("+")[0], f"torch-{reader}")
+
+
+def test_an_observation_under_another_key_does_not_count(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", key="0" * 20)
+    assert world.evidence().cells == ()
+
+
+@pytest.mark.parametrize(
+    "change", [{"sha256": "x"}, {"calls": [{"method": "f", "args": []}]}, {"golden": {}}, {"family": "mobile"}]
+)
+def test_an_observation_of_another_archive_call_or_golden_does_not_count(change: dict[str, Any], world: World) -> None:
+    world.observe(world.fixture(), "2.0.0")
+    world.fixtures = [replace(world.fixtures[0], **change)]
+    assert world.evidence().cells == ()
+
+
+def test_an_observation_by_another_build_or_under_other_options_does_not_count(world: World) -> None:
+    fixture = world.fixture(family="torch-save")
+    world.observe(fixture, "2.0.0", options=STRICT)
+    assert len(world.evidence().cells) == 1
+    loose = STRICT.model_copy(update={"load": STRICT.load.model_copy(update={"weights_only": False})})
+    world.promise(options=(world.policy.options[0], loose))
+    assert world.evidence().cells == ()
+    world.promise(options=(world.policy.options[0], STRICT))
+    world.recorded["torch-2.0.0"] = replace(world.recorded["torch-2.0.0"], identity={"torch": "2.0.0", "git": "other"})
+    assert world.evidence().cells == ()
+
+
+def test_the_recorded_observation_counts_before_a_fresh_one(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", "same")
+    world.observe(fixture, "2.0.0", "different", fresh=True)
+    world.observe(fixture, "1.1.0", "refused", fresh=True)
+    found = {cell.reader: (cell.outcome, cell.recorded) for cell in world.evidence().cells}
+    assert found == {"torch-2.0.0": ("same", True), "torch-1.1.0": ("refused", False)}
+
+
+def test_a_fresh_observation_counts_where_the_recorded_one_is_of_something_else(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", "same", key="0" * 20)
+    world.observe(fixture, "2.0.0", "refused", fresh=True)
+    (cell,) = world.evidence().cells
+    assert cell.outcome == "refused"
+
+
+def test_two_builds_of_one_release_are_two_readers(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0+cpu")
+    world.observe(fixture, "2.0.0+cu118", "different")
+    assert [(cell.reader, cell.outcome) for cell in world.evidence().cells] == [
+        ("torch-2.0.0+cpu", "same"),
+        ("torch-2.0.0+cu118", "different"),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------- outcomes
+
+
+@pytest.mark.parametrize(
+    ("parts", "outcome"),
+    [
+        ((extent([1e-6, 99]),), "close"),
+        ((extent([9.0, 4]),), "close"),
+        ((extent([1.1e-6, 5]),), "different"),
+        ((extent([9.0, 4], [1e-7, 99]),), "close"),
+        ((extent([9.0, 4], [1e-5, 99]),), "different"),
+        ((extent(["inf", "inf"]),), "different"),
+        ((extent(),), "close"),  # NaN of other payloads
+        (({**extent(), "frontier": None},), "different"),
+        ((extent([0, 1], dtype="int64"),), "different"),
+        ((extent([0, 1], dtype="float64"),), "different"),  # no tolerance for it
+        ((extent(kind="shape"),), "different"),
+        ((extent(kind="strides"),), "different"),
+        ((extent([0, 1]), extent(kind="shape")), "different"),
+        ((extent([0, 1]), extent(kind="raised")), "raised"),
+        ((extent([0, 1]), extent(kind="relaxed")), "relaxed"),
+        ((extent(kind="raised"), extent(kind="relaxed")), "raised"),
+        ((extent(kind="raised"), extent([9.0, 99])), "different"),
+    ],
+)
+def test_what_a_tolerance_makes_of_a_difference(parts: tuple[dict[str, Any], ...], outcome: str, world: World) -> None:
+    world.observe(world.fixture(), "2.0.0", "different", extent=parts)
+    (cell,) = world.evidence().cells
+    assert cell.outcome == outcome
+
+
+def test_the_tolerance_is_that_of_the_recipe_s_operators(world: World) -> None:
+    world.observe(world.fixture(operators=["aten::gelu"]), "2.0.0", "different", extent=(extent([9.0, 50]),))
+    assert world.evidence().cells[0].outcome == "different"
+    wide = Tolerance(dtype="float32", operators=("aten::gelu",), max_ulp=50, max_abs=0.0, reason=REASON)
+    world.promise(tolerances=(*world.policy.tolerances, wide))
+    assert world.evidence().cells[0].outcome == "close"
+
+
+def test_a_kind_of_difference_may_be_disregarded_for_a_family(world: World) -> None:
+    world.promise(disregarded=(Disregard(kind="strides", families=("torchscript",), reason=REASON),))
+    world.observe(world.fixture(), "2.0.0", "different", extent=(extent(kind="strides"),))
+    world.observe(world.fixture(recipe="save", family="torch-save"), "2.0.0", "different", extent=(extent(kind="strides"),))
+    assert [cell.outcome for cell in world.evidence().cells] == ["close", "different"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "change", "loaded"),
+    [("same", {}, True), ("refused", {}, False), ("crashed", {}, False), ("crashed", {"stage": "call"}, True), ("timed-out", {"stage": "load"}, False)],
+)  # fmt: skip
+def test_whether_a_cell_loaded(outcome: str, change: dict[str, Any], loaded: bool, world: World) -> None:
+    world.observe(world.fixture(), "2.0.0", outcome, **change)
+    assert world.evidence().cells[0].loaded is loaded
+
+
+# --------------------------------------------------------------------------------------------------------------- digest
+
+
+def small(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0")
+    world.answer(world.probe(), "2.0.0", ("holds", True, ""))
+
+
+CHANGES: list[Callable[[World], object]] = [
+    lambda world: world.promise(forward_window_days=1),
+    lambda world: world.fixture(recipe="other"),
+    lambda world: world.inability(recipe="other"),
+    lambda world: world.recipe("another"),
+    lambda world: world.probe("another"),
+    lambda world: world.damage.append(Damage("missing-file", "x", "y")),
+    lambda world: world.observe(world.fixtures[0], "2.0.0", "refused"),
+    lambda world: world.observe(world.fixtures[0], "2.0.0", fresh=True),
+    lambda world: world.answer(world.probes[0], "2.0.0", ("holds", False, "")),
+    lambda world: world.unreadable.update(x="y"),
+    lambda world: world.unavailable.update(x="y"),
+    lambda world: setattr(world, "as_of", dt.date(2026, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_digest_covers_everything_that_is_judged(change: Callable[[World], object], world: World) -> None:
+    small(world)
+    before = world.evidence().digest
+    assert world.evidence().digest == before
+    change(world)
+    assert world.evidence().digest != before
+
+
+def test_options_are_for_families(world: World) -> None:
+    assert {family for options in world.policy.options for family in options.families} == set(ANY)

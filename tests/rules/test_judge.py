@@ -1,0 +1,382 @@
+"""Judging as a whole: causes and their ids, groups, the smallest example, waivers, counts, and the exit status."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.cli._root import Root
+from harness.cli.judge import gather
+from harness.errors import UsageError
+from harness.rules.judge import ENGINE, _slug
+from harness.rules.judge import judge as judge_evidence
+from harness.rules.judgement import Verdict
+from tests.rules.conftest import STRICT, file_format, rule, waiver
+
+if TYPE_CHECKING:
+    from harness.corpus.manifest import Fixture
+    from harness.rules.judge import Finding, Report
+    from tests.rules.conftest import World
+
+REPOSITORY = Path(__file__).parents[2]
+CELL_RULES = ("newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window")
+REFUSED = "newer-loads:refused:version-9-is-too-new"
+
+
+def found(report: Report, verdict: str = "fail") -> dict[str, Finding]:
+    """Findings of a verdict by id."""
+    chosen = [finding for finding in report.findings if finding.verdict == verdict]
+    assert len({finding.id for finding in chosen}) == len(chosen)
+    return {finding.id: finding for finding in chosen}
+
+
+def only(report: Report, verdict: str = "fail") -> Finding:
+    (finding,) = found(report, verdict).values()
+    return finding
+
+
+# ----------------------------------------------------------------------------------------------------- causes and groups
+
+
+def test_cells_with_one_cause_are_one_finding(world: World) -> None:
+    world.ask("newer-loads")
+    world.observe(world.fixture("1.0.0", "add", size=3000), "2.0.0", "refused")
+    world.observe(world.fixture("1.1.0", "div", size=2000), "2.0.0", "refused")
+    world.observe(world.fixture("1.1.1", "mul", size=2500), "2.0.0", "same")
+    finding = only(world.judge())
+    assert finding.id == f"{REFUSED}@2.0.0"
+    assert (finding.count, finding.cause, finding.what) == (2, "version 9 is too new", "refused")
+    assert (finding.first_reader, finding.readers, finding.writers) == ("2.0.0", ("2.0.0",), ("1.0.0", "1.1.0"))
+    assert finding.smallest == "torch-1.1.0/div"
+    assert finding.reproduce == "torch-compat observe --reader torch-2.0.0 --fixture torch-1.1.0/div --show"
+
+
+def test_among_equal_archives_the_older_reader_is_shown(world: World) -> None:
+    world.ask("newer-loads")
+    fixture = world.fixture()
+    for reader in ("2.0.0", "1.1.0"):
+        world.observe(fixture, reader, "refused")
+    assert "--reader torch-1.1.0" in only(world.judge()).reproduce
+
+
+def test_a_cause_is_named_by_the_release_where_it_begins_for_a_fixture(world: World) -> None:
+    """Readers that all show it are one finding; one that begins later for another fixture is another."""
+    world.ask("newer-loads")
+    one, other = world.fixture(recipe="add"), world.fixture(recipe="div")
+    for reader, outcomes in {"1.1.0": ("refused", "same"), "1.1.1": ("refused", "same"), "2.0.0": ("refused", "refused")}.items():
+        for fixture, outcome in zip((one, other), outcomes, strict=True):
+            world.observe(fixture, reader, outcome)
+    findings = found(world.judge())
+    assert {name: finding.count for name, finding in findings.items()} == {f"{REFUSED}@1.1.0": 3, f"{REFUSED}@2.0.0": 1}
+    assert findings[f"{REFUSED}@1.1.0"].first_reader == "1.1.0"
+    assert findings[f"{REFUSED}@1.1.0"].readers == ("1.1.0", "1.1.1", "2.0.0")
+
+
+def test_seen_from_a_newer_writer_a_cause_begins_with_the_newest_of_the_older_readers(world: World) -> None:
+    world.ask("older-never-differs")
+    fixture = world.fixture("2.0.0")
+    for reader in ("1.0.0", "1.1.0", "1.1.1"):
+        world.observe(fixture, reader, "different")
+    assert only(world.judge()).id == "older-never-differs:different:add@1.1.1"
+
+
+def test_versions_are_ordered_as_versions(world: World) -> None:
+    """A reader 1.10.0 is newer than 1.9.0, though its text sorts before."""
+    calendar = world.policy.calendar
+    releases = [
+        calendar["1.0.0"],
+        calendar["1.1.0"].model_copy(update={"version": "1.9.0"}),
+        calendar["1.1.1"].model_copy(update={"version": "1.10.0"}),
+    ]
+    world.promise(calendar=type(calendar)(releases))
+    world.ask("newer-loads")
+    fixture = world.fixture()
+    for reader in ("1.9.0", "1.10.0"):
+        world.observe(fixture, reader, "refused")
+    finding = only(world.judge())
+    assert (finding.first_reader, finding.readers) == ("1.9.0", ("1.9.0", "1.10.0"))
+
+
+def test_other_options_are_another_cause(world: World) -> None:
+    world.ask("newer-loads", "newer-computes")
+    fixture = world.fixture(family="torch-save")
+    world.observe(fixture, "2.0.0", "refused")
+    world.observe(fixture, "2.0.0", "crashed", STRICT)
+    findings = found(world.judge())
+    assert set(findings) == {f"{REFUSED}@2.0.0", "newer-loads:crashed:sigsegv-while-loading(strict)@2.0.0"}
+    finding = findings["newer-loads:crashed:sigsegv-while-loading(strict)@2.0.0"]
+    assert finding.options == "strict"
+    assert finding.reproduce.endswith("--options strict --show")
+
+
+def test_what_is_not_about_cells_is_named_and_shown_as_well(world: World) -> None:
+    world.ask("recipes-written")
+    world.recipe("div")
+    finding = only(world.judge())
+    assert (finding.id, finding.smallest) == ("recipes-written:not-produced:div", "torch-1.0.0/div")
+    assert (finding.reproduce, finding.readers, finding.options) == ("torch-compat judge", (), "")
+
+
+def test_findings_come_in_the_order_of_their_gravity(world: World) -> None:
+    world.ask("newer-loads", "newer-computes", "waivers-exact")
+    fixture = world.fixture(family="torch-save")
+    world.observe(fixture, "2.0.0", "refused", STRICT)
+    world.observe(fixture, "2.0.0", "refused")
+    world.observe(world.fixture(recipe="div"), "2.0.0", "different")
+    world.promise(waivers=(waiver(f"{REFUSED}@2.0.0", 1, "2.0.0"),))
+    assert [finding.verdict for finding in world.judge().findings] == ["fail", "waived", "expected"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_a_slug_is_short_and_plain(one: str, other: str) -> None:
+    for text in (one, other):
+        assert re.fullmatch(r"[a-z0-9-]{0,47}", _slug(text))
+    if len(one) > 50 and len(other) > 50 and one.isascii() and other.isascii() and one.isalpha() and other.isalpha():
+        assert (_slug(one) == _slug(other)) is (one == other)
+
+
+# ------------------------------------------------------------------------------------------------------- version bumps
+
+
+@pytest.mark.parametrize(
+    ("operators", "announced"),
+    [(["aten::div.Tensor"], "file format 4"), (["aten::div"], "file format 4"), (["aten::mul"], ""), ([], "")],
+)
+def test_a_version_bump_announces_a_change_of_its_operators(operators: list[str], announced: str, world: World) -> None:
+    world.ask("newer-computes")
+    world.promise(formats=(file_format(4, operators=("aten::div",), read_from="1.1.0"),))
+    world.observe(world.fixture(operators=operators, versions={"file-format": 3}), "2.0.0", "different")
+    assert only(world.judge()).bump == announced
+
+
+@pytest.mark.parametrize(("has", "reader", "announced"), [(3, "1.1.1", "file format 4"), (4, "1.1.1", ""), (3, "1.1.0", "")])
+def test_a_version_bump_lies_between_the_archive_and_what_the_reader_knows(
+    has: int, reader: str, announced: str, world: World
+) -> None:
+    world.ask("newer-computes")
+    world.promise(formats=(file_format(4, operators=("aten::div",), read_from="1.1.1"),))
+    world.observe(world.fixture(operators=["aten::div"], versions={"file-format": has}), reader, "different")
+    assert only(world.judge()).bump == announced
+
+
+def test_a_bump_that_announces_a_part_of_a_finding_announces_none(world: World) -> None:
+    world.ask("newer-computes")
+    world.promise(formats=(file_format(4, operators=("aten::div",), read_from="2.0.0"),))
+    fixture = world.fixture(operators=["aten::div"], versions={"file-format": 3})
+    for reader in ("1.1.0", "2.0.0"):
+        world.observe(fixture, reader, "different")
+    assert only(world.judge()).bump == ""
+
+
+# --------------------------------------------------------------------------------------------------------------- waivers
+
+
+@pytest.fixture
+def refused(world: World) -> World:
+    """Two readers refuse a fixture, and one of them another one."""
+    world.ask("newer-loads", "waivers-exact")
+    one, other = world.fixture(recipe="add"), world.fixture(recipe="div")
+    for fixture, reader in ((one, "1.1.0"), (one, "2.0.0"), (other, "1.1.0")):
+        world.observe(fixture, reader, "refused")
+    return world
+
+
+CAUSE = f"{REFUSED}@1.1.0"
+
+
+def test_a_waiver_that_is_exact(refused: World) -> None:
+    refused.promise(waivers=(waiver(CAUSE, 3, "1.1.0", "2.0.0"),))
+    report = refused.judge()
+    assert report.exit_status == 0
+    finding = only(report, "waived")
+    assert (finding.id, finding.count, finding.waiver) == (CAUSE, 3, "known")
+    assert report.counts[Verdict.WAIVED] == 3
+    assert report.counts[Verdict.FAIL] == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "readers", "cause", "expected"),
+    [
+        (2, ("1.1.0", "2.0.0"), CAUSE, {"waivers-exact:inexact:known"}),
+        (4, ("1.1.0", "2.0.0"), CAUSE, {"waivers-exact:inexact:known"}),
+        (3, ("1.1.0", "2.0.0", "1.1.1"), CAUSE, {"waivers-exact:too-wide:known"}),
+        (2, ("1.1.0",), CAUSE, {CAUSE}),
+        (3, ("1.1.0",), CAUSE, {CAUSE, "waivers-exact:inexact:known"}),
+        (3, ("1.1.0", "2.0.0"), f"{CAUSE}x", {CAUSE, "waivers-exact:unused:known"}),
+        (3, ("1.1.1",), CAUSE, {CAUSE, "waivers-exact:unused:known"}),
+    ],
+)
+def test_a_waiver_that_is_not(count: int, readers: tuple[str, ...], cause: str, expected: set[str], refused: World) -> None:
+    refused.promise(waivers=(waiver(cause, count, *readers),))
+    report = refused.judge()
+    assert report.exit_status == 1
+    assert set(found(report)) == expected
+
+
+@pytest.mark.parametrize(("day", "status"), [(dt.date(2026, 5, 1), 1), (dt.date(2026, 4, 30), 0)])
+def test_a_waiver_holds_until_the_day_before_it_expires(day: dt.date, status: int, refused: World) -> None:
+    refused.as_of = day
+    refused.promise(waivers=(waiver(CAUSE, 3, "1.1.0", "2.0.0", expires=dt.date(2026, 5, 1)),))
+    report = refused.judge()
+    assert report.exit_status == status
+    assert set(found(report)) == ({CAUSE, "waivers-exact:expired:known"} if status else set())
+
+
+def test_two_waivers_may_share_a_cause_for_different_readers(refused: World) -> None:
+    refused.promise(waivers=(waiver(CAUSE, 2, "1.1.0", name="one"), waiver(CAUSE, 1, "2.0.0", name="two")))
+    report = refused.judge()
+    assert report.exit_status == 0
+    assert [(finding.waiver, finding.count) for finding in report.findings] == [("one", 2), ("two", 1)]
+
+
+def test_an_expected_refusal_uses_up_no_waiver(world: World) -> None:
+    world.ask("newer-loads", "waivers-exact")
+    world.observe(world.fixture(family="torch-save"), "2.0.0", "refused", STRICT)
+    world.promise(waivers=(waiver(f"{REFUSED}(strict)@2.0.0", 1, "2.0.0"),))
+    assert set(found(world.judge())) == {"waivers-exact:unused:known"}
+
+
+def test_waivers_that_nobody_counts_are_not_checked(refused: World) -> None:
+    refused.ask("newer-loads")
+    refused.promise(waivers=(waiver(CAUSE, 3, "1.1.0", "2.0.0"),))
+    report = refused.judge()
+    assert report.exit_status == 4
+    assert [what for what, _, _ in report.not_checked] == ["waivers-exact"]
+
+
+# ------------------------------------------------------------------------------------------ rules, counts and exit status
+
+
+def test_a_rule_that_selects_nothing_is_not_a_pass(world: World) -> None:
+    world.ask("newer-loads", "newer-computes")
+    world.observe(world.fixture("2.0.0"), "1.0.0")
+    report = world.judge()
+    assert report.exit_status == 4
+    assert report.not_checked == (
+        ("newer-loads", "the rule selects nothing", 1),
+        ("newer-computes", "the rule selects nothing", 1),
+    )
+    assert report.counts[Verdict.NOT_CHECKED] == 2
+
+
+def test_a_rule_may_be_expected_to_select_nothing_and_that_is_noted(world: World) -> None:
+    world.promise(rules=(rule("reads-back"), rule("newer-loads", expect_empty="no newer reader")))
+    world.observe(world.fixture("2.0.0"), "2.0.0")
+    report = world.judge()
+    assert report.exit_status == 0
+    assert report.notes == ("newer-loads selects nothing, as expected: no newer reader",)
+    world.observe(world.fixture("1.0.0"), "2.0.0")
+    assert world.judge().notes == ("newer-loads selects 1 things, though the policy expects none: remove expect_empty",)
+
+
+def test_a_policy_that_expects_nothing_at_all_checks_nothing(world: World) -> None:
+    world.promise(rules=(rule("newer-loads", expect_empty="so"),))
+    assert world.judge().exit_status == 4
+
+
+@pytest.mark.parametrize("name", ["newer-load", "nothing", *sorted(ENGINE)])
+def test_a_rule_that_does_not_exist(name: str, world: World) -> None:
+    world.promise(rules=(rule(name),))
+    with pytest.raises(UsageError, match=f"the policy names the rule '{name}', which does not exist"):
+        world.judge()
+
+
+def test_a_parameter_that_no_rule_looks_at(world: World) -> None:
+    world.promise(rules=(rule("newer-loads", parameters={"lenient": True}),))
+    with pytest.raises(UsageError, match="the parameter 'lenient', which it does not have"):
+        world.judge()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [(("same",), 0), (("same", "relaxed"), 0), (("same", "refused"), 1), (("same", "missing"), 4), (("refused", "missing"), 1), (("missing",), 4)],
+)  # fmt: skip
+def test_exit_status(outcomes: tuple[str, ...], status: int, world: World) -> None:
+    """A broken promise outweighs what could not be checked, and that outweighs what holds."""
+    world.promise(corpus=world.policy.corpus.model_copy(update={"readers": ("2.0.0",)}))
+    world.ask("pairs-observed", "newer-loads")
+    for index, outcome in enumerate(outcomes):
+        fixture = world.fixture(recipe=f"r{index}")
+        if outcome != "missing":
+            world.observe(fixture, "2.0.0", outcome)
+    assert world.judge().exit_status == status
+
+
+def test_every_verdict_is_counted_and_alike_reasons_are_one_line(world: World) -> None:
+    world.ask("pairs-observed")
+    for name in ("add", "div"):
+        world.observe(world.fixture(recipe=name), "1.0.0")
+    report = world.judge()
+    assert list(report.counts) == list(Verdict)
+    assert report.counts[Verdict.PASS] == 2
+    assert report.not_checked == (("pairs-observed", "torch-2.0.0: no observations of this reader", 2),)
+
+
+def test_the_matrix_counts_every_cell(world: World) -> None:
+    world.ask("newer-loads")
+    fixture = world.fixture(family="torch-save")
+    world.observe(fixture, "2.0.0", "close")
+    world.observe(world.fixture(recipe="div", family="torch-save"), "2.0.0", "close")
+    world.observe(fixture, "2.0.0", "refused", STRICT)
+    assert world.judge().outcomes == {
+        ("torch-1.0.0", "torch-2.0.0", "torch-save", "default"): {"close": 2},
+        ("torch-1.0.0", "torch-2.0.0", "torch-save", "strict"): {"refused": 1},
+    }
+
+
+def test_the_order_in_which_evidence_is_given_changes_nothing(world: World) -> None:
+    def cells(fixtures: list[Fixture]) -> None:
+        for fixture in fixtures:
+            for reader in ("2.0.0", "1.1.0"):
+                world.observe(fixture, reader, "refused" if fixture.recipe == "add" else "different")
+
+    world.ask("newer-loads", "newer-computes", "pairs-observed")
+    fixtures = [world.fixture(recipe=name) for name in ("add", "div", "mul")]
+    cells(fixtures)
+    report = world.judge()
+    world.recorded.clear()
+    world.fixtures.reverse()
+    cells(fixtures[::-1])
+    assert world.judge() == report
+
+
+# ------------------------------------------------------------------------------------------------------ the real evidence
+
+
+@pytest.fixture(scope="module")
+def real() -> tuple[Report, set[str], list[str]]:
+    """The report of the repository, its cells, and what the rules about cells say."""
+    root = Root(REPOSITORY)
+    evidence = gather(root, root.policy(), as_of=None)
+    subjects = []
+    for entry in evidence.policy.rules:
+        if entry.id in CELL_RULES:
+            module = __import__(f"harness.rules.{entry.id.replace('-', '_')}", fromlist=["judge"])
+            subjects += [judgement.subject for judgement in module.judge(evidence, entry)]
+    return judge_evidence(evidence), {cell.subject for cell in evidence.cells}, subjects
+
+
+def test_every_real_cell_has_a_judgement(real: tuple[Report, set[str], list[str]]) -> None:
+    report, cells, subjects = real
+    assert cells
+    assert set(subjects) == cells
+    assert sum(sum(counts.values()) for counts in report.outcomes.values()) == len(cells)
+
+
+def test_real_findings_have_different_ids_and_name_themselves(real: tuple[Report, set[str], list[str]]) -> None:
+    report, _, _ = real
+    assert len({(finding.verdict, finding.id, finding.waiver) for finding in report.findings}) == len(report.findings)
+    for finding in report.findings:
+        assert finding.id.startswith(f"{finding.rule}:")
+        assert finding.cause
+        assert finding.count > 0
+        assert (finding.verdict == Verdict.WAIVED) is bool(finding.waiver)
+    for verdict in (Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED):
+        assert sum(finding.count for finding in report.findings if finding.verdict is verdict) == report.counts[verdict]

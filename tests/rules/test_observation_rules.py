@@ -1,0 +1,232 @@
+"""The rules about observing: pairs-observed, observations-reproduce, probes-hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.observations import Observation
+from tests.rules.conftest import FAR, STRICT, extent
+
+if TYPE_CHECKING:
+    from tests.rules.conftest import World
+
+OLD, NEW = "torch-1.0.0/add read by torch-1.0.0", "torch-1.0.0/add read by torch-2.0.0"
+
+
+# ------------------------------------------------------------------------------------------------------- pairs-observed
+
+
+def test_every_pair_under_every_set_of_options_is_asked_for(world: World) -> None:
+    fixture = world.fixture(family="torch-save")
+    world.observe(fixture, "1.0.0")
+    world.observe(fixture, "2.0.0")
+    assert world.verdicts("pairs-observed") == {OLD: "pass", NEW: "pass", f"{NEW} (strict)": "not-checked: not observed"}
+    world.observe(fixture, "2.0.0", options=STRICT)
+    assert set(world.verdicts("pairs-observed").values()) == {"pass"}
+
+
+def test_a_reader_without_observations(world: World) -> None:
+    world.observe(world.fixture(), "1.0.0")
+    assert world.verdicts("pairs-observed") == {OLD: "pass", NEW: "not-checked: no observations of this reader"}
+
+
+def test_a_fresh_observation_is_one(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "1.0.0")
+    world.observe(fixture, "2.0.0+cpu", fresh=True)
+    assert set(world.verdicts("pairs-observed").values()) == {"pass"}
+
+
+def test_an_observation_of_what_has_changed_since(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "1.0.0")
+    world.observe(fixture, "2.0.0", key="0" * 20)
+    assert world.verdicts("pairs-observed")[NEW] == "not-checked: observed before the fixture, its golden or the options changed"
+    world.observe(fixture, "2.0.0", fresh=True)
+    assert world.verdicts("pairs-observed")[NEW] == "pass"
+
+
+def test_observations_of_what_is_no_longer_there_fail(world: World) -> None:
+    fixture, gone, probe = world.fixture(), world.fixture(recipe="gone"), world.probe()
+    for version in ("1.0.0", "2.0.0"):
+        world.observe(fixture, version)
+    world.observe(gone, "2.0.0")
+    world.answer(probe, "2.0.0", ("check", True, ""))
+    world.fixtures.remove(gone)
+    world.probes.remove(probe)
+    assert world.verdicts("pairs-observed") == {
+        OLD: "pass",
+        NEW: "pass",
+        "torch-1.0.0/gone read by torch-2.0.0": "fail: stray",
+        "options in torch-2.0.0": "fail: stray",
+    }
+
+
+def test_files_that_cannot_be_read_fail_and_readers_that_cannot_be_had_are_not_checked(world: World) -> None:
+    fixture = world.fixture()
+    for version in ("1.0.0", "2.0.0"):
+        world.observe(fixture, version)
+    world.unreadable["reports/observations/torch-1.1.0.jsonl"] = "is not JSON"
+    world.unavailable["torch-1.1.0"] = "is not built here"
+    found = world.verdicts("pairs-observed")
+    assert found["reports/observations/torch-1.1.0.jsonl"] == "fail: unreadable"
+    assert found["torch-1.1.0"] == "not-checked: unavailable"
+
+
+def test_an_empty_corpus_is_not_checked(world: World) -> None:
+    assert world.verdicts("pairs-observed") == {"corpus": "not-checked: empty corpus"}
+
+
+# ----------------------------------------------------------------------------------------------- observations-reproduce
+
+
+def again(world: World) -> str:
+    """What is said of the fresh observation."""
+    (found,) = [verdict for subject, verdict in world.verdicts("observations-reproduce").items() if "again" in subject]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "verdict"),
+    [
+        ("same", "same", "pass"),
+        ("refused", "refused", "pass"),
+        ("crashed", "crashed", "pass"),
+        ("same", "close", "expected: bits"),
+        ("close", "same", "expected: bits"),
+        ("same", "different", "fail: contradiction"),
+        ("different", "same", "fail: contradiction"),
+        ("same", "refused", "fail: contradiction"),
+        ("refused", "same", "fail: contradiction"),
+        ("refused", "raised", "fail: contradiction"),
+        ("same", "crashed", "fail: contradiction"),
+        ("same", "timed-out", "fail: contradiction"),
+        ("same", "unstable", "fail: contradiction"),
+        ("crashed", "refused", "expected: bits"),
+        ("crashed", "raised", "expected: bits"),
+        ("crashed", "same", "fail: contradiction"),
+        ("crashed", "different", "fail: contradiction"),
+        ("refused", "crashed", "fail: contradiction"),
+    ],
+)
+def test_a_fresh_observation_against_the_recorded_one(before: str, now: str, verdict: str, world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", before)
+    world.observe(fixture, "2.0.0", now, fresh=True)
+    assert again(world) == verdict
+
+
+@pytest.mark.parametrize(
+    ("outcome", "change", "verdict"),
+    [
+        ("same", {"digest": "f" * 16}, "expected: bits"),
+        ("crashed", {"signal": "SIGABRT"}, "expected: bits"),
+        ("refused", {"errors": ({"type": "builtins.OSError", "message": "other"},)}, "fail: contradiction"),
+        ("refused", {"errors": ({"type": "builtins.RuntimeError", "message": "other words"},)}, "pass"),
+        ("different", {"count": 2, "extent": (FAR, extent(kind="shape"))}, "fail: contradiction"),
+    ],
+)
+def test_the_same_result_in_another_way(outcome: str, change: dict[str, Any], verdict: str, world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", outcome)
+    world.observe(fixture, "2.0.0", outcome, fresh=True, **change)
+    assert again(world) == verdict
+
+
+def test_a_reader_that_once_crashed_and_once_did_not_may_crash_now(world: World) -> None:
+    fixture = world.fixture()
+    crash = Observation("", "", "", "crashed", stage="load", signal="SIGSEGV")
+    refusal = Observation("", "", "", "refused", errors=({"type": "x", "message": "y"},))
+    world.observe(fixture, "2.0.0", "unstable", both=(crash, refusal))
+    world.observe(fixture, "2.0.0", "crashed", fresh=True)
+    assert again(world) == "expected: bits"
+
+
+def test_what_is_fresh_and_not_recorded_is_not_compared(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", fresh=True)
+    assert world.verdicts("observations-reproduce") == {NEW: "pass"}
+    world.reader("2.0.0")
+    assert world.verdicts("observations-reproduce") == {NEW: "pass"}
+
+
+def test_two_observations_that_disagree(world: World) -> None:
+    world.observe(world.fixture(), "2.0.0", "unstable")
+    assert world.verdicts("observations-reproduce") == {NEW: "fail: unstable"}
+
+
+@pytest.mark.parametrize(
+    ("golden", "facts", "verdict"),
+    [
+        ({"calls": []}, {}, "pass"),
+        ({"calls": []}, {"digest": ""}, "fail: contradicts itself"),
+        ({"calls": []}, {"signal": "SIGSEGV", "stage": "load"}, "fail: contradicts itself"),
+        ({"calls": []}, {"stage": "call"}, "fail: contradicts itself"),
+        ({"error": {}}, {"digest": ""}, "pass"),
+        ({"error": {}}, {}, "fail: contradicts itself"),
+        ({"crashed": {}}, {"digest": "", "signal": "SIGFPE", "stage": "call"}, "pass"),
+        ({"crashed": {}}, {}, "fail: contradicts itself"),
+        ({"timed-out": {}}, {"digest": "", "stage": "call"}, "pass"),
+        ({"timed-out": {}}, {}, "fail: contradicts itself"),
+    ],
+)
+def test_what_is_said_to_be_the_same_ended_as_the_golden_did(
+    golden: dict[str, Any], facts: dict[str, Any], verdict: str, world: World
+) -> None:
+    world.observe(world.fixture(golden=golden), "2.0.0", "same", **facts)
+    assert world.verdicts("observations-reproduce") == {NEW: verdict}
+
+
+@pytest.mark.parametrize(
+    ("now", "error", "verdict"), [(True, "", "pass"), (False, "", "fail: contradiction"), (True, "broken", "fail: contradiction")]
+)
+def test_a_fresh_answer_to_a_probe_against_the_recorded_one(now: bool, error: str, verdict: str, world: World) -> None:
+    probe = world.probe()
+    world.answer(probe, "2.0.0", ("holds", True, ""))
+    world.answer(probe, "2.0.0", ("holds", now, ""), error=error, fresh=True)
+    assert world.verdicts("observations-reproduce") == {"options asked again of torch-2.0.0": verdict}
+
+
+# ---------------------------------------------------------------------------------------------------------- probes-hold
+
+
+def test_each_check_of_each_reader_is_judged(world: World) -> None:
+    probe = world.probe()
+    world.answer(probe, "1.0.0", ("a", None, "lacks it"), ("b", True, ""))
+    world.answer(probe, "2.0.0+cpu", ("a", True, ""), ("b", False, "is 3"))
+    assert world.verdicts("probes-hold") == {
+        "options in torch-1.0.0: a": "no-promise",
+        "options in torch-1.0.0: b": "pass",
+        "options in torch-2.0.0: a": "pass",
+        "options in torch-2.0.0: b": "fail: does not hold",
+    }
+
+
+def test_a_probe_that_nobody_asked_or_that_changed(world: World) -> None:
+    probe = world.probe()
+    world.answer(replace(probe, sha256="0" * 64), "2.0.0", ("a", True, ""))
+    assert world.verdicts("probes-hold") == {
+        "options in torch-1.0.0": "not-checked: not observed",
+        "options in torch-2.0.0": "not-checked: the probe changed since it was observed",
+    }
+
+
+def test_a_probe_that_failed(world: World) -> None:
+    probe = world.probe()
+    for version in ("1.0.0", "2.0.0"):
+        world.answer(probe, version, error="no such module")
+    assert world.counted("probes-hold") == {"fail: error": 2}
+    assert (
+        next(one.cause.text for one in world.judgements("probes-hold") if one.cause)
+        == "options in torch-1.0.0: ImportError: no such module"
+    )
+
+
+def test_a_probe_that_answered_nothing_is_not_a_pass(world: World) -> None:
+    probe = world.probe()
+    for version in ("1.0.0", "2.0.0"):
+        world.answer(probe, version)
+    assert set(world.verdicts("probes-hold").values()) == {"not-checked: nothing checked"}
