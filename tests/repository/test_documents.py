@@ -170,3 +170,10 @@ def test_no_text_names_a_home_folder_or_a_package_index() -> None:
 @pytest.mark.parametrize("planted", [f"https://{HOSTS[0]}/simple", f"see /{'home'}/somebody", f"'/{'root'}/x'"])
 def test_a_planted_word_is_found(planted: str) -> None:
     assert FORBIDDEN.search(planted)
+
+
+def test_the_matrix_that_the_readme_shows_is_the_one_that_is_judged() -> None:
+    judged = CliRunner().invoke(torch_compat, ["judge", "--root", str(REPOSITORY)], standalone_mode=False)
+    matrix = [line.rstrip() for line in judged.stdout.split("\n\n")[0].splitlines()]
+    assert len(matrix) > 6, judged.output
+    assert "\n".join(matrix) in (REPOSITORY / "README.md").read_text(encoding="utf-8")
