@@ -75,7 +75,9 @@ def observe(
     whole = not fixtures and options is None
     console = stderr()
     with Progress(console) as progress:
-        fresh = observe_release(place, policy, evidence.corpus, release, built(release), chosen, options, again, whole, progress)
+        fresh = observe_release(
+            place, policy, evidence.corpus, release, built(release), chosen, options, again or record, whole, progress
+        )
     if not fresh.cells:
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
     if record:
@@ -83,13 +85,15 @@ def observe(
         evidence = gather(place, policy, as_of=None)
 
     rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
+    probes = _probe_rows(evidence, fresh)
     if format_ == "json":
-        print_json({"reader": fresh.name, "identity": fresh.identity, "observed": fresh.observed, "cells": rows})
+        document = {"reader": fresh.name, "identity": fresh.identity, "observed": fresh.observed, "cells": rows, "probes": probes}
+        print_json(document)
     else:
         _print(rows, fresh, show)
-    if any(row["recorded"] is None for row in rows):
-        return 1 if any(row["reproduced"] is False for row in rows) else 4
-    return 1 if any(row["reproduced"] is False for row in rows) else 0
+        _print_probes(probes)
+    reproduced = [row["reproduced"] for row in (*rows, *probes)]
+    return 1 if False in reproduced else 4 if None in reproduced else 0
 
 
 def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
@@ -206,6 +210,26 @@ def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
     """The recorded observations of this very reader, else of another build of its release."""
     release = name.removeprefix("torch-").partition("+")[0]
     return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
+
+
+def _probe_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any]]:
+    """Each probe beside the recorded answer to the same text of it; ``reproduced`` is None where there is none."""
+    known = _comparable(evidence, fresh.name)
+    rows = []
+    for name, probe in sorted(fresh.probes.items()):
+        recorded = known.probes.get(name) if known is not None else None
+        if recorded is not None and known is not None and known.name == fresh.name and recorded.key != probe.key:
+            recorded = None
+        same = recorded is None or (recorded.checks, recorded.error) == (probe.checks, probe.error)
+        rows.append({"probe": name, "reproduced": same if recorded is not None else None})
+    return rows
+
+
+def _print_probes(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["reproduced"] is not True:
+            state = "is not recorded" if row["reproduced"] is None else "does not answer as recorded"
+            stdout().print(f"probe {row['probe']} {state}", markup=False)
 
 
 def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> None:

@@ -48,9 +48,10 @@ def replay(
     Unless told otherwise, the readers are those of the policy that are built here; where none is, the recorded
     observations are judged. The report is also kept as JSON in reports/latest/.
     """
-    if recorded and names:
-        raise UsageError("--recorded observes nothing, so it does not go with --reader")
+    if recorded and (names or again):
+        raise UsageError("--recorded observes nothing, so it does not go with --reader or --again")
     place = find_root(root)
+    (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
     policy = place.policy()
     chosen = [] if recorded else _chosen(policy, names)
     evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
@@ -88,6 +89,8 @@ def _observe(
             fresh[observed.name] = observed
         if len(fixtures) < len(corpus.fixtures):
             progress.say(f"not observed, because they are not what was recorded: {len(corpus.fixtures) - len(fixtures)} fixtures")
-        if not fresh:
-            progress.say("no reader of the policy is built here: judging the recorded observations")
+        seen = {observed.release for observed in fresh.values()}
+        absent = [release.name for release in chosen if release.version not in seen and release.name not in unavailable]
+        if absent:
+            progress.say(f"not built here, so their recorded observations count: {', '.join(absent)}")
     return fresh, unavailable

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import math
+import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Difference", "compare", "result_digest", "tensor_array"]
 
+_SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 6  # differences written out per comparison; all are counted
 
 _NUMPY = {
@@ -209,8 +211,17 @@ class _Walk:
             if a["object"]["type"] != b["object"]["type"]:
                 self.note("type", where, a["object"]["type"], b["object"]["type"])
             self.compare(a["object"]["state"], b["object"]["state"], where)
+        elif kind_a in _SCALARS:
+            self._scalars(a, b, kind_a, where)
         elif a != b:
             self.note("value", where, a, b)
+
+    def _scalars(self, a: dict[str, Any], b: dict[str, Any], kind: str, where: str) -> None:
+        """Python floats and complex numbers are numbers of 64 bits (each): a zero's sign counts, a tolerance applies."""
+        dtype, parts = _SCALARS[kind]
+        x, y = (struct.pack(f"<{parts}d", *map(float, side[kind] if parts > 1 else [side[kind]])) for side in (a, b))
+        if x != y:
+            self.found.append(Difference("value", where, dtype, _distance(dtype, x, y)))
 
     def _items(self, a: list[Any], b: list[Any], where: str) -> None:
         if len(a) != len(b):

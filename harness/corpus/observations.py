@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.corpus.compare import Difference, result_digest
 from harness.corpus.lines import digest, read_lines, write_lines
+from harness.corpus.texts import headline
 from harness.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Observation:
         return mine != theirs
 
     def _essence(self) -> tuple[Any, ...]:
-        return self.result, self.stage, self.signal, tuple(error["type"] for error in self.errors), self.count
+        errors = tuple((error["type"], headline(error["message"])) for error in self.errors)
+        return self.result, self.stage, self.signal, errors, self.count
 
 
 @dataclass(frozen=True)

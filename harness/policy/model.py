@@ -197,6 +197,21 @@ class LoadOptions(Table):
         return self.model_dump(exclude_none=True)
 
 
+class MayRefuse(Table):
+    """Refusals that a set of load options is there to cause. Any other refusal under the same options is none of them."""
+
+    message: Text
+    """What the message of such a refusal holds, word for word."""
+    containers: Several[Literal["zip", "stream", "tar", "flatbuffer"]] | None = None
+    """The containers that are refused; any unless given."""
+    reason: Text
+    """Why the refusal is expected."""
+
+    def covers(self, container: str, message: str) -> bool:
+        """Whether a refusal of an archive in this container, with this message, is an expected one."""
+        return self.message in message and (self.containers is None or container in self.containers)
+
+
 class OptionSet(Table):
     """One set of load options: one axis of the matrix."""
 
@@ -208,8 +223,8 @@ class OptionSet(Table):
     """The first release that has all these options; absent when every release has."""
     load: LoadOptions = Field(default_factory=LoadOptions)
     """The options."""
-    may_refuse: Text | None = None
-    """Why a refusal under these options is expected; absent where it is not."""
+    may_refuse: MayRefuse | None = None
+    """Which refusals are expected under these options; absent where none is."""
 
 
 class RuleEntry(Table):
@@ -224,7 +239,7 @@ class RuleEntry(Table):
     expect_empty: Text | None = None
     """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
     parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
-    """The rule's own settings: scalars and arrays of scalars, checked by the rule."""
+    """The rule's own settings: scalars and arrays of scalars. No rule has any yet."""
 
 
 class Tolerance(Table):

@@ -69,10 +69,10 @@ def print_report(report: Report, console: Console) -> None:
         console.print()
         console.print(Text("Could not be checked", style="bold yellow"))
         for what, why, count in report.not_checked:
-            console.print(Padding(Text(f"{count} × {why}  [{what}]"), (0, 0, 0, 2)))
+            _print(console, Text(f"{count} × {why}  [{what}]"), 2)
     for note in report.notes:
         console.print()
-        console.print(Text(f"Note: {note}", style="dim"))
+        _print(console, Text(f"Note: {note}", style="dim"), 0)
     console.print()
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
     console.print(Text(f"{counts or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}"))
@@ -156,14 +156,24 @@ def _section(console: Console, title: str, findings: list[Finding], style: str, 
     for finding in findings:
         line = Text(f"{finding.count} × ", style="bold")
         line.append(finding.cause, style="not bold").append(f"  [{_where(finding)}]", style="dim not bold")
-        console.print(Padding(line, (0, 0, 0, 2)))
+        _print(console, line, 2)
         if details:
-            lines = [f"cause  {finding.id}", f"show   {finding.reproduce}"]
+            lines = [f"cause  {finding.id}"]
             if finding.writers:
-                lines.insert(1, f"in     programs of {', '.join(finding.writers)}, read by {', '.join(finding.readers)}")
+                lines.append(f"in     programs of {', '.join(finding.writers)}, read by {', '.join(finding.readers)}")
             if finding.bump:
-                lines.append(f"announced by {finding.bump}")
-            console.print(Padding(Text("\n".join(lines), style="dim"), (0, 0, 0, 6)))
+                lines.append(f"by     {finding.bump}, which announces a change of its operators")
+            lines.append(f"show   {finding.reproduce}")
+            for text in lines:  # never wrapped: they are there to be copied
+                console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
+
+
+def _print(console: Console, text: Text, indent: int) -> None:
+    """One paragraph: wrapped for a terminal, one line for everything that reads lines."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, indent)))
+    else:
+        console.print(Text(" " * indent).append_text(text), soft_wrap=True)
 
 
 def _where(finding: Finding) -> str:

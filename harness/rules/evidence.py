@@ -59,6 +59,12 @@ class Cell:
         return self.outcome is not Outcome.REFUSED and not dead_while_loading
 
     @property
+    def refusal_expected(self) -> bool:
+        """Whether it is refused, as the load options are there to do."""
+        allowed = self.options.may_refuse
+        return self.outcome is Outcome.REFUSED and allowed is not None and allowed.covers(self.fixture.container, self.message)
+
+    @property
     def message(self) -> str:
         """The one line that says why, for outcomes that have one."""
         if self.observation.signal:
@@ -108,7 +114,7 @@ class Evidence:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Every observed cell that belongs to the corpus as it is, by fixture, options and reader.
+        """Every observed cell that belongs to the corpus as it is, by fixture, options and reader of the calendar.
 
         The recorded observation counts where there is a valid one, else the fresh one.
         """
@@ -116,6 +122,7 @@ class Evidence:
             self._cell(fixture, options, reader, observation)
             for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id)
             for reader, options, observation in self.observations_of(fixture)
+            if reader.release in self.policy.calendar
         )
 
     def observations_of(self, fixture: Fixture) -> Iterator[tuple[ObservedReader, OptionSet, Observation]]:

@@ -134,6 +134,7 @@ def judge(evidence: Evidence) -> Report:
         named.extend(_Named(judgement, _plain_id(judgement)) for judgement in more if judgement.verdict in SHOWN)
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
+    empty.extend(_unasked(evidence))
     counts = Counter(judgement.verdict for judgement in judgements)
     counts[Verdict.NOT_CHECKED] += sum(count for _, _, count in empty)
     not_checked = Counter(
@@ -156,6 +157,18 @@ def judge(evidence: Evidence) -> Report:
         not_checked=(*sorted((what, why, count) for (what, why), count in not_checked.items()), *empty),
         notes=tuple(notes),
     )
+
+
+def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
+    """What is wrong with the evidence itself, where the policy lacks the rule that would say so."""
+    rules = {entry.id for entry in evidence.policy.rules}
+    for rule, found, what in (
+        ("fixtures-frozen", evidence.corpus.damage, "the corpus is damaged"),
+        ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
+        ("pairs-observed", evidence.unavailable, "readers that were asked for could not be had"),
+    ):
+        if found and rule not in rules:
+            yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
 
 
 def _rule(entry: RuleEntry) -> Rule:
@@ -238,7 +251,8 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgem
         if judgement.verdict is Verdict.FAIL and judgement.cell is not None:
             waiver = waivers.get((name, judgement.reader), "")
         if waiver:
-            covered.setdefault(waiver, Counter())[judgement.reader] += 1
+            if judgement.cell is not None and judgement.cell.recorded:
+                covered.setdefault(waiver, Counter())[judgement.reader] += 1
             judgement = replace(judgement, verdict=Verdict.WAIVED)  # noqa: PLW2901 - from here on it is a waived one
         settled.append(judgement)
         named.append(_Named(judgement, name, began, waiver))

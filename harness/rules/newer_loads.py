@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.rules.cells import judge_cell
-from harness.rules.judgement import Outcome, Verdict
+from harness.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,6 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell by whether it loaded."""
     for cell in evidence.cells:
         if cell.direction == "backward":
-            expected = cell.outcome is Outcome.REFUSED and cell.options.may_refuse
+            expected = cell.refusal_expected
             bad = Verdict.EXPECTED if expected else Verdict.FAIL
             yield judge_cell(rule, cell, Verdict.PASS if cell.loaded else bad)

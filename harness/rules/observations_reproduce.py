@@ -13,8 +13,10 @@ Reference: this project.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.corpus.compare import compare
 from harness.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -104,5 +106,10 @@ def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Ob
             )
         return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
     if before.digest != now.digest:
+        if before.values is not None and now.values is not None:
+            found = compare(before.values, now.values)
+            apart = replace(now, result=found.result, extent=found.extent)
+            if evidence.outcome(fixture, apart) not in {"same", "close"}:
+                return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but other values than recorded"
         return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
     return Verdict.PASS, ""

@@ -49,6 +49,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 else:
                     yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
     for name, reader in sorted(evidence.recorded.items()):
+        if reader.release not in policy.calendar:
+            text = f"{name} is recorded, but is no release of the calendar"
+            yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
+            continue
         known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in policy.options}
         stray = sorted(reader.cells.keys() - known)
         for fixture_id, options_id in stray:

@@ -33,5 +33,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell whose reader is its writer."""
     for cell in evidence.cells:
         if cell.direction == "own":
-            expected = cell.outcome is Outcome.REFUSED and cell.options.may_refuse
+            expected = cell.refusal_expected
             yield judge_cell(rule, cell, Verdict.EXPECTED if expected else VERDICTS.get(cell.outcome, Verdict.FAIL))

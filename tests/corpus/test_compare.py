@@ -131,7 +131,7 @@ def test_one_difference(a: Value, b: Value, kind: str, where: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        None, True, 3, "x", {"float": "nan"}, {"float": "-inf"}, {"complex": [{"float": 1.0}, {"float": "nan"}]}, [], {"dict": []},
+        None, True, 3, "x", {"float": "nan"}, {"float": "-inf"}, {"complex": [1.0, "nan"]}, [], {"dict": []},
         tensor([math.nan, -0.0, math.inf]), tensor([]), tensor([True], "bool"), tensor(b"\x01", "qint8"),
         {"object": {"type": "A", "state": {"dict": [["x", tensor([1])]]}}},
     ],

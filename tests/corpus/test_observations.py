@@ -179,9 +179,11 @@ def test_a_cell_may_stand_once(tmp_path: Path) -> None:
     assert "observes torch-1.2.0/0 (default) again" in error(path)
 
 
-def test_two_observations_contradict_each_other_by_what_happened_not_by_bits_or_words() -> None:
+def test_two_observations_contradict_each_other_by_what_happened_and_why_not_by_bits() -> None:
     assert not WHOLE["same"].contradicts(replace(WHOLE["same"], digest="0" * 16, warnings=()))
-    assert not WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "message": "other words"},)))
+    longer = f"{ERROR['message']}\nand where it happened"
+    assert not WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "message": longer},)))
+    assert WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "message": "another cause"},)))
     assert WHOLE["refused"].contradicts(replace(WHOLE["refused"], errors=({**ERROR, "type": "builtins.OSError"},)))
     assert WHOLE["crashed"].contradicts(replace(WHOLE["crashed"], signal="SIGABRT"))
     for one in WHOLE.values():

@@ -70,7 +70,7 @@ id = "mmap"
 families = ["torch-save"]
 since = "1.10.0"
 load = { mmap = true }
-may_refuse = "streams cannot be mapped"
+may_refuse = { containers = ["stream"], message = "mmap", reason = "streams cannot be mapped" }
 
 [[rule]]
 id = "newer-loads"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.corpus.recipes import ProbeFile
+from harness.policy import MayRefuse
 from harness.replay.plan import plan, probe_key
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def test_a_key_does_not_depend_on_names_and_places(tree: Tree) -> None:
     task = tree.tasks("1.6.0")[0]
     fixture = replace(task.fixture, recipe="other", file="other.pt", operators=["aten::mul"], written="2000-01-01")
     assert replace(task, path=Path("/elsewhere"), fixture=fixture).key("a") == task.key("a")
-    renamed = task.options.model_copy(update={"id": "other", "may_refuse": "it may"})
+    renamed = task.options.model_copy(update={"id": "other", "may_refuse": MayRefuse(message="no", reason="it may")})
     assert replace(task, options=renamed).key("a") == task.key("a")
 
 

@@ -92,7 +92,7 @@ def test_a_report_of_nothing_says_so(report: Report) -> None:
 def test_no_width_cuts_a_count_off(width: int, report: Report) -> None:
     counts = {Outcome.SAME: 1001, Outcome.REFUSED: 2002, Outcome.CRASHED: 3003}
     many = {("torch-1.0.0", f"torch-2.{index}.0+cpu", "torchscript", "default"): Counter(counts) for index in range(30)}
-    text = shown(replace(report, outcomes=many, findings=(), notes=()), width)
+    text = shown(replace(report, outcomes=many, findings=(), not_checked=(), notes=()), width)
     for mark in ("1001✓", "2002✗", "3003†"):
         assert text.count(mark) == 30
     for index in range(30):
@@ -104,7 +104,7 @@ def test_colour_changes_nothing_but_colour(report: Report, monkeypatch: pytest.M
     monkeypatch.delenv("NO_COLOR", raising=False)
     coloured = shown(report, color=True)
     assert ESCAPE.search(coloured)
-    assert ESCAPE.sub("", coloured) == shown(report)
+    assert ESCAPE.sub("", coloured).split() == shown(report).split()  # a terminal's lines are wrapped, those of a file are not
 
 
 def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:

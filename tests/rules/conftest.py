@@ -21,6 +21,7 @@ from harness.policy.model import (
     CorpusScope,
     Format,
     LoadOptions,
+    MayRefuse,
     Milestone,
     OptionSet,
     Release,
@@ -64,7 +65,11 @@ def file_format(version: int, **more: Any) -> Format:
 
 DEFAULT = OptionSet(id="default", families=ANY)
 STRICT = OptionSet(
-    id="strict", families=("torch-save",), since="1.1.0", load=LoadOptions(weights_only=True), may_refuse="that is its purpose"
+    id="strict",
+    families=("torch-save",),
+    since="1.1.0",
+    load=LoadOptions(weights_only=True),
+    may_refuse=MayRefuse(message="version 9", reason="that is its purpose"),
 )
 TOLERANCE = Tolerance(dtype="float32", operators=("*",), max_ulp=4, max_abs=1e-6, reason="kernels differ")
 POLICY = Policy(

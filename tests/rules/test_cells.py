@@ -79,6 +79,9 @@ def test_a_refusal_may_be_expected_of_a_set_of_options(name: str, world: World) 
     fixture = world.fixture(writer, family="torch-save")
     world.observe(fixture, reader, "refused", STRICT)
     assert world.verdicts(name) == {f"{subject(writer, reader)} (strict)": "expected: refused"}
+    other = {"type": "builtins.OSError", "message": "the disk is on fire"}
+    world.observe(fixture, reader, "refused", STRICT, errors=(other,))
+    assert world.verdicts(name) == {f"{subject(writer, reader)} (strict)": "fail: refused"}
     world.observe(fixture, reader, "different", STRICT)
     assert "expected" not in "".join(world.verdicts(name).values())
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.corpus.observations import Observation
-from tests.rules.conftest import FAR, STRICT, extent
+from harness.rules.judgement import Verdict
+from tests.rules.conftest import FAR, STRICT, extent, waiver
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
@@ -125,7 +126,7 @@ def test_a_fresh_observation_against_the_recorded_one(before: str, now: str, ver
         ("same", {"digest": "f" * 16}, "expected: bits"),
         ("crashed", {"signal": "SIGABRT"}, "expected: bits"),
         ("refused", {"errors": ({"type": "builtins.OSError", "message": "other"},)}, "fail: contradiction"),
-        ("refused", {"errors": ({"type": "builtins.RuntimeError", "message": "other words"},)}, "pass"),
+        ("refused", {"errors": ({"type": "builtins.RuntimeError", "message": "other words"},)}, "fail: contradiction"),
         ("different", {"count": 2, "extent": (FAR, extent(kind="shape"))}, "fail: contradiction"),
     ],
 )
@@ -134,6 +135,39 @@ def test_the_same_result_in_another_way(outcome: str, change: dict[str, Any], ve
     world.observe(fixture, "2.0.0", outcome)
     world.observe(fixture, "2.0.0", outcome, fresh=True, **change)
     assert again(world) == verdict
+
+
+def values(number: float) -> dict[str, Any]:
+    """A result whose one value is this number."""
+    return {"value": {"float": number}}
+
+
+@pytest.mark.parametrize(("now", "verdict"), [(1.0 + 1e-17, "expected: bits"), (1.5, "fail: contradiction")])
+def test_values_that_were_not_the_golden_have_to_be_the_same_again(now: float, verdict: str, world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", "different", values=values(1.0))
+    world.observe(fixture, "2.0.0", "different", fresh=True, digest="f" * 16, values=values(now))
+    assert again(world) == verdict
+
+
+def test_waivers_count_what_is_recorded_and_cover_what_another_build_shows(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", "refused")
+    world.observe(fixture, "2.0.0+cpu", "refused", fresh=True)
+    world.ask("newer-loads", "waivers-exact")
+    (cause,) = {finding.id for finding in world.judge().findings if finding.rule == "newer-loads"}
+    world.promise(waivers=(waiver(cause, 1, "2.0.0"),))
+    report = world.judge()
+    assert report.exit_status == 0
+    assert report.counts[Verdict.WAIVED] == 2
+
+
+def test_a_reader_that_is_no_release_is_stray(world: World) -> None:
+    fixture = world.fixture()
+    for version in ("1.0.0", "2.0.0", "9.9.9"):
+        world.observe(fixture, version)
+    assert world.verdicts("pairs-observed")["torch-9.9.9"] == "fail: stray"
+    assert {cell.release for cell in world.evidence().cells} == {"1.0.0", "2.0.0"}
 
 
 def test_a_reader_that_once_crashed_and_once_did_not_may_crash_now(world: World) -> None:
