@@ -249,6 +249,17 @@ def test_nothing_is_recorded_of_a_corpus_that_is_not_whole(command: Callable[...
 # ------------------------------------------------------------------------------------------------------------ recording
 
 
+def test_a_probe_that_answers_otherwise_than_recorded_is_shown(command: Callable[..., Any], tree: Tree) -> None:
+    recorded = read_observations(tree.recording("1.6.0"))
+    probe = recorded.probes["one"]
+    other = replace(probe, checks=tuple((name, not holds, note) for name, holds, note in probe.checks))
+    write_observations(tree.recording("1.6.0"), replace(recorded, probes={"one": other}))
+    ended = command(*READER)
+    assert ended.status == 1
+    assert "probe one does not answer as recorded" in ended.out
+    assert command(*READER, "--format", "json").json["probes"] == [{"probe": "one", "reproduced": False}]
+
+
 def test_recording_anew_what_is_recorded_gives_the_same_file(command: Callable[..., Any], tree: Tree, surveyed: None) -> None:
     before = tree.recording("1.6.0").read_bytes()
     ended = command(*READER, "--record")

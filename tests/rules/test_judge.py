@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from harness.cli._root import Root
 from harness.cli.judge import gather
+from harness.corpus.corpus import Damage
 from harness.errors import UsageError
 from harness.rules.judge import ENGINE, _slug
 from harness.rules.judge import judge as judge_evidence
@@ -380,3 +381,15 @@ def test_real_findings_have_different_ids_and_name_themselves(real: tuple[Report
         assert (finding.verdict == Verdict.WAIVED) is bool(finding.waiver)
     for verdict in (Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED):
         assert sum(finding.count for finding in report.findings if finding.verdict is verdict) == report.counts[verdict]
+
+
+def test_damage_that_no_rule_is_asked_about_is_not_a_pass(world: World) -> None:
+    world.observe(world.fixture(), "2.0.0")
+    world.ask("newer-loads")
+    assert world.judge().exit_status == 0
+    world.damage.append(Damage("wrong-hash", "torch-1.0.0/add.pt", "has other bytes"))
+    world.unreadable["reports/observations/torch-1.0.0.jsonl"] = "is not JSON"
+    world.unavailable["torch-1.1.0"] = "is not built here"
+    report = world.judge()
+    assert report.exit_status == 4
+    assert [what for what, _, _ in report.not_checked] == ["fixtures-frozen", "pairs-observed", "pairs-observed"]
