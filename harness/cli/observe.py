@@ -17,7 +17,7 @@ from harness.cli.judge import gather
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import read_survey, survey_differences, write_survey
 from harness.errors import CorpusError, NothingSelected, UsageError
-from harness.replay.observe import Observing
+from harness.replay.observe import Observing, code_digest
 from harness.replay.observe import observe as run
 from harness.replay.plan import plan
 from harness.replay.survey import survey
@@ -130,7 +130,7 @@ def observe_release(
 ) -> ObservedReader:
     """Observe with one release. What the last run observed under the same key is taken from reports/latest."""
     tasks = plan(policy, corpus, release, fixtures, options)
-    cache = place.latest / "observations"
+    cache = place.latest / "observations" / code_digest()  # what other code made of the same readers is not what this makes
     known, _ = place.observations(cache)
     earlier = None if again else next((reader for reader in known.values() if reader.release == release.version), None)
     bar = progress.task(f"{release.name}: starting")

@@ -1,10 +1,11 @@
 """Observing: a reader is given subjects, and what happens is put down as facts.
 
-Every new cell is observed twice, by two processes with different hash seeds; one that varies is ``unstable``.
+Every new cell is observed twice, by two processes of different seeds; one that varies is ``unstable``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
 
-__all__ = ["Observing", "observe"]
+__all__ = ["Observing", "code_digest", "observe"]
 
-
+MAKERS = ("corpus/compare.py", "corpus/texts.py", "readers/torch_release.py", "readers/worker.py", "replay/observe.py")
 CRASHES = 5  # times that a process observes a cell which crashes; each costs milliseconds
 
 
@@ -52,6 +53,13 @@ class Observing:
         with self._lock:
             self.done += 1
             self.progress(self)
+
+
+def code_digest() -> str:
+    """Short hash of the code that makes observations out of replies: the worker, the comparison, and what is around them."""
+    package = Path(__file__).parents[1]
+    total = hashlib.sha256(b"".join((package / name).read_bytes() for name in MAKERS))
+    return total.hexdigest()[:12]
 
 
 def observe(
