@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +13,7 @@ from harness.replay.survey import SCRIPT, survey
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).parents[2]
 
 
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> dict[str, object]:
@@ -56,7 +55,7 @@ def test_a_real_release_says_again_what_was_recorded(tmp_path: Path) -> None:
     environment = Environments().get("1.5.1")
     assert environment is not None
     said = survey(environment)
-    recorded = read_survey(SCRIPT.parents[2] / "fixtures" / "operators" / "torch-1.5.1.json")
+    recorded = read_survey(ROOT / "fixtures" / "operators" / "torch-1.5.1.json")
     again = tmp_path / "torch-1.5.1.json"
     write_survey(again, "1.5.1", dict(recorded.identity), TODAY, said)
     assert survey_differences(recorded, read_survey(again)) == []
