@@ -5,6 +5,10 @@ Every session runs on the Python that nox runs on and installs the package and i
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import re
+import runpy
 import subprocess
 import tempfile
 import tomllib
@@ -20,13 +24,19 @@ nox.options.error_on_missing_interpreters = True
 
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml("pyproject.toml")
-SCOPE = next(
-    table["corpus"]
-    for table in (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml")))
-    if "corpus" in table
-)
-WRITERS = [nox.param(version, id=f"torch-{version}") for version in SCOPE["writers"]]
-READERS = [nox.param(version, id=f"torch-{version}") for version in SCOPE["readers"]]
+
+
+def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Writers and readers, by the code that the policy resolves them with; it runs without the package being installed."""
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml"))]
+    (corpus,) = [table["corpus"] for table in tables if "corpus" in table]
+    releases = [release for table in tables for release in table.get("release", ())]
+    scope: tuple[tuple[str, ...], tuple[str, ...]] = runpy.run_path("harness/policy/scope.py")["corpus_scope"](corpus, releases)
+    return scope
+
+
+WRITERS, READERS = corpus_scope()
+UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = ["fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py"]
 
 
@@ -34,10 +44,27 @@ OLD_PYTHON = ["fixtures/recipes", "fixtures/probes", "harness/readers/survey.py"
 def replay(session: nox.Session) -> None:
     """Judge recorded evidence, with fresh observations of the releases built here. Ends with torch-compat's own exit status."""
     session.install(".")
-    command = [str(Path(session.bin, "torch-compat")), "replay", *session.posargs]
-    status = subprocess.run(command, check=False).returncode  # session.run would make 1 of every status but 0
-    if status:
-        raise SystemExit(status)
+    end(status(session, "replay", *session.posargs))
+
+
+@nox.session(default=False)
+def nightly(session: nox.Session) -> None:
+    """Ask the index for new releases, judge what is recorded, then observe afresh and judge, as of today.
+
+    Fails while a release that the index offers is not in the calendar, and while one of the calendar was not produced with or
+    not observed with; the sessions to run are named. What is observed afresh here does not stand in for a record.
+    """
+    session.install(".")
+    as_of = ["--as-of", dt.datetime.now(dt.UTC).date().isoformat()]
+    offered = status(session, "readers", "available")
+    recorded, report = output(session, "judge", *as_of, "--format", "json")
+    replayed = status(session, "replay", *as_of, *session.posargs)
+    for line in not_run(report):
+        session.log(f"has not run, or not on all there is: {line}")
+    ends = (offered, recorded, replayed)
+    session.log("exit status %d of readers available, %d of what is recorded, %d of the replay", *ends)
+    own = (3, 2, 1, 4, 0)  # torch-compat's own, the severest first; any other, as of one that was killed, is a fault
+    end(own[0] if set(ends).difference(own) else next(one for one in own if one in ends))
 
 
 @nox.session
@@ -45,7 +72,9 @@ def lint(session: nox.Session) -> None:
     """Style, format, and the one direction in which imports run."""
     session.install(*group("lint"))
     session.run("ruff", "check", ".")
-    session.run("ruff", "check", "--isolated", "--target-version=py37", "--select=E9,F,W", *OLD_PYTHON)
+    # TorchScript finds the types that its "# type:" comments name among a recipe's imports, and recipes are frozen
+    named = "--per-file-ignores=fixtures/recipes/*.py:F401"
+    session.run("ruff", "check", "--isolated", "--target-version=py37", "--select=E9,F,W", named, *OLD_PYTHON)
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports")
 
@@ -88,7 +117,7 @@ def build(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-@nox.parametrize("release", WRITERS)
+@nox.parametrize("release", [nox.param(version, id=f"torch-{version}") for version in WRITERS])
 def produce(session: nox.Session, release: str) -> None:
     """Let a real release run the recipes: new fixtures are added, old ones have to come out as recorded."""
     with_release(session, release)
@@ -96,16 +125,29 @@ def produce(session: nox.Session, release: str) -> None:
 
 
 @nox.session(default=False)
-@nox.parametrize("release", READERS)
+@nox.parametrize("release", [nox.param(version, id=f"torch-{version}") for version in READERS])
 def observe(session: nox.Session, release: str) -> None:
-    """Let a real release read the fixtures: every outcome has to be the recorded one."""
+    """Let a real release read the fixtures: every outcome has to be the recorded one.
+
+    With --record alone, the other readers then read what this release wrote, wherever that is not recorded: a new release is
+    a row and a column of the matrix. Their environments are built only for that.
+    """
     with_release(session, release)
     session.run("torch-compat", "observe", "--reader", f"torch-{release}", *session.posargs)
+    if session.posargs != ["--record"]:
+        return
+    for other in (reader for reader in READERS if reader != release):
+        observe_missing = ["observe", "--reader", f"torch-{other}", "--missing", "--record"]
+        ended = status(session, *observe_missing)
+        if ended == UNAVAILABLE:
+            session.run("torch-compat", "readers", "build", f"torch-{other}")
+            ended = status(session, *observe_missing)
+        end(ended)
 
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated: policies/policy.schema.json."""
+    """Rewrite what is generated: policies/policy.schema.json and reports/findings.md."""
     session.install(".")
     script = (
         "import json, pathlib, sys; from harness.policy import policy_schema; "
@@ -113,6 +155,7 @@ def generate(session: nox.Session) -> None:
         "pathlib.Path(sys.argv[1]).write_text(text + chr(10), encoding='utf-8')"
     )
     session.run("python", "-c", script, "policies/policy.schema.json")
+    session.run("torch-compat", "judge", "--findings", "reports/findings.md", success_codes=[0, 1, 4])
 
 
 @nox.session(default=False)
@@ -124,6 +167,35 @@ def benchmarks(session: nox.Session) -> None:
 
 
 # Helpers
+
+
+def status(session: nox.Session, *arguments: str) -> int:
+    """The exit status of a torch-compat command; session.run would make 1 of every status but 0."""
+    return subprocess.run([str(Path(session.bin, "torch-compat")), *arguments], check=False).returncode
+
+
+def output(session: nox.Session, *arguments: str) -> tuple[int, str]:
+    """The exit status of a torch-compat command, and what it printed."""
+    command = [str(Path(session.bin, "torch-compat")), *arguments]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    return done.returncode, done.stdout
+
+
+def not_run(report: str) -> list[str]:
+    """The sessions that a report in JSON asks for; none where there is no report, which its exit status tells."""
+    if not report:
+        return []
+    document = json.loads(report)
+    said = [finding["cause"] for finding in document["findings"] if finding["verdict"] == "fail"]
+    said += [row["reason"] for row in document["not_checked"]]
+    named = dict.fromkeys(found for text in said for found in re.findall(r'nox -s "[^"]+"(?: -- --record)?', text))
+    return sorted(named, key=lambda line: ("observe" in line, [int(part) for part in re.findall(r"\d+", line)]))
+
+
+def end(ended: int) -> None:
+    """End the session, and nox, with an exit status."""
+    if ended:
+        raise SystemExit(ended)
 
 
 def group(name: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 r"""Which container an archive is, and its records.
 
 * ``zip``         first bytes ``PK\\x03\\x04``; members lie in one top folder, whose name is not part of a record's name here
+                  (but for exported programs of 2.1 to 2.8, which have none)
 * ``stream``      stacked pickles: the first is the magic number 0x1950a86a20f9469cfc6c, the second the protocol 1001
 * ``tar``         torch 0.1: a POSIX tar with the members sys_info, pickle, storages, tensors
 * ``flatbuffer``  the identifier ``PTMF`` at byte 4
@@ -31,6 +32,8 @@ STREAM_MAGIC = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError, OverflowError,
 )  # fmt: skip
+# torch.export.save of 2.1 to 2.8 puts its records into no folder; this one is always there. Nothing else does that.
+WITHOUT_FOLDER = "serialized_exported_program.json"
 HEAD_SIZE = 512  # a tar header is one block of 512 bytes; nothing else that tells containers apart lies further in
 
 
@@ -54,7 +57,7 @@ class Archive:
         if self.container != "zip":
             return ()
         with _zip(self.path) as archive:
-            return tuple(_without_folder(name, self.path) for name in archive.namelist())
+            return tuple(_record_names(archive, self.path))
 
     def record(self, name: str) -> bytes:
         """The bytes of one record of a zip archive, inflated, its CRC checked unless the writer left it out (0).
@@ -63,8 +66,8 @@ class Archive:
             Corrupt: there is no such record, or it is damaged.
         """
         with _zip(self.path) as archive:
-            for info in archive.infolist():
-                if _without_folder(info.filename, self.path) == name:
+            for info, record in zip(archive.infolist(), _record_names(archive, self.path), strict=True):
+                if record == name:
                     return _read(archive, info, self.path)
         raise Corrupt(f"has no record {name!r}", where=str(self.path), code="missing-record")
 
@@ -87,7 +90,7 @@ def open_archive(path: Path) -> Archive:
         raise UsageError("may not be read", where=str(path)) from None
     if head.startswith(ZIP_MAGIC):
         container = "zip"
-    elif head[2:14] == STREAM_MAGIC and head[:1] == b"\x80":
+    elif head[:1] == b"\x80" and STREAM_MAGIC in (head[2:14], head[11:23]):  # from pickle protocol 4 on, a frame comes first
         container = "stream"
     elif head[4:8] == b"PTMF":
         container = "flatbuffer"
@@ -118,6 +121,11 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
         said = f"has {len(data)} bytes, but is said to have {info.file_size}, stored as {info.compress_size}"
         raise Corrupt(f"record {info.filename!r} {said}", where=str(path), code="damaged-record")
     return data
+
+
+def _record_names(archive: zipfile.ZipFile, path: Path) -> list[str]:
+    names = archive.namelist()
+    return names if WITHOUT_FOLDER in names else [_without_folder(name, path) for name in names]
 
 
 def _without_folder(name: str, path: Path) -> str:

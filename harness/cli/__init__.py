@@ -19,7 +19,8 @@ COMMANDS = {
     "judge": "Judge the recorded observations.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
-    "readers": "List, build and remove environments of real releases.",
+    "readers": "List, build and remove environments of real releases; ask for new ones.",
+    "new": "Begin a recipe: a small one that works, to be made your own.",
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "

@@ -56,12 +56,18 @@ class Root:
             raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
         return load_policy(folder)
 
-    def observations(self, folder: Path) -> tuple[dict[str, ObservedReader], dict[str, str]]:
-        """Observations of a folder by reader's name; and files that cannot be read, with the reason."""
+    def observations(self, folder: Path, version: str | None = None) -> tuple[dict[str, ObservedReader], dict[str, str]]:
+        """Observations of a folder by reader's name; and files that cannot be read, with the reason.
+
+        Parameters:
+            version: only builds of this release.
+        """
         from harness.corpus.observations import read_observations
 
         readable, unreadable = {}, {}
         for path in sorted(folder.glob("*.jsonl")):
+            if version is not None and path.stem.removeprefix("torch-").partition("+")[0] != version:
+                continue
             try:
                 reader = read_observations(path)
             except CorpusError as error:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli._output import Progress, format_option, print_json, stderr, stdout
+from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout
 from harness.cli._readers import built, selected_fixtures
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather
+from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import read_survey, survey_differences, write_survey
 from harness.errors import CorpusError, NothingSelected, UsageError
 from harness.replay.observe import Observing, code_digest
 from harness.replay.observe import observe as run
-from harness.replay.plan import plan
+from harness.replay.plan import Sample, plan, probe_key, sampled
 from harness.replay.survey import survey
 from harness.rules.observations_reproduce import agreement
 
@@ -36,54 +37,169 @@ if TYPE_CHECKING:
 __all__ = ["damage_of", "observe", "observe_release"]
 
 
+def _share(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """A share as people write it, ``10%``, as a number in (0, 1]."""
+    if value is None:
+        return None
+    try:
+        share = float(value.removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not value.endswith("%") or not 0 < share <= 1:
+        raise click.BadParameter(f"{value!r} is no share of more than 0% and at most 100%, such as 10%")
+    return share
+
+
 @click.command()
-@click.option("--reader", required=True, metavar="torch-X.Y.Z", help="The release that reads. Must be built here.")
+@click.option(
+    "--reader",
+    "readers",
+    multiple=True,
+    required=True,
+    metavar="torch-X.Y.Z",
+    help="The release that reads; may be given again. Must be built here, unless --recorded.",
+)
 @click.option(
     "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture (torch-1.5.1/div); may be given again."
 )
 @click.option("--options", metavar="NAME", help="Only this set of load options of the policy.")
+@click.option("--missing", is_flag=True, help="Only what has no recorded observation of this release, as it is now.")
+@click.option("--sample", callback=_share, metavar="SHARE", help="Only this share of the cells, such as 10%, chosen by --seed.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another number chooses other cells for --sample.")
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
-@click.option(
-    "--record", is_flag=True, help="Rewrite the recorded observations, and the recorded operator sets, with what comes out."
-)
+@click.option("--record", is_flag=True, help="Rewrite the recorded observations with what comes out.")
+@click.option("--survey", "surveyed", is_flag=True, help="With --record: also record what the release says of its operators.")
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
+@click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
 @root_option
 @format_option
 def observe(
-    reader: str,
+    readers: tuple[str, ...],
     fixtures: tuple[str, ...],
     options: str | None,
+    missing: bool,
+    sample: float | None,
+    seed: int,
     again: bool,
     record: bool,
+    surveyed: bool,
     show: bool,
+    recorded: bool,
     root: Path | None,
     format_: str,
 ) -> int:
-    """Let one release read fixtures, each twice, and compare with what is recorded.
+    """Let releases read fixtures, each twice, and compare with what is recorded.
 
     Exit status 0 if every outcome is the recorded one, 1 if one is not, 4 if nothing was recorded to compare with.
+    With --missing also 0 if nothing is missing, which takes no running release.
     """
+    if missing and (fixtures or options):
+        raise UsageError("--missing chooses by itself, so it does not go with --fixture or --options")
+    if sample is not None and (missing or record):
+        raise UsageError("--sample is there to check what is recorded, so it does not go with --missing or --record")
+    if recorded and (missing or sample is not None or again or record):
+        raise UsageError("--recorded observes nothing, so it does not go with --missing, --sample, --again or --record")
+    if surveyed and not record:
+        raise UsageError("--survey records what a release says of itself, so it goes with --record")
+    if len(readers) > 1 and format_ == "json":
+        raise UsageError("--format json tells of one reader; give one --reader")
     place = find_root(root)
     policy = place.policy()
-    release = policy.calendar.resolve(reader)
+    releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers)
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
         raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
     evidence = gather(place, policy, as_of=None)
     chosen = selected_fixtures(evidence.corpus, fixtures)
-    _refuse_damage(evidence.corpus, chosen, record=record)
-    whole = not fixtures and options is None
+    if recorded:
+        return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
+    whole = not fixtures and options is None and sample is None
+    asked = _Asked(
+        chosen, options, None if sample is None else Sample(sample, seed), missing, again, record, surveyed, show, whole, format_
+    )
+    statuses = []
+    for release in releases:
+        status, evidence = _observe(place, evidence, release, asked)
+        statuses.append(status)
+    return exit_status(statuses)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of each reader."""
+
+    fixtures: list[Fixture]
+    options: str | None
+    sample: Sample | None
+    missing: bool
+    again: bool
+    record: bool
+    survey: bool
+    show: bool
+    whole: bool
+    format_: str
+
+
+def _observe(place: Root, evidence: Evidence, release: Release, asked: _Asked) -> tuple[int, Evidence]:
+    """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
+    chosen, whole = asked.fixtures, asked.whole
+    if asked.missing:
+        known = next((one for one in evidence.recorded.values() if one.release == release.version), None)
+        if known is not None and _probes_recorded(evidence, known):
+            chosen = [fixture for fixture in chosen if _unrecorded(evidence, release, fixture)]
+            whole = len(chosen) == len(evidence.corpus.fixtures)
+            if not chosen:
+                _say_nothing_is_missing(known, asked.format_)
+                return 0, evidence
+    _refuse_damage(evidence.corpus, chosen, record=asked.record)
     console = stderr()
+    again = asked.again or asked.record
     with Progress(console) as progress:
         fresh = observe_release(
-            place, policy, evidence.corpus, release, built(release), chosen, options, again or record, whole, progress
+            place,
+            evidence.policy,
+            evidence.corpus,
+            release,
+            built(release),
+            chosen,
+            asked.options,
+            again,
+            whole,
+            progress,
+            sample=asked.sample,
         )
     if not fresh.cells:
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
-    if record:
-        _record(place, evidence.corpus, fresh, whole, built(release), console)
-        evidence = gather(place, policy, as_of=None)
+    if asked.record:
+        if asked.survey:
+            _survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
+        recorded = _record(place, evidence, fresh, whole, console)
+        evidence = replace(evidence, recorded={**evidence.recorded, recorded.name: recorded})
+    return _print_all(evidence, fresh, asked.show, asked.format_), evidence
 
+
+def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], options: str | None, format_: str) -> int:
+    """Print what is recorded of one release about the chosen fixtures as they are, without running anything."""
+    found = {fixture.id for fixture in chosen}
+    sets = {entry.id: entry for entry in evidence.policy.options if options in {None, entry.id}}
+    for reader in evidence.recorded.values():
+        cells = {
+            (fixture, option): cell
+            for (fixture, option), cell in reader.cells.items()
+            if reader.release == release.version
+            and fixture in found
+            and option in sets
+            and evidence.valid(reader, evidence.corpus.fixtures[fixture], sets[option]) is not None
+        }
+        if cells:  # of several builds of a release the first, so that JSON stays one document
+            return _print_all(evidence, replace(reader, cells=cells, probes={}), True, format_)
+    raise NothingSelected(
+        f"nothing is recorded of {release.name} and what was asked, as it is now", hint="observe it: the same without --recorded"
+    )
+
+
+def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: str) -> int:
+    """Print what a reader did beside what is recorded, and give the exit status."""
     rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
     probes = _probe_rows(evidence, fresh)
     if format_ == "json":
@@ -94,6 +210,30 @@ def observe(
         _print_probes(probes)
     reproduced = [row["reproduced"] for row in (*rows, *probes)]
     return 1 if False in reproduced else 4 if None in reproduced else 0
+
+
+def _unrecorded(evidence: Evidence, release: Release, fixture: Fixture) -> bool:
+    """Whether no recorded observation of a release is about this fixture as it is, under some of its load options."""
+    readers = [reader for reader in evidence.recorded.values() if reader.release == release.version]
+    return any(
+        all(evidence.valid(reader, fixture, options) is None for reader in readers)
+        for options in evidence.policy.option_sets(fixture.family, release)  # type: ignore[arg-type]
+    )
+
+
+def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every probe, as it is now, was asked: probes are only asked together with everything else."""
+    return all(
+        probe.name in reader.probes and reader.probes[probe.name].key == probe_key(probe, reader.identity_digest)
+        for probe in evidence.corpus.probes
+    )
+
+
+def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
+    if format_ == "json":
+        print_json({"reader": reader.name, "identity": reader.identity, "observed": reader.observed, "cells": [], "probes": []})
+    else:
+        stdout().print(f"{reader.name}: nothing is missing", markup=False)
 
 
 def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
@@ -127,12 +267,17 @@ def observe_release(
     again: bool,
     whole: bool,
     progress: Progress,
+    *,
+    sample: Sample | None = None,
 ) -> ObservedReader:
     """Observe with one release. What the last run observed under the same key is taken from reports/latest."""
     tasks = plan(policy, corpus, release, fixtures, options)
+    if sample is not None:
+        everything, tasks = tasks, sampled(tasks, release.name, sample)
+        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
     cache = place.latest / "observations" / code_digest()  # what other code made of the same readers is not what this makes
-    known, _ = place.observations(cache)
-    earlier = None if again else next((reader for reader in known.values() if reader.release == release.version), None)
+    known, _ = ({}, {}) if again else place.observations(cache, release.version)
+    earlier = next(iter(known.values()), None)
     bar = progress.task(f"{release.name}: starting")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     today = dt.datetime.now(dt.UTC).date()
@@ -144,10 +289,10 @@ def observe_release(
     return observed
 
 
-def _record(place: Root, corpus: Corpus, fresh: ObservedReader, whole: bool, environment: Environment, console: Any) -> None:
-    recorded, _unreadable = place.observations(place.recorded)
+def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, console: Any) -> ObservedReader:
+    """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
     path = place.recorded / f"{fresh.name}.jsonl"
-    old = recorded.get(fresh.name)
+    old = evidence.recorded.get(fresh.name)
     if not whole:
         if old is None or old.identity != fresh.identity:
             raise UsageError(
@@ -155,14 +300,13 @@ def _record(place: Root, corpus: Corpus, fresh: ObservedReader, whole: bool, env
                 where=str(path),
                 hint="record all fixtures",
             )
-        kept = {cell: one for cell, one in old.cells.items() if cell[0] in corpus.fixtures}
+        kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
         fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells)
     elif old is not None and old.identity == fresh.identity and (old.cells, old.probes) == (fresh.cells, fresh.probes):
         fresh = replace(fresh, observed=old.observed)  # the same facts: the same file
-    if whole:
-        _survey(place, environment, fresh, console)  # first: if it fails, nothing is half recorded
     write_observations(path, fresh)
     console.print(f"recorded {len(fresh.cells)} cells in {path.relative_to(place.path)}", markup=False)
+    return fresh
 
 
 def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
@@ -264,11 +408,18 @@ def _print_row(console: Any, row: dict[str, Any], reader: str) -> None:
         console.print(f"  {error['type']}: {lines[0]}", markup=False)
         for line in lines[1:12]:
             console.print(f"    {line}", markup=False)
+    wrote, reads = (f"torch {name.removeprefix('torch-').partition('/')[0]}" for name in (row["fixture"], reader))
     for difference in row["differences"]:
         facts = {key: value for key, value in difference.items() if key not in {"kind", "where", "dtype", "frontier"}}
         dtype = f" ({difference['dtype']})" if "dtype" in difference else ""
-        shown = ", ".join(f"{key} {json.dumps(value)}" for key, value in facts.items())
-        console.print(f"  {difference['where']}: {difference['kind']}{dtype}" + (f": {shown}" if shown else ""), markup=False)
+        parts = []
+        if "expected" in facts and "got" in facts:
+            wrote_it = "the format's rules say" if row["fixture"].startswith(f"{SYNTHETIC}/") else f"{wrote} wrote"
+            parts = [f"{wrote_it} {json.dumps(facts.pop('expected'))}; {reads} computes {json.dumps(facts.pop('got'))}"]
+        parts += [f"{key} {json.dumps(value)}" for key, value in facts.items()]
+        shown = ", ".join(parts)
+        line = f"  {difference['where']}: {difference['kind']}{dtype}" + (f": {shown}" if shown else "")
+        console.print(line, markup=False, soft_wrap=True)
     more = row["difference_count"] - len(row["differences"])
     if more > 0:
         console.print(f"  and {more} more", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import os
 import sys
@@ -15,7 +16,9 @@ from rich.text import Text
 
 from harness.cli._root import find_policy, root_option
 from harness.errors import EnvironmentUnavailable, ReaderError, UsageError
+from harness.readers.commands import run_command
 from harness.readers.environments import Cuda, Environment, Environments
+from harness.readers.index import entry_text, new_releases
 from harness.readers.interpreters import find_interpreters, fitting
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ _format_option = click.option(
 
 @click.group()
 def readers() -> None:
-    """List, build and remove environments of real torch releases.
+    """List, build and remove environments of real torch releases; ask for new releases.
 
     They are kept in $TORCH_COMPAT_CACHE, or in your cache folder.
     """
@@ -123,6 +126,43 @@ def remove(context: click.Context, releases: tuple[str, ...], root: Path | None,
     if format_ == "json":
         _print_json({"removed": removed})
     context.exit(status)
+
+
+@readers.command()
+@root_option
+@_format_option
+@click.pass_context
+def available(context: click.Context, root: Path | None, format_: str) -> None:
+    """Ask the package index for releases that the calendar lacks.
+
+    pip asks, with your own settings. Prints the calendar entry of each release that is not there, and what to run then.
+    Exit status 0 if the calendar has every release, 1 if it lacks one, 4 if the index could not be asked.
+    """
+    calendar = find_policy(root).calendar
+    found: list[dict[str, Any]] = [
+        {
+            "name": f"torch-{release.version}",
+            "version": release.version,
+            "date": date.isoformat() if date else None,
+            "pythons": list(release.pythons),
+            "entry": entry_text(calendar, release, date),
+            "run": [f'nox -s "produce(torch-{release.version})"', f'nox -s "observe(torch-{release.version})" -- --record'],
+        }
+        for release, date in new_releases(calendar, dt.datetime.now(dt.UTC).date(), run_command)
+    ]
+    newest = calendar.newest().version
+    if format_ == "json":
+        _print_json({"newest": f"torch-{newest}", "missing": found})
+    elif not found:
+        click.echo(f"the calendar has every release of torch that the index offers; the newest is {newest}")
+    for row in found if format_ == "text" else ():
+        day = f", uploaded on {row['date']}," if row["date"] else ""
+        click.echo(
+            f"{row['name']}{day} is offered by the index and is not in the calendar. Add to policies/torch/releases.toml:\n"
+        )
+        click.echo(row["entry"])
+        click.echo("then run\n\n" + "".join(f"    {line}\n" for line in row["run"]))
+    context.exit(1 if found else 0)
 
 
 def _known(resolve: Callable[[str], Release], name: str) -> Release:

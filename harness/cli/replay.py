@@ -10,7 +10,7 @@ import click
 from harness.cli._output import Progress, format_option, stderr
 from harness.cli._readers import built
 from harness.cli._root import Root, find_root, root_option
-from harness.cli.judge import as_of_option, gather, print_formatted
+from harness.cli.judge import as_of_option, full_option, gather, print_formatted, uncollected
 from harness.cli.observe import damage_of, observe_release
 from harness.corpus.lines import write_whole
 from harness.errors import EnvironmentUnavailable, UsageError
@@ -34,6 +34,7 @@ __all__ = ["replay"]
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
 @root_option
 @as_of_option
+@full_option
 @format_option
 def replay(
     names: tuple[str, ...],
@@ -41,6 +42,7 @@ def replay(
     again: bool,
     root: Path | None,
     as_of: dt.datetime | None,
+    full: bool,
     format_: str,
 ) -> int:
     """Observe with the chosen readers, judge, and report.
@@ -54,11 +56,13 @@ def replay(
     (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
     policy = place.policy()
     chosen = [] if recorded else _chosen(policy, names)
-    evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
+    with uncollected():
+        evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
     fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
-    report = judge(replace(evidence, fresh=fresh, unavailable=unavailable))
+    with uncollected():
+        report = judge(replace(evidence, fresh=fresh, unavailable=unavailable))
     write_whole(place.latest / "report.json", report_json(report))
-    print_formatted(report, format_)
+    print_formatted(report, format_, full=full)
     return report.exit_status
 
 

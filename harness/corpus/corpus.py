@@ -1,7 +1,7 @@
 """The corpus of a root: recipes, manifests and whether every file is still what it was.
 
 ``fixtures/FROZEN`` pins every manifest entry (and with it every archive's hash): a line ``<digest>  torch-1.5.1/div`` each.
-Lines are added when something is produced and never change.
+Lines are added when something is produced and never change. That holds for what is synthetic, too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.corpus.lines import write_whole
-from harness.corpus.manifest import MANIFEST, Fixture, Manifest, NotWritable, read_manifest
+from harness.corpus.manifest import (
+    MANIFEST,
+    SYNTHETIC,
+    Fixture,
+    Manifest,
+    NotWritable,
+    Synthetic,
+    read_manifest,
+    release_folder,
+)
 from harness.corpus.recipes import read_probe, read_recipe
 from harness.errors import CorpusError
 
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "read_frozen", "write_frozen"]
 
 FROZEN = "FROZEN"
+MAKER = frozenset({"make.py", "README.md"})  # what made the synthetic fixtures, and the account of each
 Read = TypeVar("Read")
 
 
@@ -61,6 +71,11 @@ class Corpus:
         return {fixture.id: fixture for manifest in self.manifests for fixture in manifest.fixtures}
 
     @cached_property
+    def synthetic(self) -> tuple[Synthetic, ...]:
+        """Every fixture that no release wrote, by name."""
+        return tuple(fixture for fixture in self.fixtures.values() if isinstance(fixture, Synthetic))
+
+    @cached_property
     def entries(self) -> tuple[Fixture | NotWritable, ...]:
         """Every manifest entry, by release and recipe."""
         return tuple(entry for manifest in self.manifests for entry in manifest.entries)
@@ -72,7 +87,7 @@ class Corpus:
 
     def path(self, fixture: Fixture) -> Path:
         """Where the archive of a fixture lies."""
-        return self.folder / f"torch-{fixture.release}" / fixture.file
+        return self.folder / release_folder(fixture.release) / fixture.file
 
 
 def load_corpus(folder: Path) -> Corpus:
@@ -83,7 +98,7 @@ def load_corpus(folder: Path) -> Corpus:
     """
     damage: list[Damage] = []
     manifests = []
-    for release in sorted(path for path in folder.glob("torch-*") if path.is_dir()):
+    for release in sorted(path for path in (*folder.glob("torch-*"), folder / SYNTHETIC) if path.is_dir()):
         try:
             manifest = read_manifest(release / MANIFEST)
         except CorpusError as error:
@@ -112,7 +127,7 @@ def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: lis
 
 def _files(release: Path, manifest: Manifest) -> list[Damage]:
     damage = []
-    listed = {MANIFEST}
+    listed = {MANIFEST, *(MAKER if manifest.release == SYNTHETIC else ())}
     for fixture in manifest.fixtures:
         listed.add(fixture.file)
         path = release / fixture.file

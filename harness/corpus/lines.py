@@ -21,9 +21,12 @@ __all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "wri
 SCHEMA_VERSION = 1
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def dump(value: Any) -> str:
     """One canonical line of JSON: sorted keys, no spaces, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(*values: Any) -> str:
@@ -42,12 +45,12 @@ def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, 
     write_whole(path, body + footer + "\n")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write an ASCII text file whole or not at all, its folder too where that is missing."""
+def write_whole(path: Path, text: str, encoding: str = "ascii") -> None:
+    """Write a text file whole or not at all, its folder too where that is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(text, encoding="ascii")
+        partial.write_text(text, encoding=encoding)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""Manifests: what each release wrote, and what it computed on that day. One file per release, frozen once merged."""
+"""Manifests: what each release wrote, and what it computed on that day. One file per release, frozen once merged.
+
+One more is of what no release can write: ``fixtures/synthetic/`` holds archives that are made by the rules of their format.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,22 @@ from harness.errors import CorpusError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["EXTENSIONS", "MANIFEST", "Fixture", "Manifest", "NotWritable", "read_manifest", "write_manifest"]
+__all__ = [
+    "EXTENSIONS",
+    "MANIFEST",
+    "SYNTHETIC",
+    "Fixture",
+    "Manifest",
+    "NotWritable",
+    "Synthetic",
+    "read_manifest",
+    "release_folder",
+    "write_manifest",
+]
 
 MANIFEST = "manifest.jsonl"
+SYNTHETIC = "synthetic"
+"""Stands where the writer's release stands for what no release wrote."""
 EXTENSIONS = {"torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2"}
 _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all others are texts
     "size": int,
@@ -23,8 +39,14 @@ _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all othe
     "calls": list,
     "golden": dict,
     "readback": (dict, str),
+    "formats": list,
 }
 VARYING = ("sha256", "size", "written", "writer")  # what producing again may change; everything else must come out equal
+
+
+def release_folder(release: str) -> str:
+    """The folder of a release's fixtures, which is also how their ids begin: ``torch-1.5.1``, or ``synthetic``."""
+    return SYNTHETIC if release == SYNTHETIC else f"torch-{release}"
 
 
 @dataclass(frozen=True)
@@ -63,10 +85,10 @@ class Fixture:
     golden: dict[str, Any] = field(repr=False)
     readback: dict[str, Any] | str = field(repr=False)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """``torch-1.5.1/div``."""
-        return f"torch-{self.release}/{self.recipe}"
+        return f"{release_folder(self.release)}/{self.recipe}"
 
     @cached_property
     def subject(self) -> str:
@@ -77,6 +99,22 @@ class Fixture:
     def pin(self) -> str:
         """Digest of the whole entry, as frozen in fixtures/FROZEN."""
         return digest(_facts(self))
+
+
+@dataclass(frozen=True)
+class Synthetic(Fixture):
+    """An archive that no release of the calendar can write, made by the rules of its format; its golden is what they say.
+
+    ``release`` is ``synthetic``, ``recipe`` its name; there is no recipe file, and nobody has read it back.
+
+    Attributes:
+        formats: what it stands for, by the labels of the policy's formats: ``["container tar"]``. Readers that take all of
+            them have to give the golden.
+        base: id of the fixture that it is made from, "" where it is made from nothing.
+    """
+
+    formats: list[str]
+    base: str
 
 
 @dataclass(frozen=True)
@@ -109,7 +147,7 @@ def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that one release wrote or could not write."""
+    """All that one release wrote or could not write; or all that is synthetic."""
 
     release: str
     writers: dict[str, dict[str, Any]]
@@ -128,6 +166,9 @@ class Manifest:
         return digest(self.writers, [entry.pin for entry in self.entries])
 
 
+_KINDS: dict[type[Fixture | NotWritable], str] = {Fixture: "fixture", Synthetic: "synthetic", NotWritable: "not-writable"}
+
+
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Write a manifest; entries sorted by recipe, so that diffs stay small."""
     entries: list[dict[str, Any]] = [
@@ -136,7 +177,9 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     for entry in manifest.entries:
         body = _facts(entry)
         del body["release"]
-        entries.append({"kind": "fixture" if isinstance(entry, Fixture) else "not-writable", **body})
+        if "golden" in body:
+            body["golden"] = _without_repeats(body["golden"])
+        entries.append({"kind": _KINDS[type(entry)], **body})
     write_lines(path, {"kind": "manifest", "release": manifest.release}, entries)
 
 
@@ -148,7 +191,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")
-    if not isinstance(release, str) or path.parent.name != f"torch-{release}":
+    if not isinstance(release, str) or path.parent.name != release_folder(release):
         raise CorpusError(f"is the manifest of release {release!r}, but lies in {path.parent.name!r}", where=f"{path}:1")
     writers: dict[str, dict[str, Any]] = {}
     fixtures: list[Fixture] = []
@@ -158,13 +201,22 @@ def read_manifest(path: Path) -> Manifest:
         where = f"{path}:{number}"
         kind = entry.pop("kind")
         try:
+            if "golden" in entry:
+                entry["golden"] = _with_repeats(entry["golden"])
             if kind == "writer":
                 identity = entry["identity"]
                 if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
                 continue
-            if kind == "fixture":
+            if (kind == SYNTHETIC) is not (release == SYNTHETIC):
+                said = (
+                    f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
+                )
+                raise CorpusError(said, where=where, code="bad-line")
+            if kind == SYNTHETIC:
+                fixtures.append(Synthetic(release=release, **entry))
+            elif kind == "fixture":
                 fixtures.append(Fixture(release=release, **entry))
             elif kind == "not-writable":
                 not_writable.append(NotWritable(release=release, **entry))
@@ -182,6 +234,37 @@ def read_manifest(path: Path) -> Manifest:
         if entry["writer"] not in writers:
             raise CorpusError(f"names the unknown writer {entry['writer']!r}", where=where, code="bad-line")
     return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
+
+
+def _without_repeats(golden: dict[str, Any]) -> dict[str, Any]:
+    """A golden as it is stored: a second call and a later state that are the first again are left out, half of the bytes.
+
+    As texts, since True is 1 and -0.0 is 0.0. A golden that lacks one of two stays as it is.
+    """
+    short = dict(golden)
+    if "calls" in golden:
+        short["calls"] = [_without(call, "second", "first") for call in golden["calls"]]
+        short = _without(short, "state_after", "state")
+    return short
+
+
+def _without(facts: dict[str, Any], later: str, first: str) -> dict[str, Any]:
+    if {later, first} <= facts.keys() and dump(facts[later]) == dump(facts[first]):
+        return {key: value for key, value in facts.items() if key != later}
+    return facts
+
+
+def _with_repeats(golden: Any) -> Any:
+    """The golden in full. What is no golden of a program comes back as it is.
+
+    Raises:
+        TypeError: something among its calls is no call.
+        KeyError: it lacks its state, or a call its result.
+    """
+    if not isinstance(golden, dict) or "calls" not in golden:
+        return golden
+    calls = [{"second": call["first"], **call} for call in golden["calls"]]
+    return {"state_after": golden["state"], **golden, "calls": calls}
 
 
 def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable) -> list[str]:

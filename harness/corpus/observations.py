@@ -1,22 +1,33 @@
-"""Observations: what readers did with subjects. Facts, recorded once per reader, texts stored once per file."""
+"""Observations: what readers did with subjects. Facts, recorded in one file per reader.
+
+Most cells are alike: nearly all are ``same``, and a reader that refuses an archive refuses many in the same words. So a
+file holds every distinct *outcome* once, under a digest of it, and one line per fixture that says which outcome each set of
+load options had. Another writer or recipe adds lines; it changes none.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+import json
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.compare import Difference, result_digest
+from harness.corpus.compare import Difference
+from harness.corpus.departures import Departures, depart
 from harness.corpus.lines import digest, read_lines, write_lines
 from harness.corpus.texts import headline
 from harness.errors import CorpusError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["RESULTS", "Observation", "ObservedReader", "Probe", "cell_key", "read_observations", "write_observations"]
 
+SAME = "same"
+SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
+OUTCOME_DIGITS = 12
 RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out"})
 
 
@@ -27,15 +38,15 @@ class Observation:
     Attributes:
         fixture: ``torch-1.5.1/div``.
         options: id of the option set.
-        key: hash of everything that could change the result (see :func:`cell_key`).
+        key: digest of what the reader was given (see :func:`cell_key`); who the reader is stands beside, once for all cells.
         result: one of :data:`RESULTS`. ``differs`` is a fact; whether it is close enough is for judging.
         stage: ``load`` or ``call``, where it crashed or timed out.
         signal: the signal it died of, or ``exit N``.
         errors: ``[{"type", "message"}]`` met where the golden has none.
         differences: the first few of ``count``, for people.
         extent: all of them in short, for judging (see :class:`harness.corpus.compare.Comparison`).
-        digest: of what the reader computed; equal digests are bit-equal results.
-        values: the reader's own result, where it is not the golden.
+        digest: of what the reader computed, where it is not the golden; equal digests are bit-equal results.
+        departures: where the reader's own result is not the golden, and what is there instead (see :meth:`own_result`).
         warnings: ``[[category, text]]``.
         both: the two observations of an ``unstable`` cell.
     """
@@ -51,7 +62,7 @@ class Observation:
     extent: tuple[dict[str, Any], ...] = ()
     count: int = 0
     digest: str = ""
-    values: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    departures: Departures = field(default=(), repr=False, compare=False)
     warnings: tuple[tuple[str, str], ...] = ()
     both: tuple[Observation, ...] = ()
 
@@ -59,6 +70,11 @@ class Observation:
     def cell(self) -> tuple[str, str]:
         """Fixture and options."""
         return self.fixture, self.options
+
+    def own_result(self, golden: dict[str, Any]) -> dict[str, Any]:
+        """The reader's own result in full, given the fixture's golden: what later models of that reader are held against."""
+        result: dict[str, Any] = depart(golden, self.departures)
+        return result
 
     def contradicts(self, other: Observation) -> bool:
         """Whether two observations of one cell cannot both be what this reader does. Bits of floats are another matter."""
@@ -115,16 +131,19 @@ class ObservedReader:
         return digest(self.name, self.identity, self.observed, self.protocol, list(_entries(self)))
 
 
-def cell_key(subject: str, options: dict[str, Any], identity_digest: str, protocol: int) -> str:
-    """The key of a cell: a pair observed under this key need not be observed again.
+def cell_key(subject: str, load: dict[str, Any]) -> str:
+    """The key of a cell within the observations of one reader: a pair observed under this key need not be observed again.
 
     Parameters:
         subject: :attr:`harness.corpus.manifest.Fixture.subject`.
-        options: the load options themselves, not their name.
-        identity_digest: of the reader.
-        protocol: of the worker.
+        load: the load options themselves, not their name.
     """
-    return digest(subject, options, identity_digest, protocol)[:20]
+    return f"{subject[:SUBJECT_DIGITS]}-{_load_digest(json.dumps(load, sort_keys=True))}"
+
+
+@cache
+def _load_digest(load: str) -> str:
+    return digest(load)[:6]
 
 
 def write_observations(path: Path, observed: ObservedReader) -> None:
@@ -140,9 +159,16 @@ def write_observations(path: Path, observed: ObservedReader) -> None:
 
 
 def _entries(observed: ObservedReader) -> list[dict[str, Any]]:
-    texts: dict[str, str] = {}
-    values: dict[str, dict[str, Any]] = {}
-    cells = [_cell_entry(cell, texts, values) for _, cell in sorted(observed.cells.items())]
+    outcomes: dict[str, dict[str, Any]] = {}
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for _, cell in sorted(observed.cells.items()):
+        subject, _, load = cell.key.partition("-")
+        body = _outcome_entry(cell)
+        name = SAME
+        if body != {"result": SAME}:
+            name = digest(body)[:OUTCOME_DIGITS]
+            outcomes[name] = body
+        lines.setdefault((cell.fixture, subject), {})[f"{cell.options}-{load}"] = name
     probes = [
         {
             "kind": "probe",
@@ -154,42 +180,33 @@ def _entries(observed: ObservedReader) -> list[dict[str, Any]]:
         for _, probe in sorted(observed.probes.items())
     ]
     return [
-        *({"kind": "text", "id": key, "text": text} for key, text in sorted(texts.items())),
-        *({"kind": "values", "id": key, "values": value} for key, value in sorted(values.items())),
         *probes,
-        *cells,
+        *({"kind": "outcome", "id": name, **body} for name, body in sorted(outcomes.items())),
+        *(
+            {"kind": "cells", "fixture": fixture, "subject": subject, "cells": cells}
+            for (fixture, subject), cells in sorted(lines.items())
+        ),
     ]
 
 
-def _cell_entry(cell: Observation, texts: dict[str, str], values: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    def text(value: str) -> str:
-        key = digest(value)[:8]
-        texts[key] = value
-        return key
-
-    entry: dict[str, Any] = {
-        "kind": "cell",
-        "fixture": cell.fixture,
-        "options": cell.options,
-        "key": cell.key,
-        "result": cell.result,
-    }
+def _outcome_entry(cell: Observation) -> dict[str, Any]:
+    """What was observed, apart from where."""
+    entry: dict[str, Any] = {"result": cell.result}
     for name in ("stage", "signal", "count", "digest"):
         if getattr(cell, name):
             entry[name] = getattr(cell, name)
     if cell.errors:
-        entry["errors"] = [[error["type"], text(error["message"])] for error in cell.errors]
+        entry["errors"] = [[error["type"], error["message"]] for error in cell.errors]
     if cell.differences:
         entry["differences"] = [difference.as_json() for difference in cell.differences]
     if cell.extent:
         entry["extent"] = list(cell.extent)
     if cell.warnings:
-        entry["warnings"] = [[category, text(message)] for category, message in cell.warnings]
-    if cell.values is not None:
-        values[cell.digest] = cell.values
-        entry["values"] = cell.digest
+        entry["warnings"] = [list(warning) for warning in cell.warnings]
+    if cell.departures:
+        entry["departures"] = [[list(paths), value] for paths, value in cell.departures]
     if cell.both:
-        entry["both"] = [_cell_entry(one, texts, values) for one in cell.both]
+        entry["both"] = [_outcome_entry(one) for one in cell.both]
     return entry
 
 
@@ -200,29 +217,26 @@ def read_observations(path: Path) -> ObservedReader:
         CorpusError: the file is missing, not whole, of another reader, or an entry lacks something or contradicts itself.
     """
     header, lines = read_lines(path, "observations")
-    texts: dict[str, str] = {}
-    values: dict[str, dict[str, Any]] = {}
+    outcomes = {SAME: _Outcome(SAME)}
     cells: dict[tuple[str, str], Observation] = {}
     probes: dict[str, Probe] = {}
     for number, entry in lines:
         where = f"{path}:{number}"
         try:
             kind = entry["kind"]
-            if kind == "text":
-                texts[entry["id"]] = entry["text"]
-            elif kind == "values":
-                values[entry["id"]] = entry["values"]
+            if kind == "cells":
+                for cell in _cells(entry, outcomes):
+                    if cell.cell in cells:
+                        raise CorpusError(f"observes {cell.fixture} ({cell.options}) again", where=where, code="duplicate")
+                    cells[cell.cell] = cell
+            elif kind == "outcome":
+                outcomes[entry["id"]] = _outcome_line(entry)
             elif kind == "probe":
                 checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
                 probes[entry["probe"]] = Probe(entry["probe"], entry["key"], checks, entry["error"])
-            elif kind == "cell":
-                cell = _cell(entry, texts, values)
-                if cell.cell in cells:
-                    raise CorpusError(f"observes {cell.fixture} ({cell.options}) again", where=where, code="duplicate")
-                cells[cell.cell] = cell
             else:
                 raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, CorpusError):
                 raise
             what = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r}"
@@ -250,19 +264,51 @@ def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], st
 
 # What an observation of each result has beside it: True always, False never, None where it depends.
 _CARRIES: dict[str, dict[str, bool | None]] = {
-    "same": {"signal": None, "stage": None, "errors": False, "count": False, "digest": None, "values": False, "both": False},
-    "differs": {"signal": False, "stage": False, "errors": None, "count": True, "digest": True, "values": True, "both": False},
-    "refused": {"signal": False, "stage": False, "errors": True, "count": False, "digest": False, "values": False, "both": False},
-    "raised": {"signal": False, "stage": False, "errors": True, "count": True, "digest": True, "values": True, "both": False},
-    "relaxed": {"signal": False, "stage": False, "errors": False, "count": True, "digest": None, "values": None, "both": False},
-    "crashed": {"signal": True, "stage": True, "errors": None, "count": False, "digest": False, "values": False, "both": False},
+    "same": {"signal": None, "stage": None, "errors": False, "count": False, "digest": None, "departures": False, "both": False},
+    "differs": {
+        "signal": False,
+        "stage": False,
+        "errors": None,
+        "count": True,
+        "digest": True,
+        "departures": True,
+        "both": False,
+    },
+    "refused": {
+        "signal": False,
+        "stage": False,
+        "errors": True,
+        "count": False,
+        "digest": False,
+        "departures": False,
+        "both": False,
+    },
+    "raised": {"signal": False, "stage": False, "errors": True, "count": True, "digest": True, "departures": True, "both": False},
+    "relaxed": {
+        "signal": False,
+        "stage": False,
+        "errors": False,
+        "count": True,
+        "digest": None,
+        "departures": None,
+        "both": False,
+    },
+    "crashed": {
+        "signal": True,
+        "stage": True,
+        "errors": None,
+        "count": False,
+        "digest": False,
+        "departures": False,
+        "both": False,
+    },
     "timed-out": {
         "signal": False,
         "stage": True,
         "errors": None,
         "count": False,
         "digest": False,
-        "values": False,
+        "departures": False,
         "both": False,
     },
     "unstable": {
@@ -271,13 +317,13 @@ _CARRIES: dict[str, dict[str, bool | None]] = {
         "errors": False,
         "count": False,
         "digest": False,
-        "values": False,
+        "departures": False,
         "both": True,
     },
 }
 
 
-def _contradiction(cell: Observation) -> str:
+def _contradiction(cell: _Outcome | Observation) -> str:
     """In what an observation contradicts itself, as one does whose result alone was edited; "" if in nothing."""
     for name, always in _CARRIES[cell.result].items():
         if always is not None and always is not bool(getattr(cell, name)):
@@ -287,8 +333,6 @@ def _contradiction(cell: Observation) -> str:
     kinds = {extent["kind"] for extent in cell.extent}
     if cell.extent and sum(extent["count"] for extent in cell.extent) != cell.count:
         return f"counts {cell.count} differences, but their extent says otherwise"
-    if cell.values is not None and result_digest(cell.values) != cell.digest:
-        return "has a digest that is not that of its values"
     if cell.result == "differs" and not kinds - {"raised", "relaxed"}:
         return "is 'differs', but no value, shape or type is said to differ"
     if cell.result in {"raised", "relaxed"} and kinds - {"raised", "relaxed"}:
@@ -300,27 +344,81 @@ def _contradiction(cell: Observation) -> str:
     return ""
 
 
-def _cell(entry: dict[str, Any], texts: dict[str, str], values: dict[str, dict[str, Any]]) -> Observation:
-    if entry["result"] not in RESULTS:
-        raise ValueError(f"unknown result {entry['result']!r}")
-    cell = Observation(
-        fixture=entry["fixture"],
-        options=entry["options"],
-        key=entry["key"],
-        result=entry["result"],
-        stage=entry.get("stage", ""),
-        signal=entry.get("signal", ""),
-        errors=tuple({"type": kind, "message": texts[key]} for kind, key in entry.get("errors", ())),
-        differences=tuple(Difference.from_json(difference) for difference in entry.get("differences", ())),
-        extent=tuple(entry.get("extent", ())),
-        count=entry.get("count", 0),
-        digest=entry.get("digest", ""),
-        values=values[entry["values"]] if "values" in entry else None,
-        warnings=tuple((category, texts[key]) for category, key in entry.get("warnings", ())),
+@dataclass(frozen=True)
+class _Outcome:
+    """The attributes that an observation shares with all others of the same outcome."""
+
+    result: str
+    stage: str = ""
+    signal: str = ""
+    errors: tuple[dict[str, str], ...] = ()
+    differences: tuple[Difference, ...] = ()
+    extent: tuple[dict[str, Any], ...] = ()
+    count: int = 0
+    digest: str = ""
+    departures: Departures = ()
+    warnings: tuple[tuple[str, str], ...] = ()
+    both: tuple[_Outcome, ...] = ()
+
+    def of(self, fixture: str, options: str, key: str) -> Observation:
+        """The observation of this outcome in one cell."""
+        both = tuple(one.of(fixture, options, key) for one in self.both)
+        return Observation(
+            fixture,
+            options,
+            key,
+            self.result,
+            self.stage,
+            self.signal,
+            self.errors,
+            self.differences,
+            self.extent,
+            self.count,
+            self.digest,
+            self.departures,
+            self.warnings,
+            both,
+        )
+
+
+def _outcome_line(entry: dict[str, Any]) -> _Outcome:
+    """An outcome's own line, whose id proves it."""
+    body = {name: value for name, value in entry.items() if name not in {"kind", "id"}}
+    if entry["id"] != digest(body)[:OUTCOME_DIGITS]:
+        raise ValueError(f"outcome {entry['id']} was edited: its id is not the digest of the rest")
+    return _outcome(body)
+
+
+def _outcome(body: dict[str, Any]) -> _Outcome:
+    if body["result"] not in RESULTS:
+        raise ValueError(f"unknown result {body['result']!r}")
+    unknown = body.keys() - {one.name for one in fields(_Outcome)}
+    if unknown:
+        raise ValueError(f"has the unknown {', '.join(sorted(unknown))}")
+    outcome = _Outcome(
+        result=body["result"],
+        stage=body.get("stage", ""),
+        signal=body.get("signal", ""),
+        errors=tuple({"type": kind, "message": message} for kind, message in body.get("errors", ())),
+        differences=tuple(Difference.from_json(difference) for difference in body.get("differences", ())),
+        extent=tuple(body.get("extent", ())),
+        count=body.get("count", 0),
+        digest=body.get("digest", ""),
+        departures=tuple((tuple(paths), value) for paths, value in body.get("departures", ())),
+        warnings=tuple((category, text) for category, text in body.get("warnings", ())),
+        both=tuple(_outcome(one) for one in body.get("both", ())),
     )
-    if "both" in entry:
-        cell = replace(cell, both=tuple(_cell(one, texts, values) for one in entry["both"]))
-    wrong = _contradiction(cell)
+    wrong = _contradiction(outcome)
     if wrong:
-        raise ValueError(f"{cell.fixture} ({cell.options}) {wrong}")
-    return cell
+        raise ValueError(f"outcome {wrong}")
+    return outcome
+
+
+def _cells(entry: dict[str, Any], outcomes: dict[str, _Outcome]) -> Iterator[Observation]:
+    fixture, subject = entry["fixture"], entry["subject"]
+    for place, name in entry["cells"].items():
+        options, _, load = place.rpartition("-")
+        outcome = outcomes.get(name)
+        if outcome is None:
+            raise ValueError(f"{fixture} ({options}) has the outcome {name!r}, which no line above tells")
+        yield outcome.of(fixture, options, f"{subject}-{load}")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
-__all__ = ["headline", "last_word", "normalise"]
+__all__ = ["alike", "headline", "last_word", "normalise"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
 
 _RULES = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colours
     (re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]"), ""),  # whatever else would move a terminal's cursor
-    (re.compile(r"^frame #\d+:.*(?:\n|\Z)", re.MULTILINE), ""),  # C++ stack frames, which name addresses of this run
+    (re.compile(r"^[^\S\n]*frame #\d+:.*(?:\n|\Z)", re.MULTILINE), ""),  # C++ stack frames, which name addresses of this run
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x.."),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*(?:site-packages|dist-packages)/"), ""),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*lib/python3\.\d+/"), "python/"),
@@ -36,6 +37,7 @@ def normalise(text: str, replace: dict[str, str] | None = None) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
 
 
+@functools.lru_cache(maxsize=8192)
 def headline(text: str) -> str:
     """The one line of a message that says the cause.
 
@@ -48,6 +50,33 @@ def headline(text: str) -> str:
         named = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?", line)]
         return (named or lines)[-1]
     return lines[0]
+
+
+# What varies between messages of one cause. Applied in this order to headlines, when causes are told apart: what is recorded
+# stays as it was said.
+_VARIES = (
+    (re.compile(r"\"?(?:/?[\w.+-]+/)*[\w.+-]+\.(?:cpp|cc|cu|cuh|hpp|h|py)\b\"?(?::N\b|:\d+)?"), "<file>"),
+    (re.compile(r" \(\w+ at <file>\)$"), ""),  # old releases also name the function that raised
+    (
+        re.compile(r"(?<![\w.])[\w.-]+/(?=(?:version|data\.pkl|constants\.pkl|model\.json|bytecode\.pkl|\.data/\w+)\b)"),
+        "<archive>/",
+    ),
+    (re.compile(r"(?<![\w.])(?:__torch__|__main__)(?:\.\w+)+"), "<class>"),
+    (re.compile(r"\b_*torch_mangle_\d+"), "<class>"),
+    (re.compile(r"[a-z_]\w*::\w+(?:\.\w+)?(?:(?:,? and |[,;]? )[a-z_]\w*::\w+(?:\.\w+)?)+[,;]?"), "<operators>"),
+    (re.compile(r"(?<![\w.<])\d+(?:\.\d+)*(?:\+\w+)?(?!\w)"), "N"),
+)
+
+
+@functools.lru_cache(maxsize=8192)
+def alike(line: str) -> str:
+    """A headline without what varies between messages of one cause: source files, classes, lists of operators, numbers.
+
+    One operator alone stays: which one is missing is the cause.
+    """
+    for pattern, instead in _VARIES:
+        line = pattern.sub(instead, line)
+    return line.strip()
 
 
 def last_word(said: str) -> str:

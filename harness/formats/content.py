@@ -5,8 +5,9 @@ differ in:
 
 * the time stamps that 1.0 to 1.3 put into zip headers,
 * ``.data/serialization_id``, a hash over checksums of members in the order of writing,
-* storage keys: memory addresses in stacked pickles of every release, and in zip archives of 1.4 to 1.6; with them
-  the order of the storages.
+* storage keys: memory addresses in stacked pickles of every release, in zip archives of 1.4 to 1.6, and in packages
+  of 1.8 and 1.9; with them the order of the storages,
+* the address of each scripted module in a package.
 
 Storage keys are replaced by the order in which the pickle first names them.
 """
@@ -17,6 +18,7 @@ import hashlib
 import io
 import pickle
 import pickletools
+import re
 from typing import TYPE_CHECKING, Any
 
 from harness.archive import open_archive
@@ -32,11 +34,15 @@ PICKLE_ERRORS = (
     pickle.UnpicklingError, EOFError, LookupError, AttributeError, TypeError, ValueError, OverflowError, RecursionError,
     MemoryError,
 )  # fmt: skip
+# torch.save of 1.4 puts storages into tensors/.
+STORAGE = re.compile(r"(?:data|tensors)/([^/]+)|\.data/([^/]+)\.storage")
+ADDRESS_DIGITS = 9  # a key that is shorter counts storages
 VARYING = frozenset({".data/serialization_id"})
 ELEMENT_SIZES = {
     "BoolStorage": 1, "ByteStorage": 1, "CharStorage": 1, "ShortStorage": 2, "HalfStorage": 2, "BFloat16Storage": 2,
     "IntStorage": 4, "FloatStorage": 4, "LongStorage": 8, "DoubleStorage": 8, "ComplexFloatStorage": 8,
-    "ComplexDoubleStorage": 16, "UntypedStorage": 1,
+    "ComplexDoubleStorage": 16, "UntypedStorage": 1, "QInt8Storage": 1, "QUInt8Storage": 1, "QInt32Storage": 4,
+    "QUInt4x2Storage": 1, "QUInt2x4Storage": 1,
 }  # fmt: skip
 
 
@@ -63,19 +69,36 @@ def content_digest(path: Path) -> str:
 
 def _zip_parts(records: dict[str, bytes], path: Path) -> list[tuple[str, bytes]]:
     keys = _StorageKeys(path)
-    main = records.get("data.pkl")
-    if main is not None:
-        keys.read(io.BytesIO(main))
+    pickles = _pickles(records)
+    for name in pickles:
+        keys.read(io.BytesIO(records[name]))
+    if "data.pkl" not in records and not keys.hold_addresses():
+        pickles, keys = [], _StorageKeys(path)
     parts = []
     for name, data in records.items():
-        folder, _, key = name.rpartition("/")
-        if folder == "data" and key in keys.order:
+        key = _storage_key(name)
+        if key in keys.order:
             parts.append((f"data/#{keys.order[key]}", data))
-        elif name == "data.pkl":
+        elif name in pickles:
             parts.append((name, keys.canonical(data)))
         else:
             parts.append((name, data))
     return sorted(parts)
+
+
+def _pickles(records: dict[str, bytes]) -> list[str]:
+    """The records in which storage keys stand: ``data.pkl``, or whatever was pickled into a package."""
+    if "data.pkl" in records:
+        return ["data.pkl"]
+    if "extern_modules" in records or ".data/extern_modules" in records:
+        return sorted(name for name in records if name.endswith(".pkl"))
+    return []
+
+
+def _storage_key(record: str) -> str:
+    """The key of the storage that a record holds; empty if it is none."""
+    found = STORAGE.fullmatch(record)
+    return found[1] or found[2] if found else ""
 
 
 def _stream_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
@@ -110,8 +133,13 @@ class _Inert(dict[Any, Any]):
     def __call__(self, *_: object) -> _Inert:
         return _Inert()
 
+    def __hash__(self) -> int:  # type: ignore[override]  # it may be a key: bytes are a call in old pickles
+        return id(self)
+
     def __setstate__(self, _: object) -> None:
         pass
+
+    append = extend = add = __setstate__  # what is put into a deque or a set
 
 
 class _StorageKeys:
@@ -121,6 +149,11 @@ class _StorageKeys:
         self.path = path
         self.order: dict[str, int] = {}
         self.element_sizes: dict[str, int] = {}
+        self.objects: dict[int, int] = {}  # what packages name by the address of a Python object, in order
+
+    def hold_addresses(self) -> bool:
+        """Whether something is named by where it was in memory, not by a number that counts."""
+        return bool(self.objects) or any(len(key) >= ADDRESS_DIGITS for key in self.order)
 
     def read(self, stream: io.BytesIO) -> Any:
         outer = self
@@ -132,9 +165,11 @@ class _StorageKeys:
 
             def persistent_load(self, pid: Any) -> Any:
                 if isinstance(pid, tuple) and pid[0] == "storage":
-                    key = str(pid[2])
+                    key = str(pid[2]).removesuffix(".storage")  # of TorchScript in a package
                     outer.order.setdefault(key, len(outer.order))
                     outer.element_sizes[key] = ELEMENT_SIZES[pid[1].__name__]
+                if isinstance(pid, tuple) and pid[0] == "reduce_package" and isinstance(pid[1], int):
+                    outer.objects.setdefault(pid[1], len(outer.objects))
                 # a ("module", class, source file, source text) stands for its class
                 return pid[1] if isinstance(pid, tuple) and pid[0] == "module" else _Inert()
 
@@ -160,8 +195,12 @@ class _StorageKeys:
         """The opcodes of a pickle, one per line, storage keys replaced."""
         lines = []
         for opcode, argument, _ in pickletools.genops(data):
-            if isinstance(argument, str) and argument in self.order:
-                shown = f"#{self.order[argument]}"
+            if opcode.name == "FRAME":  # its length counts the digits of the keys
+                continue
+            if isinstance(argument, str) and argument.removesuffix(".storage") in self.order:
+                shown = f"#{self.order[argument.removesuffix('.storage')]}"
+            elif opcode.name == "LONG1" and argument in self.objects:
+                shown = f"#{self.objects[argument]}"
             else:  # Python refuses to write very long numbers in decimal
                 shown = hex(argument) if isinstance(argument, int) and argument.bit_length() > 4096 else repr(argument)
             lines.append(f"{opcode.name} {shown}")

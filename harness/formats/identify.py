@@ -2,17 +2,19 @@
 
 Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip:
 
-* ``archive_format``                              export (.pt2)
-* ``.data/extern_modules``, ``.data/python_version``  package
+* ``archive_format``, or ``serialized_exported_program.json`` before there were pt2 archives    export (.pt2)
+* ``.data/extern_modules``, ``.data/python_version``, or ``extern_modules`` in 1.8    package
 * ``bytecode.pkl``                                mobile (a TorchScript archive with bytecode beside its source)
 * ``model.json`` (1.0 to 1.2) or ``constants.pkl``    torchscript
 * ``data.pkl`` alone                              torch-save
 
-The file format version stands in ``.data/version`` (from version 6 on) or in ``version``.
+The file format version stands in ``.data/version`` (from version 6 on) or in ``version``. The schema version of an exported
+program stands in its JSON; before there were pt2 archives, ``version`` is that version ("7.3"), and there is no other one.
 """
 
 from __future__ import annotations
 
+import json
 import pickletools
 import struct
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Identity", "identify"]
 
 VERSION_RECORDS = (".data/version", "version")
+PLAIN_EXPORT = "serialized_exported_program.json"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Identity:
     Attributes:
         family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
         container: ``zip``, ``stream``, ``tar`` or ``flatbuffer``.
-        versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``.
+        versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``,
+            ``export-schema`` (the major number, the only one that loaders compare).
     """
 
     family: str
@@ -66,9 +70,9 @@ def identify(path: Path) -> Identity:
 
 def _zip_family(archive: Archive) -> str:
     names = set(archive.names)
-    if "archive_format" in names:
+    if names & {"archive_format", PLAIN_EXPORT}:
         return "export"
-    if names & {".data/extern_modules", ".data/python_version"}:
+    if names & {".data/extern_modules", ".data/python_version", "extern_modules"}:
         return "package"
     if "bytecode.pkl" in names:
         return "mobile"
@@ -86,6 +90,8 @@ def _zip_family(archive: Archive) -> str:
 def _zip_versions(archive: Archive) -> dict[str, int]:
     names = archive.names
     versions = {}
+    if PLAIN_EXPORT in names:
+        return {"export-schema": _schema_version(archive, PLAIN_EXPORT)}
     record = next((name for name in VERSION_RECORDS if name in names), None)
     if record is not None:
         text = archive.record(record).decode("ascii", "replace").strip()
@@ -96,7 +102,24 @@ def _zip_versions(archive: Archive) -> dict[str, int]:
         number = _bytecode_version(archive.record("bytecode.pkl"), archive.path)
         if number is not None:
             versions["bytecode"] = number
+    program = next((name for name in sorted(names) if name.startswith("models/") and name.endswith(".json")), None)
+    if program is not None and "archive_format" in names:
+        versions["export-schema"] = _schema_version(archive, program)
     return versions
+
+
+def _schema_version(archive: Archive, record: str) -> int:
+    """The major number of the ``schema_version``: ``{"major": 8, "minor": 1}``, or one number in 2.1 and 2.2."""
+    try:
+        program = json.loads(archive.record(record))
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"record {record!r} is no JSON: {error}", where=str(archive.path), code="damaged-record") from error
+    version = program.get("schema_version") if isinstance(program, dict) else None
+    major = version.get("major") if isinstance(version, dict) else version
+    if not isinstance(major, int) or isinstance(major, bool) or major < 0:
+        said = f"record {record!r} has the schema version {version!r}, expected a number or a major and a minor one"
+        raise Corrupt(said, where=str(archive.path), code="bad-version")
+    return major
 
 
 def _flatbuffer_bytecode_version(archive: Archive) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from packaging.version import InvalidVersion, Version
 
 from harness.policy.messages import found, suggestion
+from harness.policy.model import Format
 from harness.policy.source import SINGLE, Entry
 
 if TYPE_CHECKING:
@@ -34,15 +35,15 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
 _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     "options": (("since",),),
-    "corpus": (("writers",), ("readers",)),
-    "waiver": (("readers",),),
+    "corpus": (("writers",), ("readers",), ("besides",)),
+    "waiver": (("readers", "first"), ("readers", "last")),
 }
 _REQUIRED: Final = {
     "release": "no [[release]]: without a calendar no reader is older or newer than another",
     "options": "no [[options]]: nothing would be loaded",
     "rule": "no [[rule]]: nothing would be checked",
     "policy": "no [policy]: its name, its first day and its forward window are missing",
-    "corpus": "no [corpus]: its writers and readers are missing",
+    "corpus": "no [corpus]: its writers and readers, or the rule that gives them, are missing",
 }
 
 
@@ -105,6 +106,24 @@ def format_writers(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem("is 'pending' though it has 'no_writer': what nobody writes, nobody waits for", "pending")
 
 
+def format_versions(entries: list[Entry]) -> Iterator[Problem]:
+    """A number where a kind of format has names, or the other way round."""
+    for entry in _of(entries, "format"):
+        kind, version = entry.get("kind"), entry.get("version")
+        if isinstance(kind, str) and kind in Format.NAMED and isinstance(version, int):
+            yield entry.problem(f"must be a name such as 'tar' for kind {found(kind)}; found {found(version)}", "version")
+        elif isinstance(kind, str) and kind not in Format.NAMED and isinstance(version, str):
+            yield entry.problem(f"must be a number for kind {found(kind)}; found {found(version)}", "version")
+
+
+def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that is to run on a Python that it has no wheel for."""
+    for entry in _of(entries, "release"):
+        python, pythons = entry.get("python"), entry.get("pythons")
+        if isinstance(python, str) and isinstance(pythons, (list, tuple)) and python not in pythons:
+            yield entry.problem(f"must be one of 'pythons', {', '.join(map(str, pythons))}; found {found(python)}", "python")
+
+
 def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
     """A patch that is dated before an earlier patch of the same line."""
     lines: defaultdict[tuple[int, int], list[tuple[Version, dt.date, Entry]]] = defaultdict(list)
@@ -128,13 +147,40 @@ def waiver_files(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"waiver {found(name)} stands in {entry.file.name}; the file must have the waiver's name", "id")
 
 
+def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver for readers from a newer release to an older one."""
+    for entry in _of(entries, "waiver"):
+        first, last = (_version(entry.get("readers", end)) for end in ("first", "last"))
+        if first and last and last < first:
+            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", "last")
+
+
+def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
+    for entry in _of(entries, "corpus"):
+        listed = [key for key in ("writers", "readers") if key in entry.raw]
+        derived = [key for key in ("lines", "settled", "besides") if key in entry.raw]
+        if listed and derived:
+            yield entry.problem(f"has both '{listed[0]}' and '{derived[0]}': either list the releases or derive them", derived[0])
+            continue
+        needed = ("lines", "settled") if derived else ("writers", "readers")
+        for key in needed:
+            if key not in entry.raw:
+                alternative = "" if derived or listed else "; or derive both with 'lines' and 'settled'"
+                yield entry.problem(f"key '{key}' is missing{alternative}")
+
+
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     duplicates,
     competing_tolerances,
     unknown_releases,
     format_writers,
+    format_versions,
+    corpus_said_once,
+    preferred_pythons,
     calendar_order,
     waiver_files,
+    waiver_spans,
 )
 
 

@@ -80,7 +80,7 @@ def _assemble(tables: Iterable[Table]) -> Policy:
         name=head.name,
         in_force_from=head.in_force_from,
         forward_window_days=head.forward_window_days,
-        corpus=corpus,
+        corpus=corpus.resolved(calendar),
         calendar=calendar,
         formats=tuple(sorted(_all(tables, Format), key=lambda item: (item.kind, item.version))),
         options=tuple(sorted(_all(tables, OptionSet), key=lambda item: _introduced(item, calendar))),

@@ -9,17 +9,20 @@ from __future__ import annotations
 import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PlainValidator, PositiveInt, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from harness.policy.scope import corpus_scope
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from harness.policy.calendar import Calendar
 
@@ -36,21 +39,24 @@ __all__ = [
     "PolicyTable",
     "Release",
     "RuleEntry",
+    "Span",
     "Tolerance",
     "Waiver",
 ]
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
-FormatKind: TypeAlias = Literal["file-format", "bytecode"]
+FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
 Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 PYTHON: Final = r"^[0-9]+\.[0-9]+$"
 IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
+ONE_LINE: Final = r"^\S.*\S$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
     PYTHON: "a Python version such as '3.11'",
+    ONE_LINE: "one line of text",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
 }
@@ -84,6 +90,14 @@ def _parameters(table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
+def _format_version(value: object) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str) and re.fullmatch(IDENTIFIER, value):
+        return value
+    raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
+
+
 _SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
 _PARAMETERS_SCHEMA: Final = {
     "type": "object",
@@ -95,6 +109,11 @@ Several: TypeAlias = Annotated[
     tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
 ]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
+FormatVersion: TypeAlias = Annotated[
+    int | str,
+    PlainValidator(_format_version),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": IDENTIFIER}]}),
+]
 ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
 Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
 
@@ -114,6 +133,8 @@ class Release(Table):
     """The day on which its first wheel was uploaded."""
     pythons: Several[Annotated[str, Field(pattern=PYTHON)]]
     """The CPython versions that have a wheel."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The one of them that it is run on first, where not all of the release works on the one that would be chosen."""
     install: Literal["whole", "stubs"]
     """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
     numpy: Annotated[str, AfterValidator(_specifier)]
@@ -153,11 +174,15 @@ class Format(Table):
             "not": {"required": ["no_writer", "pending"]},
         }
     )
+    NAMED: ClassVar = frozenset({"container", "byteorder"})
+    """The kinds whose versions are names instead of numbers."""
 
     kind: FormatKind
-    """file-format: the number in `version` or `.data/version`; bytecode: the number in a mobile archive's bytecode."""
-    version: PositiveInt
-    """The number."""
+    """file-format: the number in `version` or `.data/version`; bytecode: the number in a mobile archive's bytecode;
+    export-schema: the major number of an exported program's `schema_version`; container: what holds the records;
+    byteorder: what the `byteorder` record says."""
+    version: FormatVersion
+    """The number; of a container or byte order its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
     meaning: Text
     """What changed with this version."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
@@ -169,9 +194,16 @@ class Format(Table):
     written_from: Milestone | None = None
     """The first release that writes it. Either this or `no_writer`."""
     no_writer: Text | None = None
-    """Why no release ever wrote this version. Either this or `written_from`."""
+    """Why no release of the calendar can write this version; a synthetic fixture stands for it. Either this or `written_from`."""
     pending: Text | None = None
     """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
+    mistaken: Text | None = None
+    """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
+
+    @property
+    def label(self) -> str:
+        """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
+        return f"{self.kind} {self.version}"
 
 
 class LoadOptions(Table):
@@ -277,17 +309,28 @@ class Disregard(Table):
     """Why nobody was promised this."""
 
 
+class Span(Table):
+    """Releases from one to another, both named: no release that comes later is ever in it."""
+
+    first: ReleaseName
+    """The oldest release."""
+    last: ReleaseName
+    """The newest release."""
+
+
 class Waiver(Table):
-    """An exception: findings of one cause that are known, explained and counted."""
+    """An exception: one cause in reality that is known, explained and counted."""
 
     id: Identifier
     """The waiver's name, also that of its file."""
-    cause: Text
-    """The id of the finding's cause that is waived."""
-    readers: Several[ReleaseName]
-    """The readers it covers. Never one that is released later: a new release is covered only once it is named here."""
+    title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
+    """What happened, in one line for people."""
+    causes: Several[Text]
+    """The ids of the findings that this cause shows as, as the report prints them."""
+    readers: Span
+    """The readers it covers, from the oldest to the newest that shows it. A new release is covered only once it is named here."""
     count: PositiveInt
-    """How many cells it covers, exactly. One more or one less is a failure."""
+    """How many cells it covers, exactly, all causes and readers together. One more or one less is a failure."""
     reason: Text
     """Why this is accepted."""
     evidence: Text
@@ -303,12 +346,31 @@ class Waiver(Table):
 
 
 class CorpusScope(Table):
-    """Which releases the corpus must cover."""
+    """Which releases the corpus must cover: `writers` and `readers`, or a rule over the calendar that gives both."""
 
-    writers: Several[ReleaseName]
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["writers", "readers"]}, {"required": ["lines", "settled"]}],
+            "dependencies": {"besides": ["lines"]},
+        }
+    )
+
+    writers: Several[ReleaseName] = ()
     """The releases that must have written fixtures."""
-    readers: Several[ReleaseName]
+    readers: Several[ReleaseName] = ()
     """The releases that must have read every fixture."""
+    lines: Literal["newest-patch"] | None = None
+    """Instead of both: the newest patch of every minor line as of `settled`, and every release after that day."""
+    settled: dt.date | None = None
+    """The day up to which only the newest patch of a line counts. Every later release joins, and stays."""
+    besides: Several[ReleaseName] = ()
+    """Releases that write and read besides those of `lines`."""
+
+    def resolved(self, releases: Iterable[Release]) -> CorpusScope:
+        """The same scope with its writers and readers named, whichever way it was written."""
+        dated = [{"version": release.version, "date": release.date} for release in releases]
+        writers, readers = corpus_scope(self.model_dump(), dated)
+        return CorpusScope(writers=writers, readers=readers)
 
 
 class PolicyTable(Table):

@@ -94,6 +94,7 @@ def fitting(release: Release, interpreters: Sequence[Interpreter]) -> Interprete
         EnvironmentUnavailable: none fits; says which would, and which were found.
     """
     wanted = in_order_of_preference(release.pythons)
+    wanted = sorted(wanted, key=lambda python: python != release.python)  # stable: the others keep their order
     for python in wanted:
         fits = [interpreter for interpreter in interpreters if interpreter.minor == python]
         if fits:

@@ -27,18 +27,35 @@ __all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
 PROTOCOL = 1
 IDENTITY = "identity.json"
 WORKER = Path(__file__).with_name("worker.py")
+# Traced programs hold the file names and lines of the code that called them. The worker runs under a name that is the same on
+# every machine and as if it were all on one line, so that neither a path nor a later edit of it gets into an archive.
+BOOT = """
+import ast, sys
+__file__ = sys.argv.pop(1)
+with open(__file__, encoding="utf-8") as stream:
+    tree = ast.parse(stream.read())
+for node in ast.walk(tree):
+    if hasattr(node, "lineno"):
+        node.lineno = node.end_lineno = 1
+        node.col_offset = node.end_col_offset = 0
+exec(compile(tree, "worker.py", "exec"))
+"""
 START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
 GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
 STOP_SECONDS = 10  # for a worker that is no longer needed to end by itself
 
 # One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU takes wider
-# kernels, which round differently in the last place.
+# kernels, which round differently in the last place. The fuser of 1.9 to 2.x compiles kernels for the very CPU that it runs on,
+# and heeds none of the others: it is off.
+FUSER = "PYTORCH_TENSOREXPR"
+NEEDS_ITS_FUSER = ("1.11.",)  # without it, the second call of a program that returns strings never ends
 DETERMINISM: Mapping[str, str] = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "DNNL_MAX_CPU_ISA": "AVX2",
     "MKL_CBWR": "AVX2",
     "MKL_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
+    FUSER: "0",
     "CUDA_VISIBLE_DEVICES": "",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
@@ -82,9 +99,11 @@ class TorchRelease:
             read_fd, write_fd = os.pipe()
             self._replies = stack.enter_context(os.fdopen(read_fd, "rb", buffering=0))
             environ = {**self.environment.environ(DETERMINISM), **_seeded(self.seed), "TMPDIR": str(empty)}
+            if self.environment.version.startswith(NEEDS_ITS_FUSER):
+                del environ[FUSER]
             try:
                 self._process = subprocess.Popen(
-                    [self.environment.python, WORKER, str(write_fd), self.environment.version],
+                    [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
                     stdin=subprocess.PIPE,
                     stdout=self._said,
                     stderr=self._said,
@@ -110,26 +129,48 @@ class TorchRelease:
         Raises:
             ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.
         """
+        return self._ask(do, {"timeout_s": timeout_s, **arguments}, timeout_s + GRACE_SECONDS)
+
+    def request_many(self, do: str, requests: list[dict[str, Any]], *, timeout_s: float = 60) -> list[dict[str, Any]]:
+        """Send requests that may share a process for as long as they leave no trace in it; a reply to each, in their order.
+
+        Raises:
+            ReaderError: as :meth:`request`, for any of them.
+        """
+        body = {"requests": [{"do": do, "timeout_s": timeout_s, **one} for one in requests]}
+        replies: list[dict[str, Any]] = self._ask("many", body, len(requests) * timeout_s + GRACE_SECONDS)["result"]
+        if len(replies) != len(requests):
+            raise ReaderError(
+                f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests", code="protocol"
+            )
+        for reply in replies:
+            self._refuse_fault(do, reply)
+        return replies
+
+    def _ask(self, do: str, body: dict[str, Any], seconds: float) -> dict[str, Any]:
         assert self._process is not None and self._process.stdin is not None  # noqa: PT018, S101 - within the context
         self._sent += 1
-        message = {"id": self._sent, "do": do, "timeout_s": timeout_s, **arguments}
+        message = {"id": self._sent, "do": do, **body}
         try:
             self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError as error:
             raise self._died() from error
-        reply = self._reply(timeout_s + GRACE_SECONDS)
+        reply = self._reply(seconds)
         if reply.pop("id", None) != self._sent:
             raise ReaderError(
                 f"the worker of {self.environment.version} answered another request than it was asked", code="protocol"
             )
+        self._refuse_fault(do, reply)
+        return reply
+
+    def _refuse_fault(self, do: str, reply: dict[str, Any]) -> None:
         if "failed" in reply:
             fault = reply["failed"]
             raise ReaderError(
                 f"torch {self.environment.version} could not carry out {do!r}: {fault['type']}: {fault['message']}\n{fault['trace']}",
                 code="request-failed",
             )
-        return reply
 
     def _reply(self, seconds: float) -> dict[str, Any]:
         line = self._line(seconds)

@@ -6,18 +6,20 @@ Protocol: one JSON object per line. Requests arrive on standard input; replies l
 REPLY_FD, which nothing else writes to, so whatever torch prints cannot break them. The first reply, unasked, is the
 identity; a worker that is not of the torch VERSION ends there. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and holds exactly one of
 
-* ``"result"``    what was asked for,
+* ``"result"``    what was asked for (of ``"many"``: the list of replies to its ``"requests"``, in their order),
 * ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,
 * ``"crashed"``   the process died: ``{"signal": "SIGSEGV", "said": last words}`` or ``{"exit": status, ...}``,
 * ``"timed-out"`` it took longer than its time: ``{"timeout_s": n}``.
 
 torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and
-exactly one reply. What a release answers about an archive (an error included) is a *result*: facts, no opinion.
+exactly one reply. The requests of a ``"many"`` share a fork for as long as they leave no trace in it (see ``serve_many``).
+What a release answers about an archive (an error included) is a *result*: facts, no opinion.
 """
 
 import base64
 import ctypes
 import enum
+import gc
 import importlib.machinery
 import json
 import os
@@ -75,7 +77,10 @@ def _type_name(value):
     cls = type(value)
     if hasattr(value, "original_name") and hasattr(value, "_c"):  # a ScriptModule: its own Python class says nothing
         return str(value.original_name)
-    return cls.__module__ + "." + getattr(cls, "__qualname__", cls.__name__)
+    module = cls.__module__
+    if module.startswith("<torch_package_"):  # a class out of a package lies under a name that counts the packages
+        module = module.partition(">.")[2]
+    return module + "." + getattr(cls, "__qualname__", cls.__name__)
 
 
 class Encoder:
@@ -99,7 +104,10 @@ class Encoder:
         if type(value) is complex:
             return {"complex": [_float(value.real), _float(value.imag)]}
         if isinstance(value, torch.Tensor):
-            return self.tensor(value)
+            try:
+                return self.tensor(value)
+            except Exception as error:  # torch made a tensor that it cannot look into itself: that is the fact about it
+                return {"object": {"type": _type_name(value), "state": "<raises %s when looked at>" % _type_name(error)}}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).replace("torch.", "")}
         if isinstance(value, torch.device):
@@ -133,13 +141,35 @@ class Encoder:
             state = value.name
         elif isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
             state = "%s.%s" % (value.__module__, value.__qualname__)
+        elif type(value).__module__ == "numpy" and hasattr(value, "__array_interface__"):
+            return {"object": {"type": "numpy." + type(value).__name__, "state": self._numpy(value)}}
+        elif type(value).__name__ == "ScriptObject":  # asked for any attribute, its class may raise
+            state, name = value.__getstate__()
+            return {"object": {"type": name, "state": self._part(state)}}
         elif self.torch.is_storage(value):
-            state = self.encode(self.torch.zeros(0, dtype=getattr(value, "dtype", self.torch.uint8)).set_(value))
+            return {"object": {"type": "torch.Storage", "state": self._storage(value)}}
         elif getattr(value, "__dict__", None) and not isinstance(value, (int, float, complex)):
             state = {"dict": [[k, self.encode(v)] for k, v in sorted(value.__dict__.items())]}
         else:
             state = self._reduced(value)
         return {"object": {"type": _type_name(value), "state": state}}
+
+    def _storage(self, value):
+        """A storage as the tensor of all that it holds; its class has had another name in every other release."""
+        name = type(value).__name__.replace("Storage", "Tensor")
+        if hasattr(value, "dtype"):
+            empty = self.torch.zeros(0, dtype=value.dtype)
+        else:  # of 1.0, where each dtype has classes of its own; else untyped
+            empty = getattr(self.torch, name)() if hasattr(self.torch, name) else self.torch.zeros(0, dtype=self.torch.uint8)
+        return self._part(empty.set_(value))
+
+    def _numpy(self, value):
+        """An array or a scalar: what pickle would store of its dtype changes with numpy, not with torch."""
+        if value.dtype.hasobject:
+            parts = [["items", self._part(value.tolist())]]
+        else:
+            parts = [["bytes", base64.b64encode(value.tobytes()).decode("ascii")]]
+        return {"dict": [["dtype", value.dtype.str], ["shape", list(value.shape)]] + parts}
 
     def _reduced(self, value):
         """What pickle would store of an object whose state no ``__dict__`` shows: one numpy scalar is not like another."""
@@ -156,7 +186,8 @@ class Encoder:
 
     def tensor(self, value):
         torch = self.torch
-        if str(value.layout) != "torch.strided" or getattr(value, "is_quantized", False):
+        unusual = getattr(value, "is_quantized", False) or getattr(value, "is_nested", False)
+        if str(value.layout) != "torch.strided" or unusual:
             return self._unusual_tensor(value)
         plain = value.detach()
         if hasattr(plain, "resolve_conj"):
@@ -190,17 +221,28 @@ class Encoder:
         return self.encode(value)
 
     def _unusual_tensor(self, value):
-        """A sparse or quantized tensor: described by its parts."""
+        """A sparse, nested or quantized tensor: described by its parts."""
+        shape = None if getattr(value, "is_nested", False) else list(value.shape)
         if getattr(value, "is_quantized", False):
             parts = [["int_repr", self._part(value.int_repr())], ["qscheme", str(value.qscheme())]]
             if "per_tensor" in str(value.qscheme()):
                 parts += [["scale", self.encode(value.q_scale())], ["zero_point", value.q_zero_point()]]
-        elif str(value.layout) == "torch.sparse_coo":
-            whole = value.detach().coalesce()
-            parts = [["indices", self._part(whole.indices())], ["values", self._part(whole.values())]]
+            elif "per_channel" in str(value.qscheme()):
+                for name in ("scales", "zero_points"):
+                    parts.append([name, self._part(getattr(value, "q_per_channel_" + name)())])
+                parts.append(["axis", value.q_per_channel_axis()])
+        elif shape is None:
+            parts = [["tensors", [self._part(part) for part in value.detach().unbind()]]]
+        elif str(value.layout) == "torch.sparse_coo":  # what it holds: whether that is coalesced, releases forget
+            whole = value.detach()
+            parts = [["indices", self._part(whole._indices())], ["values", self._part(whole._values())]]
+        elif str(value.layout) in ("torch.sparse_csr", "torch.sparse_bsr"):
+            parts = [[name, self._part(getattr(value.detach(), name)())] for name in ("crow_indices", "col_indices", "values")]
+        elif str(value.layout) in ("torch.sparse_csc", "torch.sparse_bsc"):
+            parts = [[name, self._part(getattr(value.detach(), name)())] for name in ("ccol_indices", "row_indices", "values")]
         else:
             parts = [["dense", self._part(value.detach().to_dense())]]
-        parts += [["dtype", str(value.dtype)], ["shape", list(value.shape)]]
+        parts += [["dtype", str(value.dtype)], ["shape", shape]]
         return {"object": {"type": str(value.layout), "state": {"dict": parts}}}
 
 
@@ -215,6 +257,10 @@ def module_state(encoder, module):
             encoded.get("tensor", {}).pop("class", None)  # a scripted module hands out plain tensors; the kind says more
             entries.append([name, {"tuple": [kind, encoded]}])
     return {"dict": sorted(entries, key=lambda entry: entry[0])}
+
+
+class NoSuchDtype(Exception):
+    """This release does not have the dtype of a value that it is to be given."""
 
 
 class Decoder:
@@ -241,15 +287,20 @@ class Decoder:
         if kind == "tensor":
             return self.tensor(body)
         if kind == "dtype":
-            return getattr(self.torch, body)
+            return self._dtype(body)
         if kind == "device":
             return self.torch.device(body)
         raise ValueError("cannot give a value of kind %r to a program" % kind)
 
+    def _dtype(self, name):
+        if not hasattr(self.torch, name):
+            raise NoSuchDtype("this release has no dtype torch.%s" % name)
+        return getattr(self.torch, name)
+
     def tensor(self, body):
         """Elements are put in their places one by one: a view may overlap itself, which torch will not copy into."""
         torch = self.torch
-        dtype, shape, strides = getattr(torch, body["dtype"]), body["shape"], body["strides"]
+        dtype, shape, strides = self._dtype(body["dtype"]), body["shape"], body["strides"]
         offset = body.get("offset", 0)
         raw = base64.b64decode(body["bytes"])
         places = [offset]
@@ -363,6 +414,14 @@ def load(torch, family, path, options):
         except ImportError:
             raise NoLoader("this release has no torch.package")
         return PackageImporter(path).load_pickle("model", "object.pkl")
+    if family == "export":
+        try:
+            import torch.export
+
+            read = torch.export.load
+        except (ImportError, AttributeError):
+            raise NoLoader("this release has no torch.export that loads")
+        return read(path)
     raise NotUnderstood("unknown family %r" % family)
 
 
@@ -385,7 +444,11 @@ def run_calls(torch, program, calls):
     for call in calls:
         result = {"method": call["method"]}
         for name in ("first", "second"):
-            args = Decoder(torch).decode({"tuple": call["args"]})
+            try:
+                args = Decoder(torch).decode({"tuple": call["args"]})
+            except NoSuchDtype as error:  # a fact about the release: nobody can call this program there with these inputs
+                result[name] = {"error": _error("call", error)}
+                continue
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
@@ -410,6 +473,8 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
         warnings.simplefilter("always")
         try:
             loaded = obtain()
+            if family == "export":  # a program, which is not what runs: a module is made of it
+                loaded = loaded.module()
         except (NoSuchOption, NotUnderstood):
             raise
         except BaseException as error:  # an archive that makes the loader exit is refused in its own way
@@ -475,6 +540,10 @@ def write(torch, recipe, made, path):
         torch.jit.save(made, path)
     elif recipe.FAMILY == "mobile":
         made._save_for_lite_interpreter(path)
+    elif recipe.FAMILY == "export":
+        import torch.export
+
+        torch.export.save(made, path)
     else:
         raise ValueError("a recipe of family %r must have a function write(made, path)" % recipe.FAMILY)
 
@@ -487,6 +556,7 @@ def do_produce(torch, request, progress):
     """
     _neutral_module_files(torch)
     try:
+        torch.manual_seed(0)  # 1.0 starts the weights of a BatchNorm at random, whatever a recipe sets afterwards
         recipe = run_file(request["recipe"], request["name"])
         made = recipe.build()
         write(torch, recipe, made, request["path"])
@@ -564,8 +634,11 @@ def identity(torch):
     }
 
 
-def _child(torch, handler, request, out, said):
-    """Carry out one request in a process of its own, write the reply and end. Never returns into the server's loop."""
+def _child(torch, handler, requests, out, said):
+    """Carry out requests in a process of its own, write their replies and end. Never returns into the server's loop.
+
+    The first reply that is no plain result is the last: who raised or warned may have changed what the next one meets.
+    """
     status = 1
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whoever stops the harness leaves no loop running
@@ -576,27 +649,57 @@ def _child(torch, handler, request, out, said):
         def progress(stage):
             os.write(out, json.dumps({"stage": stage}).encode("ascii") + b"\n")
 
-        try:
-            reply = json.dumps({"result": handler(torch, request, progress)}, allow_nan=False, sort_keys=True)
-        except BaseException as error:  # whatever it is, it is this one reply, and is reported as a fault of the harness
-            failed = {"type": _type_name(error), "message": _text(error), "trace": _text(traceback.format_exc())}
-            reply = json.dumps({"failed": failed})
         with os.fdopen(out, "wb") as stream:
-            stream.write(reply.encode("ascii"))
+            for request in requests:
+                try:
+                    answer = {"result": handler(torch, request, progress)}
+                    reply = json.dumps(answer, allow_nan=False, sort_keys=True)
+                except BaseException as error:  # whatever it is, it is this one reply: a fault of the harness
+                    failed = {"type": _type_name(error), "message": _text(error), "trace": _text(traceback.format_exc())}
+                    answer = {"failed": failed}
+                    reply = json.dumps(answer)
+                stream.write(reply.encode("ascii") + b"\n")
+                stream.flush()
+                if not _leaves_no_trace(answer):
+                    break
         status = 0
     finally:
         os._exit(status)
 
 
+def _leaves_no_trace(reply):
+    """Whether a process that gave this reply may go on: a value was read, or refused, and nobody was warned."""
+    result = reply.get("result")
+    return isinstance(result, dict) and ("value" in result or "error" in result) and "warnings" not in result
+
+
 def serve_one(torch, handler, request):
     """Carry out one request in a fork; its reply without the id."""
-    limit = float(request.get("timeout_s", 60))
+    return _serve(torch, handler, [request])[0]
+
+
+def serve_many(torch, handler, requests):
+    """Carry out requests; the replies that :func:`serve_one` would give to each, for less than a fork each.
+
+    A fork goes on with the next request for as long as all its replies are plain values. The first reply that is not
+    counts only where its request came first in its fork; else that request is the first of another one.
+    """
+    replies = []
+    while len(replies) < len(requests):
+        given = _serve(torch, handler, requests[len(replies) :])
+        replies.extend(given if len(given) == 1 or _leaves_no_trace(given[-1]) else given[:-1])
+    return replies
+
+
+def _serve(torch, handler, requests):
+    """Carry out requests in one fork: the replies to the first of them, one at least. What it died of is a reply."""
+    limit = float(requests[0].get("timeout_s", 60))
     out_read, out_write = os.pipe()
     with tempfile.TemporaryFile() as said:
         pid = os.fork()
         if pid == 0:
             os.close(out_read)
-            _child(torch, handler, request, out_write, said.fileno())
+            _child(torch, handler, requests, out_write, said.fileno())
         os.close(out_write)
         chunks, late = _drain(out_read, time.monotonic() + limit)
         if late:
@@ -605,16 +708,21 @@ def serve_one(torch, handler, request):
         said.seek(0, os.SEEK_END)
         said.seek(max(0, said.tell() - 2000))
         last_words = said.read().decode("utf-8", "replace")
-    lines = b"".join(chunks).decode("ascii").split("\n")
-    stage = "call" if len(lines) > 1 else "load"
+    replies, stage = [], "load"
+    for line in b"".join(chunks).decode("ascii").split("\n")[:-1]:  # what no newline ends was being written when it died
+        message = json.loads(line)
+        if "stage" in message:
+            stage = message["stage"]
+        else:
+            replies.append(message)
+            stage = "load"
     if late:
-        return {"timed-out": {"timeout_s": limit, "stage": stage}}
-    if os.WIFSIGNALED(status):
-        return {"crashed": {"signal": _signal_name(os.WTERMSIG(status)), "stage": stage, "said": last_words}}
-    try:
-        return json.loads(lines[-1])
-    except ValueError:  # it ended before it had written its reply, or while it did
-        return {"crashed": {"exit": os.WEXITSTATUS(status), "stage": stage, "said": last_words}}
+        replies[len(requests) - 1 :] = [{"timed-out": {"timeout_s": limit, "stage": stage}}]
+    elif os.WIFSIGNALED(status):
+        replies[len(requests) - 1 :] = [{"crashed": {"signal": _signal_name(os.WTERMSIG(status)), "stage": stage, "said": last_words}}]
+    elif not replies or (len(replies) < len(requests) and _leaves_no_trace(replies[-1])):  # it left before its reply
+        replies.append({"crashed": {"exit": os.WEXITSTATUS(status), "stage": stage, "said": last_words}})
+    return replies
 
 
 def _signal_name(number):
@@ -640,6 +748,37 @@ def _drain(fd, deadline):
         os.close(fd)
 
 
+WARM_UP = """
+def once(x):
+    y = torch.add(x, x)
+    if bool(y.sum() > 0):
+        y = torch.mul(y, 2)
+    return torch.relu(y)
+"""
+
+
+def _warm_up(torch):
+    """Run a program a few times and load one: what a release sets up once in a process, no fork has to set up again.
+
+    The programs are compiled into units of their own, so no name of a later one changes by it.
+    """
+    unit = torch.jit.CompilationUnit(WARM_UP)
+    for _ in range(3):
+        unit.once(torch.ones(2))
+
+    class Warmed(torch.nn.Module):  # a function that was traced cannot be saved in 1.1
+        def forward(self, x):
+            return x + 1
+
+    program = torch.jit.trace(Warmed(), (torch.ones(2),))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "warm.pt")
+        program.save(path)
+        loaded = torch.jit.load(path)
+    for _ in range(3):
+        loaded(torch.ones(2))
+
+
 def main():
     reply_fd, version = int(sys.argv[1]), sys.argv[2]
     import resource
@@ -651,6 +790,10 @@ def main():
     import torch
 
     torch.set_num_threads(1)
+    _warm_up(torch)
+    gc.collect()
+    if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page of them all
+        gc.freeze()
     handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey}
     with os.fdopen(reply_fd, "w") as replies:
 
@@ -665,6 +808,8 @@ def main():
             request = json.loads(line)
             if request["do"] in handlers:
                 answer = serve_one(torch, handlers[request["do"]], request)
+            elif request["do"] == "many":
+                answer = {"result": serve_many(torch, do_observe, request["requests"])}
             else:
                 answer = {"failed": {"type": "ValueError", "message": "unknown request %r" % request["do"], "trace": ""}}
             answer["id"] = request["id"]

@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from datetime import date  # noqa: TC003 - shown in signatures
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.corpus.compare import compare, result_digest
+from harness.corpus.departures import departures
 from harness.corpus.lines import digest
 from harness.corpus.observations import Observation, ObservedReader, Probe
 from harness.corpus.texts import last_word
@@ -23,15 +26,17 @@ from harness.replay.plan import Task, probe_key
 from harness.replay.produce import neutral
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
 
 __all__ = ["Observing", "code_digest", "observe"]
 
-MAKERS = ("corpus/compare.py", "corpus/texts.py", "readers/torch_release.py", "readers/worker.py", "replay/observe.py")
-CRASHES = 5  # times that a process observes a cell which crashes; each costs milliseconds
+MAKERS = ("corpus/compare.py", "corpus/departures.py", "corpus/texts.py", "readers/torch_release.py", "readers/worker.py", "replay/observe.py")
+VALUES = frozenset({"torch-save"})  # families that are read and not run
+BATCH = 32  # cells that are asked for at once; a time-out among them is asked for again by itself
+CRASHES = 2  # times that a process observes a cell which crashes: an abort that writes its stack takes a tenth of a second
 
 
 @dataclass
@@ -85,30 +90,30 @@ def observe(
     remembered = remembered_identity(environment)
     if known is not None and remembered == known.identity and known.protocol == PROTOCOL:
         seal = digest(remembered)[:16]
-        if all(_is_known(known, task, seal) for task in tasks) and all(_probe_is_known(known, probe, seal) for probe in probes):
+        if all(_is_known(known, task) for task in tasks) and all(_probe_is_known(known, probe, seal) for probe in probes):
             state.known = len(tasks)
             return _selected(known, tasks, probes)
-    with TorchRelease(environment, seed=0) as first:
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        # importing torch is what takes the time: both at once
+        first, second = pool.map(stack.enter_context, (TorchRelease(environment, seed=seed) for seed in (0, 1)))
         identity, name = first.identity, first.name
+        if second.identity != identity:
+            raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
         seal = digest(identity)[:16]
         earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
-        missing = [task for task in tasks if not _is_known(earlier, task, seal)]
+        missing = [task for task in tasks if not _is_known(earlier, task)]
         state.known = len(tasks) - len(missing)
         state.total = 2 * len(missing)
         asked = [probe for probe in probes if not _probe_is_known(earlier, probe, seal)]
         if not missing and not asked:
             return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), tasks, probes)
-        with TorchRelease(environment, seed=1) as second:
-            if second.identity != identity:
-                raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
-            with ThreadPoolExecutor(2) as pool:
-                passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
-                try:
-                    for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
-                        ended.result()
-                    (cells, probed), (again, probed_again) = (one.result() for one in passes)
-                finally:
-                    state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
+        passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
+        try:
+            for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
+                ended.result()
+            (cells, probed), (again, probed_again) = (one.result() for one in passes)
+        finally:
+            state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
@@ -118,9 +123,9 @@ def observe(
     return _selected(newer, tasks, probes)
 
 
-def _is_known(known: ObservedReader | None, task: Task, seal: str) -> bool:
+def _is_known(known: ObservedReader | None, task: Task) -> bool:
     cell = known.cells.get((task.fixture.id, task.options.id)) if known else None
-    return cell is not None and cell.key == task.key(seal)
+    return cell is not None and cell.key == task.key
 
 
 def _probe_is_known(known: ObservedReader | None, probe: ProbeFile, seal: str) -> bool:
@@ -143,41 +148,55 @@ def _one_pass(
     worker: TorchRelease, tasks: list[Task], probes: list[ProbeFile], seal: str, state: Observing
 ) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe]]:
     cells = {}
-    for task in tasks:
+    for batch in _batches(tasks):
         if state.stopped:
             break
-        cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, seal)
-        state.step()
+        requests = [_request(task) for task in batch]
+        if len(batch) == 1:
+            replies = [worker.request("observe", **requests[0])]
+        else:
+            replies = worker.request_many("observe", requests)
+        for task, reply in zip(batch, replies, strict=True):
+            cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, reply)
+            state.step()
     return cells, {
         probe.name: _probe(probe, worker.request("probe", probe=str(probe.path), name=probe.name), seal) for probe in probes
     }
 
 
-def _observe_cell(worker: TorchRelease, task: Task, seal: str) -> Observation:
-    """One observation; of a crash several, since corrupted memory does not always end the same way."""
-    first: Observation | None = None
-    for _ in range(CRASHES):
-        reply = worker.request(
-            "observe",
-            family=task.fixture.family,
-            path=str(task.path),
-            calls=task.fixture.calls,
-            options=task.options.load.given(),
-        )
-        cell = _observation(task, reply, seal)
-        if first is None:
-            first = cell
-        elif cell != first:
-            return _settle(first, cell)
-        if cell.result != "crashed":
+def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Tasks that may share a process of the worker: values under one set of load options. A program stays for itself.
+
+    Reading a value takes a release far less time than the fork does; running a program does not, and leaves traces.
+    """
+    ordered = sorted(tasks, key=lambda task: (task.fixture.family in VALUES, task.options.id))
+    for (values, _), group in groupby(ordered, key=lambda task: (task.fixture.family in VALUES, task.options.id)):
+        members = list(group)
+        size = BATCH if values else 1
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
+
+
+def _request(task: Task) -> dict[str, Any]:
+    fixture = task.fixture
+    return {"family": fixture.family, "path": str(task.path), "calls": fixture.calls, "options": task.options.load.given()}
+
+
+def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Observation:
+    """One observation of a first reply; of a crash several, since corrupted memory does not always end the same way."""
+    first = _observation(task, reply)
+    for _ in range(CRASHES - 1):
+        if first.result != "crashed":
             break
-    assert first is not None  # noqa: S101 - CRASHES is not 0
+        again = _observation(task, worker.request("observe", **_request(task)))
+        if again != first:
+            return _settle(first, again)
     return first
 
 
-def _observation(task: Task, reply: dict[str, Any], seal: str) -> Observation:
+def _observation(task: Task, reply: dict[str, Any]) -> Observation:
     """The facts of one reply, compared with the golden."""
-    cell = Observation(task.fixture.id, task.options.id, task.key(seal), "same")
+    cell = Observation(task.fixture.id, task.options.id, task.key, "same")
     reply = neutral(reply, Path(task.path.name))
     if "crashed" in reply:
         death = reply["crashed"]
@@ -205,7 +224,7 @@ def _observation(task: Task, reply: dict[str, Any], seal: str) -> Observation:
     if "result" in reply and "error" not in result:
         cell = replace(cell, digest=result_digest(result))
         if found.result in {"differs", "raised", "relaxed"}:
-            cell = replace(cell, values=result)
+            cell = replace(cell, departures=departures(task.fixture.golden, result))
     return cell
 
 
@@ -221,9 +240,9 @@ def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
 
 
 def _settle(one: Observation, other: Observation) -> Observation:
-    """One observation out of two that should be equal."""
+    """One observation out of two that should be equal. Where it is the golden, that says what its digest would."""
     if one == other:
-        return one
+        return replace(one, digest="") if one.result == "same" else one
     return replace(
         one,
         result="unstable",
@@ -234,6 +253,6 @@ def _settle(one: Observation, other: Observation) -> Observation:
         extent=(),
         count=0,
         digest="",
-        values=None,
+        departures=(),
         both=(one, other),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from harness.corpus.recipes import ProbeFile
     from harness.policy import OptionSet, Policy, Release
 
-__all__ = ["Task", "plan", "probe_key"]
+__all__ = ["Sample", "Task", "plan", "probe_key", "sampled"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,29 @@ class Task:
     path: Path
     options: OptionSet
 
-    def key(self, identity_digest: str) -> str:
-        """The cell's key for a reader of this identity."""
-        return cell_key(self.fixture.subject, self.options.load.given(), identity_digest, PROTOCOL)
+    @property
+    def key(self) -> str:
+        """The cell's key among the observations of one reader."""
+        return cell_key(self.fixture.subject, self.options.load.given())
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A share of all cells, more than 0 and at most 1, and the number by which they are chosen."""
+
+    share: float
+    seed: int
+
+
+def sampled(tasks: list[Task], reader: str, sample: Sample) -> list[Task]:
+    """A sample of a reader's tasks, in their order: always the same for one seed, and at least one where there is any."""
+
+    def lot(task: Task) -> str:
+        return digest(sample.seed, reader, task.fixture.id, task.options.id)
+
+    count = math.ceil(round(len(tasks) * sample.share, 6))  # 30 times 0.1 is a little more than 3
+    drawn = {(task.fixture.id, task.options.id) for task in sorted(tasks, key=lot)[:count]}
+    return [task for task in tasks if (task.fixture.id, task.options.id) in drawn]
 
 
 def plan(policy: Policy, corpus: Corpus, release: Release, selected: Iterable[Fixture], options: str | None = None) -> list[Task]:

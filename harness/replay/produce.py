@@ -22,7 +22,7 @@ from harness.corpus.manifest import (
     write_manifest,
 )
 from harness.corpus.texts import normalise
-from harness.errors import CorpusError, ReaderError
+from harness.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from harness.formats import identify
 from harness.formats.content import content_digest
 
@@ -153,19 +153,24 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         error = made["not_writable"]
         message = normalise(error["message"], {str(path): "<archive>", str(scratch): "<folder>"})
         return NotWritable(**common, type=error["type"], message=message)
+    try:
+        identity = identify(path)
+        content = content_digest(path)
+    except (Corrupt, Unsupported) as error:  # 1.9 to 1.11 write an empty archive when they are to backport to their own version
+        message = normalise(str(error), {str(path): "<archive>", str(scratch): "<folder>"})
+        return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is no archive: {message}")
+    if identity.family != recipe.family:
+        raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
     golden = neutral(made["golden"], path)
     again = neutral(readback.get("result", readback), Path(path.name))
     data = path.read_bytes()
-    identity = identify(path)
-    if identity.family != recipe.family:
-        raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     return Fixture(
         **common,
         file=recipe.file,
         sha256=hashlib.sha256(data).hexdigest(),
         size=len(data),
-        content=content_digest(path),
+        content=content,
         family=identity.family,
         container=identity.container,
         versions=identity.versions,

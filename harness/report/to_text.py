@@ -1,43 +1,42 @@
-"""A report for a person: writers by readers, broken promises, silent changes, what is waived, what could not be checked."""
+"""A report for a person: how each family fares, broken promises, silent changes, what is waived, what could not be checked.
+
+Unless it is asked for in full it fits on a page, whatever the size of the corpus: what is left out is counted, and the last
+lines are the totals.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from packaging.version import Version
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.breaks import DIRECTIONS, FORWARD, LEGEND, MARKS, breaks, direction
+from harness.report.matrix import matrix
 from harness.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich.console import Console
 
+    from harness.report.breaks import Break
     from harness.rules.judge import Finding, Report
 
 __all__ = ["print_report"]
 
-# One mark per outcome; same and close share one, since both keep the promise.
-MARKS = {
-    Outcome.SAME: ("✓", "green"),
-    Outcome.CLOSE: ("✓", "green"),
-    Outcome.DIFFERENT: ("≠", "bold red"),
-    Outcome.REFUSED: ("✗", "yellow"),
-    Outcome.RAISED: ("!", "yellow"),
-    Outcome.RELAXED: ("~", "cyan"),
-    Outcome.UNSTABLE: ("?", "bold red"),
-    Outcome.CRASHED: ("†", "bold red"),
-    Outcome.TIMED_OUT: ("…", "bold red"),
-    Outcome.UNSUPPORTED: ("-", "dim"),
-    Outcome.UNAVAILABLE: ("-", "dim"),
+MOST = 6  # causes, or lines, of a section of the short report
+WIDEST = 100  # columns of its lines
+COLUMNS = {
+    "same": {Outcome.SAME, Outcome.CLOSE},
+    "differs": {Outcome.DIFFERENT},
+    "refused": {Outcome.REFUSED},
+    "raised": {Outcome.RAISED},
+    "crashed": {Outcome.CRASHED},
+    "unstable": {Outcome.UNSTABLE, Outcome.TIMED_OUT},
+    "relaxed": {Outcome.RELAXED},
+    "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
 }
-GAP = 2  # columns of space between the columns of a table
-FORWARD = frozenset({"older-never-differs", "forward-window"})
-LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
 MEANING = {
     0: ("every promise that was checked holds, or its breach is waived", "bold green"),
     1: ("a promise is broken", "bold red"),
@@ -45,34 +44,39 @@ MEANING = {
 }
 
 
-def print_report(report: Report, console: Console) -> None:
+def print_report(report: Report, console: Console, *, full: bool = False) -> None:
     """Print a report.
 
     Parameters:
         console: decides on colour and width.
+        full: every finding, and the matrix of every family, instead of a page.
     """
-    by_writer, by_options = _tables(report)
-    _table(console, "Writers (rows) read by releases (columns), default options", by_writer, _version)
-    _table(console, "Other load options (rows), all writers together, read by releases (columns)", by_options, str)
-    if by_writer:
+    _summary(report, console)
+    if full and report.outcomes:
+        for title, lines in matrix(report):
+            console.print()
+            console.print(Text(title, style="bold"))
+            for line in lines:
+                console.print(Text(line), soft_wrap=True)
+        console.print()
         console.print(Text(LEGEND, style="dim"))
-    silent = [finding for finding in report.findings if _silent(finding)]
-    known = [finding for finding in report.findings if finding.verdict is not Verdict.FAIL and finding not in silent]
-    failed = [finding for finding in report.findings if finding.verdict is Verdict.FAIL]
-    _section(console, "Broken promises", failed, "bold red", details=True)
-    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", details=True)
-    waived = [finding for finding in known if finding.verdict is Verdict.WAIVED]
-    _section(console, "Waived: known, explained and counted", waived, "bold", details=False)
-    expected = [finding for finding in known if finding.verdict is Verdict.EXPECTED]
-    _section(console, "Expected", expected, "bold", details=False)
+    broken = breaks(report, (Verdict.FAIL,), brief=not full)
+    known = breaks(report, (Verdict.WAIVED,))
+    silent = [one for one in known if one.silent]
+    waived = [one for one in known if not one.silent]
+    _section(console, "Broken promises", broken, "bold red", full=full, command=True)
+    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", full=full, command=full)
+    _section(console, "Waived: known, explained and counted", waived, "bold", full=full, command=False)
+    _expected(console, [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED], full=full)
     if report.not_checked:
         console.print()
         console.print(Text("Could not be checked", style="bold yellow"))
-        for what, why, count in report.not_checked:
-            _print(console, Text(f"{count} × {why}  [{what}]"), 2)
-    for note in report.notes:
+        lines = [f"{count} × {why}  [{what}]" for what, why, count in report.not_checked]
+        _lines(console, lines, full=full)
+    if report.notes:
         console.print()
-        _print(console, Text(f"Note: {note}", style="dim"), 0)
+        for note in report.notes:
+            _print(console, Text(f"Note: {note}", style="dim"), 0, full=full)
     console.print()
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
     console.print(Text(f"{counts or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}"))
@@ -80,108 +84,141 @@ def print_report(report: Report, console: Console) -> None:
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
 
 
-def _silent(finding: Finding) -> bool:
-    return finding.rule in {"newer-computes", *FORWARD} and finding.what == Outcome.DIFFERENT and not finding.bump
+# -------------------------------------------------------------------------------------------------------------- summary
 
 
-Marks = Counter[tuple[str, str]]
-Cells = dict[tuple[str, str], Marks]
-
-
-def _tables(report: Report) -> tuple[Cells, Cells]:
-    """Marks by writer and reader under default options; and by options and reader for the others."""
-    by_writer: Cells = {}
-    by_options: Cells = {}
-    for (writer, reader, _, options), counts in report.outcomes.items():
-        key = (writer, reader) if options == "default" else (options, reader)
-        marks = (by_writer if options == "default" else by_options).setdefault(key, Counter())
-        for outcome, count in counts.items():
-            marks[MARKS[outcome]] += count
-    return by_writer, by_options
-
-
-def _table(console: Console, title: str, cells: Cells, order: Callable[[str], Any]) -> None:
-    """Rows by readers. Where the console is too narrow for all readers, several tables: no count is ever cut off."""
-    if not cells:
-        return
-    rows = sorted({row for row, _ in cells}, key=order)
-    names = [Text(), *(Text(row.removeprefix("torch-")) for row in rows)]
-    columns = [
-        [Text(reader.removeprefix("torch-"), style="bold"), *(_cell(cells.get((row, reader), Counter())) for row in rows)]
-        for reader in sorted({reader for _, reader in cells}, key=_version)
-    ]
-    console.print(Text(title, style="bold"))
-    for part in _parts(columns, console.width - _width(names)):
-        table = Table(pad_edge=False, box=None, padding=(0, GAP, 0, 0), show_header=False)
-        for _ in (names, *part):
-            table.add_column(no_wrap=True)
-        for line in zip(names, *part, strict=True):
-            table.add_row(*line)
-        console.print(table)
+def _summary(report: Report, console: Console) -> None:
+    """Cells by family and direction under default options; then by other load options."""
+    families: dict[tuple[str, str], Counter[Outcome]] = {}
+    options: dict[tuple[str, str], Counter[Outcome]] = {}
+    for (writer, reader, family, option), counts in report.outcomes.items():
+        if option == "default":
+            families.setdefault((family, direction(writer, reader)), Counter()).update(counts)
+        else:
+            options.setdefault((option, ""), Counter()).update(counts)
+    if families:
+        rows = [(*key, families[key]) for key in sorted(families, key=lambda key: (key[0], DIRECTIONS.index(key[1])))]
+        _counts(console, _title(report), ("family", "reader"), rows)
+    if options:
         console.print()
+        _counts(console, "Other load options, all families, writers and readers together", ("options", ""), [
+            (*key, options[key]) for key in sorted(options)
+        ])  # fmt: skip
 
 
-def _width(column: list[Text]) -> int:
-    return max(text.cell_len for text in column) + GAP
+def _title(report: Report) -> str:
+    writers = {writer for writer, _, _, _ in report.outcomes}
+    readers = {reader for _, reader, _, _ in report.outcomes}
+    return (
+        f"Cells of {len(writers)} writers and {len(readers)} readers with default options; readers by what they are to the writer"
+    )
 
 
-def _parts(columns: list[list[Text]], room: int) -> Iterator[list[list[Text]]]:
-    """Runs of columns that fit side by side, at least one each."""
-    part: list[list[Text]] = []
-    for column in columns:
-        if part and sum(map(_width, [*part, column])) > room:
-            yield part
-            part = []
-        part.append(column)
-    yield part
+def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tuple[str, str, Counter[Outcome]]]) -> None:
+    shown = {name: of for name, of in COLUMNS.items() if any(counts[outcome] for *_, counts in rows for outcome in of)}
+    marks = {name: MARKS[next(outcome for outcome in Outcome if outcome in of)] for name, of in shown.items()}
+    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    for _ in ("cells", *shown):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_row(*names, "cells", *(Text(f"{name}{marks[name][0]}", style="bold") for name in shown))
+    before = ""
+    for first, second, counts in rows:
+        numbers = [sum(counts[outcome] for outcome in of) for of in shown.values()]
+        cells = [
+            Text(str(number) if number else "·", style=marks[name][1] if number else "dim")
+            for name, number in zip(shown, numbers, strict=True)
+        ]
+        table.add_row("" if first == before else first, second, str(counts.total()), *cells)
+        before = first
+    console.print(Text(title, style="bold"))
+    console.print(table)
 
 
-def _cell(counts: Marks) -> Text:
-    order = {mark: index for index, mark in enumerate(dict.fromkeys(MARKS.values()))}
-    text = Text()
-    for (mark, style), count in sorted(counts.items(), key=lambda item: order[item[0]]):
-        text.append(f"{count}{mark}", style=style).append(" ")
-    return text or Text("·", style="dim")
+# ------------------------------------------------------------------------------------------------------------- sections
 
 
-def _version(name: str) -> Version:
-    return Version(name.removeprefix("torch-"))
-
-
-def _section(console: Console, title: str, findings: list[Finding], style: str, *, details: bool) -> None:
-    if not findings:
+def _section(console: Console, title: str, found: list[Break], style: str, *, full: bool, command: bool) -> None:
+    if not found:
         return
     console.print()
-    console.print(Text(f"{title} ({len(findings)})", style=style))
-    for finding in findings:
-        line = Text(f"{finding.count} × ", style="bold")
-        line.append(finding.cause, style="not bold").append(f"  [{_where(finding)}]", style="dim not bold")
-        _print(console, line, 2)
-        if details:
-            lines = [f"cause  {finding.id}"]
-            if finding.writers:
-                lines.append(f"in     programs of {', '.join(finding.writers)}, read by {', '.join(finding.readers)}")
-            if finding.bump:
-                lines.append(f"by     {finding.bump}, which announces a change of its operators")
-            lines.append(f"show   {finding.reproduce}")
-            for text in lines:  # never wrapped: they are there to be copied
-                console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
+    console.print(Text(f"{title} ({len(found)}, {sum(one.count for one in found)} in all), newest first", style=style))
+    for one in found if full else found[:MOST]:
+        where = f"  [{_where(one) if full else one.since or one.findings[0].rule}]"
+        line = Text(f"{one.count} × ", style="bold")
+        line.append(one.title, style="not bold").append(where, style="dim not bold")
+        _print(console, line, 2, full=full, keep=len(where))
+        lines = []
+        if full:
+            lines = [f"cause  {finding.id}" for finding in one.findings]
+            if one.merged("writers"):
+                lines.append(f"in     programs of {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}")
+            if one.bump:
+                lines.append(f"by     {one.bump}, which announces a change of its operators")
+        if command:
+            lines.append(f"show   {one.witness.reproduce}")
+        for text in lines:  # never wrapped or cut: they are there to be copied
+            console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
+    _more(console, len(found) - MOST, full=full)
 
 
-def _print(console: Console, text: Text, indent: int) -> None:
-    """One paragraph: wrapped for a terminal, one line for everything that reads lines."""
-    if console.is_terminal:
+def _expected(console: Console, found: list[Finding], *, full: bool) -> None:
+    """What was expected: in short one line for each set of options, or rule where it is not about cells."""
+    if not found:
+        return
+    console.print()
+    console.print(Text(f"Expected ({sum(finding.count for finding in found)})", style="bold"))
+    if full:
+        _lines(console, [f"{one.count} × {one.cause}  [{_place(one)}]" for one in found], full=True)
+        return
+    short: Counter[str] = Counter()
+    for one in found:
+        short[f"{one.what} with {one.options}" if one.options else f"{one.what}  [{one.rule}]"] += one.count
+    _lines(console, [f"{count} × {what}" for what, count in short.items()], full=False)
+
+
+def _lines(console: Console, lines: list[str], *, full: bool) -> None:
+    for line in lines if full else lines[:MOST]:
+        _print(console, Text(line), 2, full=full)
+    _more(console, len(lines) - MOST, full=full)
+
+
+def _more(console: Console, left: int, *, full: bool) -> None:
+    if left > 0 and not full:
+        console.print(Text(f"  and {left} more: --full prints them", style="dim"))
+
+
+def _print(console: Console, text: Text, indent: int, *, full: bool, keep: int = 0) -> None:
+    """One paragraph: in full wrapped for a terminal, one line for everything that reads lines; in short cut to one line.
+
+    Parameters:
+        keep: characters at the end that are not cut.
+    """
+    line = Text(" " * indent).append_text(text)
+    if full and console.is_terminal:
         console.print(Padding(text, (0, 0, 0, indent)))
+    elif full:
+        console.print(line, soft_wrap=True)
     else:
-        console.print(Text(" " * indent).append_text(text), soft_wrap=True)
+        room = min(WIDEST, console.width)
+        if line.cell_len > room and keep < room // 2:
+            line = line[: room - keep - 1].append("…").append_text(line[len(line) - keep :])
+        line.truncate(room, overflow="ellipsis")
+        console.print(line)
 
 
-def _where(finding: Finding) -> str:
-    parts = [finding.rule]
-    if finding.first_reader:
-        parts.append(f"{'up to' if finding.rule in FORWARD else 'since'} {finding.first_reader}")
-    if finding.options not in {"", "default"}:
-        parts.append(f"with {finding.options}")
-    if finding.waiver:
-        parts.append(f"waived: {finding.waiver}")
-    return ", ".join(parts)
+def _where(one: Break) -> str:
+    parts = [*dict.fromkeys(finding.rule for finding in one.findings), one.since]
+    options = sorted({finding.options for finding in one.findings} - {"", "default"})
+    if options:
+        parts.append(f"with {', '.join(options)}")
+    if one.waiver is not None:
+        parts.append(f"waived: {one.waiver.id}")
+    return ", ".join(filter(None, parts))
+
+
+def _place(finding: Finding) -> str:
+    began = f"{'up to' if finding.rule in FORWARD else 'since'} {finding.first_reader}" if finding.first_reader else ""
+    options = "" if finding.options in {"", "default"} else f"with {finding.options}"
+    return ", ".join(filter(None, [finding.rule, began, options]))

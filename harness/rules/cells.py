@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.corpus.texts import alike
 from harness.rules.judgement import Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from harness.policy import RuleEntry
     from harness.rules.evidence import Cell
 
-__all__ = ["judge_cell"]
+__all__ = ["judge_cell", "kind_of"]
 
 _WITHOUT_CAUSE = frozenset({Verdict.PASS, Verdict.NO_PROMISE})
 _BY_RECIPE = frozenset({Outcome.DIFFERENT, Outcome.UNSTABLE})
@@ -22,10 +23,18 @@ def judge_cell(rule: RuleEntry, cell: Cell, verdict: Verdict) -> Judgement:
     return Judgement(rule.id, verdict, cell.subject, cause, cell, cell.release)
 
 
+def kind_of(cell: Cell) -> tuple[str, str]:
+    """By what causes of cells are told apart: the outcome, and the recipe or the message without what varies in it."""
+    if cell.outcome in _BY_RECIPE or not cell.message:
+        return cell.outcome, cell.fixture.recipe
+    return cell.outcome, alike(cell.message)
+
+
 def _cause(cell: Cell) -> Cause:
+    what, subject = kind_of(cell)
     if cell.outcome in _BY_RECIPE:
-        return Cause(cell.outcome, cell.fixture.recipe, _difference(cell))
-    return Cause(cell.outcome, cell.message or cell.fixture.recipe, cell.message or f"{cell.fixture.recipe}: {cell.outcome}")
+        return Cause(what, subject, _difference(cell))
+    return Cause(what, subject, cell.message or f"{cell.fixture.recipe}: {cell.outcome}")
 
 
 def _difference(cell: Cell) -> str:

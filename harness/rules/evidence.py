@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from harness.corpus.lines import digest
+from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import cell_key
 from harness.corpus.texts import headline
 from harness.rules.judgement import Outcome
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Direction", "Evidence"]
 
-Direction = Literal["backward", "own", "forward", "forward-in-window"]
+Direction = Literal["backward", "own", "forward", "forward-in-window", "synthetic"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Cell:
     Attributes:
         reader: exact name, ``torch-1.12.1+cu102``.
         release: its public version.
-        direction: of the reader as seen from the writer; ``forward`` is a reader older than the writer.
+        direction: of the reader as seen from the writer; ``forward`` is a reader older than the writer. Of what no release
+            wrote it is ``synthetic``.
         recorded: whether the observation is kept in the repository; waivers count those alone, since what else is observed
             differs from machine to machine.
     """
@@ -46,7 +48,7 @@ class Cell:
     direction: Direction
     recorded: bool = True
 
-    @property
+    @cached_property
     def subject(self) -> str:
         """As people name it."""
         options = "" if self.options.id == "default" else f" ({self.options.id})"
@@ -64,7 +66,7 @@ class Cell:
         allowed = self.options.may_refuse
         return self.outcome is Outcome.REFUSED and allowed is not None and allowed.covers(self.fixture.container, self.message)
 
-    @property
+    @cached_property
     def message(self) -> str:
         """The one line that says why, for outcomes that have one."""
         if self.observation.signal:
@@ -86,6 +88,7 @@ class Evidence:
         unreadable: files of observations that could not be read, and why.
         unavailable: readers that were asked for and could not be had here, and why.
         as_of: the day on which it is judged.
+        files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
     policy: Policy
@@ -95,6 +98,7 @@ class Evidence:
     as_of: dt.date
     unreadable: dict[str, str] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:
@@ -105,7 +109,7 @@ class Evidence:
             sorted((damage.kind, damage.subject, damage.detail) for damage in self.corpus.damage),
             sorted((recipe.name, recipe.sha256) for recipe in self.corpus.recipes),
             sorted((probe.name, probe.sha256) for probe in self.corpus.probes),
-            sorted((name, reader.digest) for name, reader in self.recorded.items()),
+            sorted((name, self.files.get(name) or reader.digest) for name, reader in self.recorded.items()),
             sorted((name, reader.digest) for name, reader in self.fresh.items()),
             sorted(self.unreadable.items()),
             sorted(self.unavailable.items()),
@@ -127,13 +131,24 @@ class Evidence:
 
     def observations_of(self, fixture: Fixture) -> Iterator[tuple[ObservedReader, OptionSet, Observation]]:
         """Valid observations of one fixture, recorded before fresh, one for each reader and set of options."""
-        for name in sorted(self.recorded.keys() | self.fresh.keys()):
-            for options in self.policy.options:
-                for source in (self.recorded, self.fresh):
-                    observation = self.valid(source.get(name), fixture, options)
-                    if observation is not None:
-                        yield source[name], options, observation
+        keys = [(options, options.id, cell_key(fixture.subject, load)) for options, load in self._loads]
+        for sources in self._readers:
+            for options, name, key in keys:
+                for reader in sources:
+                    observation = reader.cells.get((fixture.id, name))
+                    if observation is not None and observation.key == key:
+                        yield reader, options, observation
                         break
+
+    @cached_property
+    def _loads(self) -> list[tuple[OptionSet, dict[str, bool | str]]]:
+        return [(options, options.load.given()) for options in self.policy.options]
+
+    @cached_property
+    def _readers(self) -> list[list[ObservedReader]]:
+        """Recorded before fresh observations of each reader, by its name."""
+        names = sorted(self.recorded.keys() | self.fresh.keys())
+        return [[source[name] for source in (self.recorded, self.fresh) if name in source] for name in names]
 
     @staticmethod
     def valid(reader: ObservedReader | None, fixture: Fixture, options: OptionSet) -> Observation | None:
@@ -143,8 +158,7 @@ class Evidence:
         observation = reader.cells.get((fixture.id, options.id))
         if observation is None:
             return None
-        key = cell_key(fixture.subject, options.load.given(), reader.identity_digest, reader.protocol)
-        return observation if observation.key == key else None
+        return observation if observation.key == cell_key(fixture.subject, options.load.given()) else None
 
     def _cell(self, fixture: Fixture, options: OptionSet, reader: ObservedReader, observation: Observation) -> Cell:
         return Cell(
@@ -158,12 +172,18 @@ class Evidence:
             recorded=self.recorded.get(reader.name) is reader,
         )
 
+    @cached_property
+    def rank(self) -> dict[str, int]:
+        """The place of each release in the calendar, by version: 0 for the oldest, and what is synthetic before all."""
+        return {SYNTHETIC: -1, **{release.version: index for index, release in enumerate(self.policy.calendar)}}
+
     def _direction(self, fixture: Fixture, reader: ObservedReader) -> Direction:
+        if fixture.release == SYNTHETIC:
+            return "synthetic"
         calendar = self.policy.calendar
-        if reader.release == fixture.release:
-            return "own"
-        if calendar.is_newer(reader.release, fixture.release):
-            return "backward"
+        reads, wrote = self.rank[calendar[reader.release].version], self.rank[calendar[fixture.release].version]
+        if reads >= wrote:
+            return "own" if reads == wrote else "backward"
         apart = calendar.days_between(reader.release, fixture.release)
         return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.corpus.manifest import release_folder
 from harness.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -32,5 +33,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, Verdict.FAIL, damage.subject, Cause(damage.kind, damage.subject, text))
     damaged = {damage.subject for damage in evidence.corpus.damage}
     for entry in evidence.corpus.entries:
-        if entry.id not in damaged and f"torch-{entry.release}/{getattr(entry, 'file', '')}" not in damaged:
+        if entry.id not in damaged and f"{release_folder(entry.release)}/{getattr(entry, 'file', '')}" not in damaged:
             yield Judgement(rule.id, Verdict.PASS, entry.id)

@@ -5,6 +5,7 @@ Pure: no archive is opened, no clock is read, and the same evidence gives the sa
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import re
@@ -12,21 +13,24 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
+from harness.corpus.manifest import release_folder
 from harness.errors import UsageError
+from harness.rules.cells import kind_of
 from harness.rules.judgement import Judgement, Outcome, Verdict
-from harness.rules.waivers_exact import judge_waivers
+from harness.rules.waivers_exact import Covered, judge_waivers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from harness.policy import RuleEntry
+    from harness.policy.model import Waiver
     from harness.rules.evidence import Cell, Evidence
 
 __all__ = ["Finding", "Report", "judge"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 ENGINE = frozenset({"cells", "evidence", "judge", "judgement"})  # modules of this package that are no rules
-Alike = dict[tuple[str, str, str, str], set[str]]  # readers by cause, fixture, options and direction
+KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED})
 
 
@@ -35,16 +39,18 @@ class Finding:
     """Judgements of one rule that share a cause.
 
     Attributes:
-        id: the cause's id, by which waivers name it: rule, what, subject, and the release where it shows first.
+        id: the cause's id, by which waivers name it: rule, what, subject, options, and the release where it begins.
         verdict: ``fail``, ``waived`` or ``expected``.
         count: how many cells or things it covers.
         cause: one line for people.
-        first_reader: public version of the oldest reader that shows it (of the newest, where readers are older than writers).
+        title: the waiver's title, else the cause.
+        first_reader: the release where it begins (see :class:`_Beginnings`): seen from the writers, the first that behaves so.
         readers, writers: public versions concerned, oldest first.
         smallest: the smallest fixture that shows it, or the first thing, where it is not about cells.
         reproduce: the command that shows the smallest one again.
         waiver: id of the waiver, where there is one.
         what: the outcome or kind.
+        families: of the archives concerned.
         options: id of the load options, or "" where it is not about cells.
         bump: for values that changed: the file format version that announces it, or "" where nothing does.
     """
@@ -54,6 +60,7 @@ class Finding:
     verdict: Verdict
     count: int
     cause: str
+    title: str
     first_reader: str
     readers: tuple[str, ...]
     writers: tuple[str, ...]
@@ -61,6 +68,7 @@ class Finding:
     reproduce: str
     waiver: str
     what: str
+    families: tuple[str, ...]
     options: str
     bump: str
 
@@ -75,6 +83,7 @@ class Report:
         outcomes: cells by (writer, reader, family, options) and outcome.
         findings: failures first, then what is waived, then what is expected.
         not_checked: what could not be checked, why, and how many times.
+        waivers: those of the policy.
     """
 
     as_of: str
@@ -85,6 +94,7 @@ class Report:
     findings: tuple[Finding, ...]
     not_checked: tuple[tuple[str, str, int], ...]
     notes: tuple[str, ...]
+    waivers: tuple[Waiver, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,7 @@ def judge(evidence: Evidence) -> Report:
     )
     outcomes: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
     for cell in evidence.cells:
-        key = (f"torch-{cell.fixture.release}", cell.reader, cell.fixture.family, cell.options.id)
+        key = (release_folder(cell.fixture.release), cell.reader, cell.fixture.family, cell.options.id)
         outcomes.setdefault(key, Counter())[cell.outcome] += 1
     checked_nothing = not any(counts[verdict] for verdict in Verdict if verdict is not Verdict.NOT_CHECKED)
     return Report(
@@ -156,6 +166,7 @@ def judge(evidence: Evidence) -> Report:
         findings=_group(evidence, named),
         not_checked=(*sorted((what, why, count) for (what, why), count in not_checked.items()), *empty),
         notes=tuple(notes),
+        waivers=evidence.policy.waivers,
     )
 
 
@@ -193,89 +204,117 @@ def _check_parameters(entry: RuleEntry) -> None:
 # --------------------------------------------------------------------------------------------------------------- causes
 
 
+@functools.cache
 def _slug(text: str) -> str:
-    """A short name for a text, readable where that is possible, and unique."""
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    if len(plain) <= 40:
-        return plain
-    return f"{plain[:40].rstrip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    """A short name for a text. Names stand for themselves; whatever else is not kept letter by letter ends with a hash."""
+    if re.fullmatch(r"[a-z0-9_./+-]{1,60}", text):
+        return text
+    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")
+    return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _plain_id(judgement: Judgement) -> str:
     assert judgement.cause is not None  # noqa: S101 - only judgements with a cause are named
-    return f"{judgement.rule}:{_slug(judgement.cause.what)}:{_slug(judgement.cause.subject)}"
+    return f"{judgement.rule}:{judgement.cause.what.replace(' ', '-')}:{_slug(judgement.cause.subject)}"
 
 
-def _cell_id(evidence: Evidence, judgement: Judgement, alike: Alike) -> tuple[str, str]:
-    """A cause's id and the release where it begins for this fixture.
+class _Beginnings:
+    """Where causes begin.
 
-    Going away from the writer, that is the first reader with the same cause: the oldest of the newer ones, the newest of
-    the older ones.
+    Going away from the writer of a fixture, that is the first reader with the cause: the oldest of the newer ones, the newest
+    of the older ones. Where that reader is the nearest one to the writer, the cause may be older than the fixture; so it is
+    followed back, past the writer, for as long as every reader shows it. A change of a reader thus begins with the same release
+    for the archives of all writers.
     """
-    plain = _plain_id(judgement)
-    cell = judgement.cell
-    if cell is None:
-        return plain, judgement.reader
-    calendar = evidence.policy.calendar
-    began = sorted(
-        alike[plain, cell.fixture.id, cell.options.id, cell.direction],
-        key=lambda version: calendar[version].parsed,
-        reverse=cell.direction.startswith("forward"),
-    )[0]
-    options = "" if cell.options.id == "default" else f"({cell.options.id})"
-    return f"{plain}{options}@{began}", began
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._rank = evidence.rank
+        self._versions = {rank: version for version, rank in self._rank.items()}
+        self._shown: dict[tuple[str, str], dict[int, set[tuple[str, str]]]] = {}
+        for cell in evidence.cells:
+            kinds = self._shown.setdefault((cell.fixture.id, cell.options.id), {}).setdefault(self._rank[cell.release], set())
+            if cell.outcome not in KEPT:
+                kinds.add(kind_of(cell))
+
+    def of(self, cell: Cell, kind: tuple[str, str]) -> str:
+        """The release where a cause of this kind begins, as seen from a cell's fixture."""
+        shown = self._shown[cell.fixture.id, cell.options.id]
+        wrote = self._rank[cell.fixture.release]
+        if cell.direction.startswith("forward"):
+            first = max(reader for reader, kinds in shown.items() if reader < wrote and kind in kinds)
+            beyond = sorted(reader for reader in shown if reader > first)
+        else:
+            nearest = wrote if cell.direction == "own" else wrote + 1
+            first = min(reader for reader, kinds in shown.items() if reader >= nearest and kind in kinds)
+            beyond = sorted((reader for reader in shown if reader < first), reverse=True)
+        for reader in beyond:
+            if kind not in shown[reader]:
+                break
+            first = reader
+        return self._versions[first]
 
 
-def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgement], list[_Named], dict[str, Counter[str]]]:
-    """Match failures of cells with waivers: all judgements, those with a cause and its id, and cells by waiver and reader."""
-    alike: Alike = {}
-    for judgement in judgements:
-        if judgement.cell is not None and judgement.verdict in SHOWN:
-            cell = judgement.cell
-            alike.setdefault((_plain_id(judgement), cell.fixture.id, cell.options.id, cell.direction), set()).add(cell.release)
-    waivers = {
-        (waiver.cause, reader): waiver.id
-        for waiver in evidence.policy.waivers
-        if not waiver.expired(evidence.as_of)
-        for reader in waiver.readers
-    }
-    covered: dict[str, Counter[str]] = {}
+def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgement], list[_Named], dict[str, Covered]]:
+    """Match failures of cells with waivers: all judgements, those with a cause and its id, and what each waiver covers."""
+    beginnings = _Beginnings(evidence)
+    waivers: dict[str, list[Waiver]] = {}
+    for waiver in evidence.policy.waivers:
+        if not waiver.expired(evidence.as_of):
+            for name in waiver.causes:
+                waivers.setdefault(name, []).append(waiver)
+    covered: dict[str, Covered] = {}
     settled: list[Judgement] = []
     named: list[_Named] = []
     for judgement in judgements:
-        if judgement.verdict not in SHOWN:
+        cell, cause = judgement.cell, judgement.cause
+        if judgement.verdict not in SHOWN or cause is None:
             settled.append(judgement)
             continue
-        name, began = _cell_id(evidence, judgement, alike)
-        waiver = ""
-        if judgement.verdict is Verdict.FAIL and judgement.cell is not None:
-            waiver = waivers.get((name, judgement.reader), "")
-        if waiver:
-            if judgement.cell is not None and judgement.cell.recorded:
-                covered.setdefault(waiver, Counter())[judgement.reader] += 1
+        name, began, chosen = _plain_id(judgement), judgement.reader, ""
+        if cell is not None:
+            began = beginnings.of(cell, (cause.what, cause.subject))
+            name += f"{'' if cell.options.id == 'default' else f'({cell.options.id})'}@{began}"
+            if judgement.verdict is Verdict.FAIL:
+                fitting = [waiver for waiver in waivers.get(name, ()) if _spans(evidence, waiver, judgement.reader)]
+                chosen = fitting[0].id if fitting else ""
+                if cell.recorded:
+                    _count(covered, fitting, (name, judgement.reader))
+        if chosen:
             judgement = replace(judgement, verdict=Verdict.WAIVED)  # noqa: PLW2901 - from here on it is a waived one
         settled.append(judgement)
-        named.append(_Named(judgement, name, began, waiver))
+        named.append(_Named(judgement, name, began, chosen))
     return settled, named, covered
 
 
+def _spans(evidence: Evidence, waiver: Waiver, reader: str) -> bool:
+    """Whether a reader is one of those that a waiver names."""
+    rank = evidence.rank
+    return rank[waiver.readers.first] <= rank[reader] <= rank[waiver.readers.last]
+
+
+def _count(covered: dict[str, Covered], fitting: list[Waiver], member: tuple[str, str]) -> None:
+    """Put down one recorded cell for the waivers that cover it: the first one counts it, and more than one is a mistake."""
+    for waiver in fitting:
+        place = covered.setdefault(waiver.id, Covered())
+        place.cells[member] += waiver is fitting[0]
+        place.shared.update(other.id for other in fitting if other is not waiver)
+
+
 def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
+    titles = {waiver.id: waiver.title for waiver in evidence.policy.waivers}
     groups: dict[tuple[Verdict, str, str], list[_Named]] = {}
     for one in named:
         groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
-    findings = [_finding(evidence, members) for members in groups.values()]
+    findings = [_finding(evidence, members, titles) for members in groups.values()]
     order = {Verdict.FAIL: 0, Verdict.WAIVED: 1, Verdict.EXPECTED: 2}
     return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id, finding.waiver)))
 
 
-def _finding(evidence: Evidence, members: list[_Named]) -> Finding:
-    calendar = evidence.policy.calendar
-    judgements = sorted((one.judgement for one in members), key=lambda judgement: _size(judgement, evidence))
-    smallest = judgements[0]
+def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) -> Finding:
+    smallest = min((one.judgement for one in members), key=lambda judgement: _size(judgement, evidence))
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
-    cells = [judgement.cell for judgement in judgements if judgement.cell is not None]
-    readers = {judgement.reader for judgement in judgements if judgement.reader}
-    writers = {cell.fixture.release for cell in cells}
+    cells = [one.judgement.cell for one in members if one.judgement.cell is not None]
+    readers = {one.judgement.reader for one in members if one.judgement.reader in evidence.rank}
     reproduce, subject = "torch-compat judge", smallest.subject
     if smallest.cell is not None:
         cell = smallest.cell
@@ -287,43 +326,41 @@ def _finding(evidence: Evidence, members: list[_Named]) -> Finding:
         id=members[0].id,
         rule=smallest.rule,
         verdict=smallest.verdict,
-        count=len(judgements),
+        count=len(members),
         cause=smallest.cause.text,
+        title=titles.get(members[0].waiver, smallest.cause.text),
         first_reader=members[0].began,
-        readers=tuple(sorted(readers, key=lambda version: calendar[version].parsed))
-        if readers <= set(_versions(evidence))
-        else (),
-        writers=tuple(sorted(writers, key=lambda version: calendar[version].parsed)),
+        readers=tuple(sorted(readers, key=evidence.rank.__getitem__)),
+        writers=tuple(sorted({cell.fixture.release for cell in cells}, key=evidence.rank.__getitem__)),
         smallest=subject,
         reproduce=reproduce,
         waiver=members[0].waiver,
         what=smallest.cause.what,
+        families=tuple(sorted({cell.fixture.family for cell in cells})),
         options=smallest.cell.options.id if smallest.cell is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",
     )
 
 
-def _versions(evidence: Evidence) -> Iterable[str]:
-    return (release.version for release in evidence.policy.calendar)
-
-
-def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, object, str]:
+def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str]:
     """Small archives first; among equals the older reader."""
     cell = judgement.cell
     if cell is None:
         return (0, 0, judgement.subject)
-    return (cell.fixture.size, evidence.policy.calendar[cell.release].parsed, cell.fixture.id)
+    return (cell.fixture.size, evidence.rank[cell.release], cell.fixture.id)
 
 
 def _bump(evidence: Evidence, cell: Cell) -> str:
     """The file format version, between writer and reader, that announces a change of one of the fixture's operators."""
     has = cell.fixture.versions.get("file-format")
-    calendar = evidence.policy.calendar
     used = {operator.partition(".")[0] for operator in cell.fixture.operators}
     for entry in evidence.policy.formats:
-        if entry.kind != "file-format" or has is None or not used.intersection(entry.operators or ()):
+        if not isinstance(entry.version, int) or entry.kind != "file-format" or has is None:
             continue
-        known = calendar[entry.read_from.release].parsed <= calendar[cell.release].parsed
-        if has < entry.version and known:
+        if (
+            used.intersection(entry.operators or ())
+            and has < entry.version
+            and evidence.rank[entry.read_from.release] <= evidence.rank[cell.release]
+        ):
             return f"file format {entry.version}"
     return ""

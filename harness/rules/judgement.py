@@ -39,13 +39,13 @@ class Verdict(enum.StrEnum):
     NOT_CHECKED = "not-checked"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Why a judgement is not a pass, in a form by which equal ones are grouped.
 
     Attributes:
         what: the outcome or kind, in one or two words.
-        subject: the recipe, record or message that all members share.
+        subject: the recipe, record or message that all members share; of a message, without what varies between members.
         text: one line for people.
     """
 
@@ -54,7 +54,7 @@ class Cause:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """What one rule says of one thing.
 

@@ -44,9 +44,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             subject = f"{probe.name} in torch-{version}"
             if not current:
                 why = "the probe changed since it was observed" if observed else "not observed"
-                yield Judgement(
-                    rule.id, Verdict.NOT_CHECKED, subject, Cause(why, probe.name, f"{subject}: {why}"), reader=version
-                )
+                text = f'{subject}: {why}; run nox -s "observe(torch-{version})" -- --record'
+                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause(why, probe.name, text), reader=version)
                 continue
             entry = current[0]
             if entry.error is not None:

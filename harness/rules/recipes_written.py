@@ -1,7 +1,8 @@
 """Every recipe was run by every writer.
 
 What: for every recipe and every writer of the policy, the manifest has a fixture, or the evidence that this release cannot
-write one; and that agrees with what the recipe says of itself (``SINCE``, ``UNTIL``).
+write one; and that agrees with what the recipe says of itself (``SINCE``, ``UNTIL``). What did not run is named with the
+session that runs it, and counted where it is more than a few.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a silly reason, is a hole that
 looks like one.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.corpus.manifest import SYNTHETIC
 from harness.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -26,20 +28,28 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
+FEW = 2
+"""So many recipes that did not run are named one by one."""
+
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every recipe with every writer, and every entry whose recipe has gone."""
     policy = evidence.policy
+    written = {entry.id for entry in evidence.corpus.entries}
     for version in policy.corpus.writers:
         release = policy.calendar[version]
+        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in evidence.corpus.recipes)
         for recipe in evidence.corpus.recipes:
             subject = f"{release.name}/{recipe.name}"
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
+            if what == "not produced" and left > FEW:
+                text = f"{release.name}: {left} of {len(evidence.corpus.recipes)} recipes were not run; {_session(release)}"
+                cause = Cause(what, release.name, text)
             yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, subject, cause)
     names = {recipe.name for recipe in evidence.corpus.recipes}
     for entry in evidence.corpus.entries:
-        if entry.recipe not in names:
+        if entry.recipe not in names and entry.release != SYNTHETIC:
             text = f"{entry.id}: its recipe is no longer there"
             yield Judgement(rule.id, Verdict.FAIL, entry.id, Cause("no recipe", entry.recipe, text))
 
@@ -54,7 +64,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: Release, subject: str) -
     )
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
-        return "not produced", "the manifest says neither what was written nor why not"
+        return "not produced", f"the manifest says neither what was written nor why not; {_session(release)}"
     if entry.recipe_sha256 != recipe.sha256:
         return "recipe changed", "the recipe is not the one that was run"
     if subject in evidence.corpus.fixtures and not writable:
@@ -63,3 +73,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: Release, subject: str) -
         reason = evidence.corpus.not_writable[subject].message.splitlines() or [""]
         return "not writable", f"could not be written, though the recipe says since {recipe.since}: {reason[0]}"
     return "", ""
+
+
+def _session(release: Release) -> str:
+    return f'run nox -s "produce({release.name})"'

@@ -1,7 +1,8 @@
 """Every version of a format that the policy lists has fixtures.
 
-What: for each file format and bytecode version that some release writes, the corpus holds an archive with that number.
-A version that no release ever wrote says so in the policy; the moment one turns up, that statement is wrong and fails.
+What: for each file format, bytecode, export schema and container that some release writes, the corpus holds an archive of
+it. A version that no release can write says so in the policy, and a synthetic fixture stands for it; the moment a release
+turns out to write one, that statement is wrong and fails.
 
 Why: a version without a fixture is a promise that nobody checks, and such holes stay open for years.
 
@@ -14,12 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.corpus.manifest import Synthetic
 from harness.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.policy import RuleEntry
+    from harness.corpus.manifest import Fixture
+    from harness.policy import Format, RuleEntry
     from harness.rules.evidence import Evidence
 
 __all__ = ["judge"]
@@ -27,30 +30,43 @@ __all__ = ["judge"]
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every version of every format."""
-    written: dict[tuple[str, int], str] = {}
+    written: dict[str, str] = {}
+    synthetic: dict[str, str] = {}
     for fixture in evidence.corpus.fixtures.values():
-        for kind, version in fixture.versions.items():
-            written.setdefault((kind, version), fixture.id)
-    for entry in evidence.policy.formats:
-        subject = f"{entry.kind} {entry.version}"
-        witness = written.pop((entry.kind, entry.version), None)
-        excuse = entry.no_writer or entry.pending
-        if witness is None:
-            if entry.no_writer:
-                yield Judgement(rule.id, Verdict.EXPECTED, subject, Cause("no writer", subject, f"{subject}: {entry.no_writer}"))
-            elif entry.pending:
-                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("pending", subject, f"{subject}: {entry.pending}"))
-            else:
-                yield Judgement(
-                    rule.id, Verdict.FAIL, subject, Cause("no fixture", subject, f"{subject} has no fixture in the corpus")
-                )
-        elif excuse:
-            text = f"{subject} is said to have no fixture, but {witness} is one"
-            yield Judgement(rule.id, Verdict.FAIL, subject, Cause("excuse outdated", subject, text))
+        if isinstance(fixture, Synthetic):
+            for label in fixture.formats:
+                synthetic.setdefault(label, fixture.id)
         else:
-            yield Judgement(rule.id, Verdict.PASS, subject)
-    numbered = {entry.kind for entry in evidence.policy.formats}
-    for (kind, version), witness in sorted(written.items()):
-        if kind in numbered:
-            text = f"{witness} has {kind} {version}, which the policy does not know"
-            yield Judgement(rule.id, Verdict.FAIL, f"{kind} {version}", Cause("unknown version", f"{kind} {version}", text))
+            for label in _labels(fixture):
+                written.setdefault(label, fixture.id)
+    for entry in evidence.policy.formats:
+        verdict, what, text = _verdict(entry, written.get(entry.label), synthetic.get(entry.label))
+        cause = Cause(what, entry.label, f"{entry.label}{text}") if what else None
+        yield Judgement(rule.id, verdict, entry.label, cause)
+    kinds = {entry.kind for entry in evidence.policy.formats}
+    known = {entry.label for entry in evidence.policy.formats}
+    for label, witness in sorted(written.items()):
+        if label not in known and label.partition(" ")[0] in kinds:
+            text = f"{witness} has {label}, which the policy does not know"
+            yield Judgement(rule.id, Verdict.FAIL, label, Cause("unknown version", label, text))
+
+
+def _labels(fixture: Fixture) -> Iterator[str]:
+    """What an archive is a fixture of, as the policy labels its formats."""
+    yield from (f"{kind} {version}" for kind, version in fixture.versions.items())
+    yield f"container {fixture.container}"
+
+
+def _verdict(entry: Format, witness: str | None, substitute: str | None) -> tuple[Verdict, str, str]:
+    """The verdict of one version, the kind of its cause, and what is wrong with it."""
+    if witness is not None and (entry.no_writer or entry.pending):
+        return Verdict.FAIL, "excuse outdated", f" is said to have no fixture, but {witness} is one"
+    if witness is not None:
+        return Verdict.PASS, "", ""
+    if entry.no_writer and substitute is None:
+        return Verdict.FAIL, "no fixture", f" has no synthetic fixture, and no release can write one: {entry.no_writer}"
+    if entry.no_writer:
+        return Verdict.PASS, "", ""
+    if entry.pending:
+        return Verdict.NOT_CHECKED, "pending", f": {entry.pending}"
+    return Verdict.FAIL, "no fixture", " has no fixture in the corpus"

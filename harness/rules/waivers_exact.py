@@ -1,7 +1,7 @@
 """Waivers are exact.
 
-What: every waiver names a cause that exists, covers exactly as many cells as it counts, has one with each reader that it
-names, and has not expired.
+What: every waiver names causes that exist, covers exactly as many cells as it counts, begins and ends with a reader that has
+one, shares none with another waiver, and has not expired.
 
 Why: an exception that grows unseen hides the next defect, and one that covers nothing hides that something was mended.
 
@@ -13,6 +13,7 @@ Reference: this project.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.rules.judgement import Cause, Judgement, Verdict
@@ -21,30 +22,53 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harness.policy import RuleEntry
+    from harness.policy.model import Waiver
     from harness.rules.evidence import Evidence
 
-__all__ = ["judge_waivers"]
+__all__ = ["Covered", "judge_waivers"]
 
 
-def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Counter[str]]) -> Iterator[Judgement]:
-    """Judge every waiver by how many cells it covered.
+@dataclass
+class Covered:
+    """What a waiver covered when the other rules' failures were matched with waivers.
+
+    Attributes:
+        cells: recorded cells by cause and reader.
+        shared: other waivers that cover some of the same cells.
+    """
+
+    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+    shared: set[str] = field(default_factory=set)
+
+
+def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Covered]) -> Iterator[Judgement]:
+    """Judge every waiver by the cells that it covered.
 
     Parameters:
-        covered: cells by waiver id and reader, as counted when the other rules' failures were matched with waivers.
+        covered: by waiver id.
     """
     for waiver in evidence.policy.waivers:
-        cells = covered.get(waiver.id, Counter())
-        found = cells.total()
-        idle = [reader for reader in waiver.readers if not cells[reader]]
-        if waiver.expired(evidence.as_of):
-            what, text = "expired", f"waiver {waiver.id} expired on {waiver.expires}"
-        elif found == 0:
-            what, text = "unused", f"waiver {waiver.id} covers nothing: no finding has the cause {waiver.cause!r}"
-        elif found != waiver.count:
-            what, text = "inexact", f"waiver {waiver.id} counts {waiver.count} cells, but {found} have its cause"
-        elif idle:
-            what, text = "too wide", f"waiver {waiver.id} names {', '.join(idle)}, but no cell of theirs has its cause"
-        else:
-            yield Judgement(rule.id, Verdict.PASS, waiver.id)
-            continue
-        yield Judgement(rule.id, Verdict.FAIL, waiver.id, Cause(what, waiver.id, text))
+        what, text = _wrong(evidence, waiver, covered.get(waiver.id, Covered()))
+        cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}") if what else None
+        yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, waiver.id, cause)
+
+
+def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered) -> tuple[str, str]:
+    """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
+    found = covered.cells.total()
+    idle = [cause for cause in waiver.causes if not any(cause == one for one, _ in covered.cells)]
+    readers = {reader for _, reader in covered.cells}
+    ends = [end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in readers]
+    if waiver.expired(evidence.as_of):
+        return "expired", f"expired on {waiver.expires}"
+    if covered.shared:
+        return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
+    if found == 0:
+        return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
+    if found != waiver.count:
+        return "inexact", f"counts {waiver.count} cells, but {found} have its causes"
+    if idle:
+        return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
+    if ends:
+        return "too wide", f"reaches to {' and '.join(ends)}, but no cell of that reader has its causes"
+    return "", ""

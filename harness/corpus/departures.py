@@ -1,0 +1,81 @@
+"""Departures: where one JSON value is not another, and what stands there instead.
+
+A reader's result that is not the golden mostly is the golden but for a few numbers, and those few are the same for many
+writers. Recorded as departures, it costs their size, and nothing is lost: ``depart(a, departures(a, b)) == b``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Departures", "depart", "departures"]
+
+Departures = tuple[tuple[tuple[str, ...], Any], ...]
+"""``((paths, value), ...)``: at each of these paths stands this value. A path is the keys and indices from the root, each after
+a ``/``; the root itself is ``""``. A path that begins with ``-`` names a key that is not there; its value is None."""
+
+
+def departures(expected: Any, got: Any) -> Departures:
+    """Where ``got`` departs from ``expected``; equal values that stand in several places are given once.
+
+    Raises:
+        ValueError: a key holds a ``/``, or is empty; no key of a result does.
+    """
+    found: list[tuple[str, Any]] = []
+    _walk(expected, got, "", found)
+    grouped: list[tuple[list[str], Any]] = []
+    for path, value in found:
+        paths = next((paths for paths, known in grouped if _equal(known, value)), None)
+        if paths is None:
+            grouped.append(([path], value))
+        else:
+            paths.append(path)
+    return tuple((tuple(paths), value) for paths, value in grouped)
+
+
+def depart(expected: Any, found: Departures) -> Any:
+    """``expected`` with the departures made; what was given is left as it is."""
+    result = expected
+    for paths, value in found:
+        for path in paths:
+            result = _put(result, path.split("/")[1:], value, gone=path.startswith("-"))
+    return result
+
+
+def _walk(expected: Any, got: Any, path: str, found: list[tuple[str, Any]]) -> None:
+    if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() & got.keys():
+        for key in sorted(expected.keys() | got.keys()):
+            if not key or "/" in key:
+                raise ValueError(f"the key {key!r} cannot be part of a path")
+            if key not in got:
+                found.append((f"-{path}/{key}", None))
+            elif key not in expected:
+                found.append((f"{path}/{key}", got[key]))
+            else:
+                _walk(expected[key], got[key], f"{path}/{key}", found)
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, (one, other) in enumerate(zip(expected, got, strict=True)):
+            _walk(one, other, f"{path}/{index}", found)
+    elif not _equal(expected, got):
+        found.append((path, got))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equality of JSON values, in which true is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return type(one) is type(other) and bool(one == other)
+
+
+def _put(whole: Any, steps: list[str], value: Any, *, gone: bool) -> Any:
+    if not steps:
+        return value
+    step, *rest = steps
+    if isinstance(whole, dict):
+        if gone and not rest:
+            return {key: one for key, one in whole.items() if key != step}
+        return {**whole, step: _put(whole.get(step), rest, value, gone=gone)}
+    index = int(step)
+    return [*whole[:index], _put(whole[index], rest, value, gone=gone), *whole[index + 1 :]]
