@@ -1,15 +1,27 @@
-"""What all tests share: tests that need a real release of torch, and skips that say why."""
+"""What all tests share: evidence to work on, tests that need a real release of torch, and skips that say why.
+
+tests/repository/test_skips.py runs this file where there is no package ``tests``, so nothing of it is imported above.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.corpus.corpus import load_corpus
 from harness.readers.environments import Environments
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from harness.corpus.corpus import Corpus
+    from tests.miniatures.tree import Tree
+
+REPOSITORY = Path(__file__).parents[1]
 
 UNSAID = ("", "unconditional skip", "Skipped")
 
@@ -46,3 +58,45 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped and does not say why"
     return report
+
+
+# -------------------------------------------------------------------------------------------------------- evidence to use
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of one run of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def small_tree(shared: Path) -> Path:
+    """A small part of the repository's evidence (see tests/small_tree.py), in which nothing is red. Not to be changed."""
+    from tests.small_tree import make_small_tree, once  # noqa: PLC0415
+
+    return once(shared, "small-tree", lambda path: make_small_tree(REPOSITORY, path))
+
+
+@pytest.fixture(scope="session")
+def small_corpus(small_tree: Path) -> Corpus:
+    """The corpus of the small tree."""
+    return load_corpus(small_tree / "fixtures")
+
+
+@pytest.fixture(scope="session")
+def pristine_tree(shared: Path) -> Tree:
+    """A recorded tree of miniature releases. Not to be changed."""
+    from tests.miniatures.tree import Tree, recorded_tree  # noqa: PLC0415
+    from tests.small_tree import once  # noqa: PLC0415
+
+    folder = once(shared, "miniature-tree", recorded_tree)
+    return Tree(folder / "root", folder / "cache")
+
+
+@pytest.fixture
+def tree(pristine_tree: Tree, tmp_path: Path) -> Tree:
+    """A tree of miniature releases in which every promise holds; the test's own."""
+    for folder in (pristine_tree.root, pristine_tree.cache):
+        shutil.copytree(folder, tmp_path / folder.name)
+    return type(pristine_tree)(tmp_path / "root", tmp_path / "cache")

@@ -6,6 +6,7 @@ writers. Recorded as departures, it costs their size, and nothing is lost: ``dep
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 __all__ = ["Departures", "depart", "departures"]
@@ -61,11 +62,13 @@ def _walk(expected: Any, got: Any, path: str, found: list[tuple[str, Any]]) -> N
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Equality of JSON values, in which true is not 1."""
+    """Equality of JSON values, in which true is not 1 and -0.0 is not 0.0."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float) and math.copysign(1, one) != math.copysign(1, other):
+        return False
     return type(one) is type(other) and bool(one == other)
 
 

@@ -141,7 +141,8 @@ class TorchRelease:
         replies: list[dict[str, Any]] = self._ask("many", body, len(requests) * timeout_s + GRACE_SECONDS)["result"]
         if len(replies) != len(requests):
             raise ReaderError(
-                f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests", code="protocol"
+                f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests",
+                code="protocol",
             )
         for reply in replies:
             self._refuse_fault(do, reply)

@@ -637,7 +637,7 @@ def identity(torch):
 def _child(torch, handler, requests, out, said):
     """Carry out requests in a process of its own, write their replies and end. Never returns into the server's loop.
 
-    The first reply that is no plain result is the last: who raised or warned may have changed what the next one meets.
+    The first reply that may have left a trace (see ``_leaves_no_trace``) is the last.
     """
     status = 1
     try:
@@ -681,8 +681,9 @@ def serve_one(torch, handler, request):
 def serve_many(torch, handler, requests):
     """Carry out requests; the replies that :func:`serve_one` would give to each, for less than a fork each.
 
-    A fork goes on with the next request for as long as all its replies are plain values. The first reply that is not
-    counts only where its request came first in its fork; else that request is the first of another one.
+    A fork goes on with the next request for as long as its replies are values or refusals without a warning: a release warns
+    of some things once only. The first reply that is anything else counts only where its request came first in its fork; else
+    that request is the first of another one.
     """
     replies = []
     while len(replies) < len(requests):

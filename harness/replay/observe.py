@@ -10,8 +10,8 @@ import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from datetime import date  # noqa: TC003 - shown in signatures
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Observing", "code_digest", "observe"]
 
-MAKERS = ("corpus/compare.py", "corpus/departures.py", "corpus/texts.py", "readers/torch_release.py", "readers/worker.py", "replay/observe.py")
-VALUES = frozenset({"torch-save"})  # families that are read and not run
+MAKERS = (
+    "corpus/compare.py",
+    "corpus/departures.py",
+    "corpus/texts.py",
+    "readers/torch_release.py",
+    "readers/worker.py",
+    "replay/observe.py",
+)
+VALUES = frozenset(
+    {"torch-save", "export"}
+)  # families that mostly are read and not run: a reader of exported programs refuses most
 BATCH = 32  # cells that are asked for at once; a time-out among them is asked for again by itself
-CRASHES = 2  # times that a process observes a cell which crashes: an abort that writes its stack takes a tenth of a second
+CRASHES = 2  # times that a process observes a cell that crashes; an abort that writes its stack takes a tenth of a second
 
 
 @dataclass
@@ -152,10 +161,7 @@ def _one_pass(
         if state.stopped:
             break
         requests = [_request(task) for task in batch]
-        if len(batch) == 1:
-            replies = [worker.request("observe", **requests[0])]
-        else:
-            replies = worker.request_many("observe", requests)
+        replies = [worker.request("observe", **requests[0])] if len(batch) == 1 else worker.request_many("observe", requests)
         for task, reply in zip(batch, replies, strict=True):
             cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, reply)
             state.step()

@@ -69,7 +69,8 @@ def _break(one: Break) -> Iterator[str]:
     if options:
         yield f"- **Load options:** {'default, ' if any(finding.options == 'default' for finding in one.findings) else ''}{', '.join(options)}"
     yield f"- **Seen:** {_plain(one.witness.cause)}"
-    yield f"- **Witness:** `{one.witness.smallest}`: `{one.witness.reproduce} --recorded`"
+    recorded = " --recorded" if one.witness.reproduce.startswith("torch-compat observe ") else ""
+    yield f"- **Witness:** `{one.witness.smallest}`: `{one.witness.reproduce}{recorded}`"
     if one.waiver is not None:
         yield f"- **Waiver `{one.waiver.id}`:** {_plain(' '.join(one.waiver.reason.split()))}"
     elif first.verdict is Verdict.FAIL:

@@ -9,17 +9,18 @@ import tempfile
 import zipfile
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.archive import open_archive
-from harness.corpus.corpus import load_corpus
 from harness.errors import ArchiveError, Corrupt, Unsupported, UsageError
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-CORPUS = load_corpus(FIXTURES)
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
+
 STREAM = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 
 
@@ -37,14 +38,13 @@ def write(folder: Path, data: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", sorted(CORPUS.fixtures))
-def test_every_fixture_is_in_the_container_that_its_manifest_names(name: str) -> None:
-    fixture = CORPUS.fixtures[name]
-    archive = open_archive(CORPUS.path(fixture))
-    assert archive.container == fixture.container
-    assert bool(archive.names) is (fixture.container == "zip")
-    for record in archive.names:
-        assert isinstance(archive.record(record), bytes)
+def test_every_fixture_is_in_the_container_that_its_manifest_names(small_corpus: Corpus) -> None:
+    for name, fixture in small_corpus.fixtures.items():
+        archive = open_archive(small_corpus.path(fixture))
+        assert archive.container == fixture.container, name
+        assert bool(archive.names) is (fixture.container == "zip"), name
+        for record in archive.names:
+            assert isinstance(archive.record(record), bytes), name
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,13 @@ def test_records_are_read_without_their_top_folder(compression: int, tmp_path: P
 def test_a_member_outside_any_folder_is_damage(tmp_path: Path) -> None:
     with pytest.raises(Corrupt, match="lies in no folder"):
         _ = open_archive(write(tmp_path, zipped({"data.pkl": b""}))).names
+
+
+def test_an_exported_program_of_its_first_years_has_no_folder(tmp_path: Path) -> None:
+    records = {"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": b"1", "version": b"2"}
+    archive = open_archive(write(tmp_path, zipped(records)))
+    assert archive.names == tuple(records)
+    assert archive.record("version") == b"2"
 
 
 def test_a_checksum_is_checked_unless_the_writer_left_it_out(tmp_path: Path) -> None:

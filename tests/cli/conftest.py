@@ -1,33 +1,19 @@
-"""A small recorded tree of miniature releases, made once and copied for each test; and the command, run in it."""
+"""The command, run in a small recorded tree of miniature releases."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.cli import main
-from tests.miniatures.tree import Tree, recorded_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-
-@pytest.fixture(scope="session")
-def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    return recorded_tree(tmp_path_factory.mktemp("tree"))
-
-
-@pytest.fixture
-def tree(pristine_tree: Tree, tmp_path: Path) -> Tree:
-    """A tree in which every promise holds; the test's own."""
-    for folder in (pristine_tree.root, pristine_tree.cache):
-        shutil.copytree(folder, tmp_path / folder.name)
-    return Tree(tmp_path / "root", tmp_path / "cache")
+    from tests.miniatures.tree import Tree
 
 
 @dataclass(frozen=True)

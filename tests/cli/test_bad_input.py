@@ -14,8 +14,6 @@ from harness.cli import main
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REPOSITORY = Path(__file__).parents[2]
-
 
 @dataclass(frozen=True)
 class Ended:
@@ -45,12 +43,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A part of the repository's evidence, without observations; not to be changed."""
+def whole(small_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of real evidence, without observations; not to be changed."""
     path = tmp_path_factory.mktemp("whole")
-    ignored = shutil.ignore_patterns("operators", "torch-1.6*", "torch-1.12*", "torch-2*")
-    shutil.copytree(REPOSITORY / "fixtures", path / "fixtures", ignore=ignored)
-    shutil.copytree(REPOSITORY / "policies", path / "policies")
+    ignored = shutil.ignore_patterns("torch-1.6*", "torch-1.12*", "torch-2*")
+    shutil.copytree(small_tree / "fixtures", path / "fixtures", ignore=ignored)
+    shutil.copytree(small_tree / "policies", path / "policies")
     return path
 
 
@@ -184,7 +182,7 @@ def test_damaged_evidence_is_a_finding_and_not_a_fault(run: Callable[..., Ended]
     (observations / "torch-1.2.0.jsonl").mkdir()
     (root / "fixtures" / "FROZEN").write_bytes(b"\xff")
     (root / "fixtures" / "torch-1.2.0" / "manifest.jsonl").write_bytes(b"\0")
-    ended = run("judge", "--root", root)
+    ended = run("judge", "--full", "--root", root)
     assert ended.status == 1
     assert ended.err == ""
     for text in ("torch-1.5.1.jsonl", "torch-1.2.0.jsonl", "FROZEN: cannot be read", "torch-1.2.0/manifest.jsonl:1: is not JSON"):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,8 @@ def test_show_prints_the_first_differences(command: Callable[..., Any], tree: Tr
     out = command(*READER, *ADD, "--show").out
     assert "calls[3].first.value: value (float32)" in out
     assert "max_ulp 2" in out
-    assert "expected 0.1" in out
+    assert "torch 1.5.1 wrote 0.1" in out
+    assert "; torch 1.6.0 computes 0.1" in out
 
 
 def test_a_crash_is_shown_with_its_signal_and_its_stage(command: Callable[..., Any], tree: Tree) -> None:
@@ -127,6 +129,81 @@ def test_no_message_of_torch_breaks_the_output(command: Callable[..., Any], tree
     assert "second line" in ended.out
     assert "\x1b" not in ended.out
     assert json.loads(command(*READER, *ADD, "--format", "json").out)
+
+
+# ------------------------------------------------------------------------------------- what is recorded, and samples of it
+
+
+def test_what_is_recorded_is_shown_without_any_release(command: Callable[..., Any], tree: Tree) -> None:
+    """The same lines as observing gives, but for who says them; nothing runs, nothing is written."""
+    miniature(tree.cache, "1.6.0", at_load="raise ValueError('must not be asked')")
+    before = tree.everything()
+    ended = command(*READER, *ADD, "--show", "--recorded")
+    assert ended.status == 0
+    assert ended.out == "torch-1.5.1/add read by torch-1.6.0: same\ntorch-1.6.0: 1 same\n1 as recorded\n"
+    assert ended.err == ""
+    assert command(*READER, *ADD, "--recorded").out == ended.out
+    assert tree.everything() == before
+    said = command(*READER, *ADD, "--recorded", "--format", "json").json
+    assert [(row["fixture"], row["outcome"], row["reproduced"]) for row in said["cells"]] == [("torch-1.5.1/add", "same", True)]
+
+
+def test_a_recorded_difference_names_both_releases(command: Callable[..., Any], tree: Tree) -> None:
+    miniature(tree.cache, "1.6.0", at_call="value = value + 1 if isinstance(value, int) else value")
+    command(*READER, *ADD, "--record")
+    out = command(*READER, *ADD, "--recorded").out
+    assert "torch-1.5.1/add read by torch-1.6.0: different" in out
+    assert re.search(r"value: torch 1\.5\.1 wrote \d+; torch 1\.6\.0 computes \d+", out)
+
+
+def test_what_is_not_recorded_cannot_be_shown(command: Callable[..., Any], tree: Tree) -> None:
+    tree.recording("1.6.0").unlink()
+    ended = command(*READER, "--recorded")
+    assert ended.status == 4
+    assert "nothing is recorded of torch-1.6.0" in ended.err
+
+
+def test_several_readers_one_after_the_other(command: Callable[..., Any]) -> None:
+    ended = command("observe", "--reader", "torch-1.5.1", "--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/add", "--recorded")
+    assert ended.status == 0
+    assert [line for line in ended.out.splitlines() if line.startswith("torch-1.5.1:")] == ["torch-1.5.1: 1 same"]
+    assert "torch-1.6.0: 1 same" in ended.out
+
+
+def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: Tree) -> None:
+    def drawn(*more: str) -> list[tuple[str, str]]:
+        said = command(*READER, "--sample", "40%", "--format", "json", *more)
+        assert said.status == 0
+        return [(row["fixture"], row["options"]) for row in said.json["cells"]]
+
+    assert "torch-1.6.0: a sample of 3 of 7 cells, by seed 0" in command(*READER, "--sample", "40%").err
+    assert len(drawn()) == 3
+    assert drawn() == drawn("--seed", "0")
+    assert len({tuple(drawn("--seed", str(seed))) for seed in range(8)}) > 1
+    assert len(command(*READER, "--sample", "100%", "--format", "json").json["cells"]) == 7
+
+
+@pytest.mark.parametrize("share", ["10", "0%", "101%", "-1%", "x%", "nan%"])
+def test_what_is_no_share(command: Callable[..., Any], share: str) -> None:
+    ended = command(*READER, "--sample", share)
+    assert ended.status == 2
+    assert "is no share of more than 0% and at most 100%" in ended.err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--recorded", "--record"),
+        ("--recorded", "--again"),
+        ("--recorded", "--sample", "10%"),
+        ("--sample", "10%", "--record"),
+        ("--reader", "torch-1.5.1", "--format", "json"),
+    ],
+)
+def test_flags_that_do_not_go_together(command: Callable[..., Any], flags: tuple[str, ...]) -> None:
+    ended = command(*READER, *flags)
+    assert ended.status == 2
+    assert ended.out == ""
 
 
 # ------------------------------------------------------------------------------------------- what cannot be compared
@@ -266,7 +343,19 @@ def test_recording_anew_what_is_recorded_gives_the_same_file(command: Callable[.
     assert ended.status == 0
     assert "recorded 7 cells in reports/observations/torch-1.6.0.jsonl" in ended.err
     assert tree.recording("1.6.0").read_bytes() == before
+    assert not (tree.root / "fixtures" / "operators").exists()
+
+
+def test_what_the_release_says_of_its_operators_is_recorded_when_asked_for(
+    command: Callable[..., Any], tree: Tree, surveyed: None
+) -> None:
+    before = tree.recording("1.6.0").read_bytes()
+    ended = command(*READER, "--record", "--survey")
+    assert ended.status == 0
+    assert "recorded fixtures/operators/torch-1.6.0.json" in ended.err
     assert (tree.root / "fixtures" / "operators" / "torch-1.6.0.json").is_file()
+    assert tree.recording("1.6.0").read_bytes() == before
+    assert "fixtures/operators" not in command(*READER, "--record", "--survey").err  # the same again is nothing new
 
 
 def test_recording_accepts_what_comes_out(command: Callable[..., Any], tree: Tree, surveyed: None) -> None:
@@ -316,7 +405,7 @@ def test_a_survey_that_fails_is_said(command: Callable[..., Any], tree: Tree, mo
         raise ReaderError("surveying ended with crashed", code="survey")
 
     monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", fail)
-    ended = command(*READER, "--record")
+    ended = command(*READER, "--record", "--survey")
     assert ended.status == 3
     assert "surveying ended with crashed" in ended.err
     assert not list(Path(tree.root / "fixtures").rglob("operators/*.json"))

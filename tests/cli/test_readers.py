@@ -26,6 +26,7 @@ class Release:
     date: dt.date = dt.date(2020, 6, 18)
     install: str = "whole"
     numpy: str = "<2"
+    python: str | None = None
 
 
 class Calendar(list[Release]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import importlib
 import json
 from dataclasses import replace
@@ -18,10 +19,12 @@ from harness.cli import main, torch_compat
 from harness.corpus.corpus import load_corpus
 from harness.corpus.observations import ObservedReader, read_observations
 from harness.errors import EnvironmentUnavailable
-from harness.policy import Family
+from harness.policy import Family, load_policy
 from harness.readers.environments import Environment
 from harness.replay.produce import Produced
 from harness.rules.judgement import Outcome, Verdict
+from tests.miniatures.index import FakeIndex
+from tests.small_tree import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,9 +33,7 @@ if TYPE_CHECKING:
 
     Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
 
-REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = Path(harness.__file__).parent / "schemas"
-OBSERVED = sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl"))
 SCHEMA_OF = {
     "judge": "report",
     "replay": "report",
@@ -41,6 +42,8 @@ SCHEMA_OF = {
     "readers list": "readers-list",
     "readers build": "readers-build",
     "readers remove": "readers-remove",
+    "readers available": "readers-available",
+    "new recipe": "new",
 }
 BUILT: dict[str, Any] = {
     "torch": "1.5.1",
@@ -92,12 +95,22 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return run_command
 
 
+def recordings(root: Path) -> list[Path]:
+    return sorted((root / "reports" / "observations").glob("*.jsonl"))
+
+
+def observed_by(root: Path, version: str) -> ObservedReader:
+    """What a release is recorded to have done."""
+    (path,) = (path for path in recordings(root) if path.stem.partition("+")[0] == f"torch-{version}")
+    return read_observations(path)
+
+
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """The repository's data, where a run may write its own."""
+def root(small_tree: Path, tmp_path: Path) -> Path:
+    """Real evidence, where a run may write its own."""
     for name in ("fixtures", "policies", "reports/observations"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).symlink_to(REPOSITORY / name)
+        (tmp_path / name).symlink_to(small_tree / name)
     return tmp_path
 
 
@@ -131,7 +144,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]
 
     def observe_this(observed: ObservedReader) -> None:
         monkeypatch.setattr(module, "built", lambda _release: None)
-        monkeypatch.setattr(module, "observe_release", lambda *_: observed)
+        monkeypatch.setattr(module, "observe_release", lambda *_, **__: observed)
 
     return observe_this
 
@@ -180,29 +193,29 @@ def test_verdicts_and_families_are_those_of_the_code() -> None:
 # ----------------------------------------------------------------------------------------------------- real output of all
 
 
-def test_judge(run: Run) -> None:
-    status, document = run("judge", "--root", str(REPOSITORY))
+def test_judge(run: Run, small_tree: Path) -> None:
+    status, document = run("judge", "--root", str(small_tree))
     assert document["exit_status"] == status
     assert document["counts"]["pass"] > 1000
-    assert {row["reader"] for row in document["matrix"]} == {path.stem for path in OBSERVED}
+    assert {row["reader"] for row in document["matrix"]} == {path.stem for path in recordings(small_tree)}
 
 
-def test_replay(run: Run, tree: Path) -> None:
-    _, document = run("replay", "--recorded", "--root", str(tree))
-    kept = json.loads((tree / "reports" / "latest" / "report.json").read_text(encoding="utf-8"))
+def test_replay(run: Run, root: Path) -> None:
+    _, document = run("replay", "--recorded", "--root", str(root))
+    kept = json.loads((root / "reports" / "latest" / "report.json").read_text(encoding="utf-8"))
     assert document == kept
 
 
-def test_a_report_of_what_is_missing(run: Run, tree: Path) -> None:
-    (tree / "reports" / "observations").unlink()
-    status, document = run("judge", "--root", str(tree))
+def test_a_report_of_what_is_missing(run: Run, root: Path) -> None:
+    (root / "reports" / "observations").unlink()
+    status, document = run("judge", "--root", str(root))
     assert status == document["exit_status"]
     assert status in {1, 4}
     assert document["not_checked"]
 
 
-def test_a_report_is_held_to_the_schema(run: Run) -> None:
-    _, document = run("judge", "--root", str(REPOSITORY))
+def test_a_report_is_held_to_the_schema(run: Run, small_tree: Path) -> None:
+    _, document = run("judge", "--root", str(small_tree))
     finding = document["findings"][0]
     wrong = [
         {**document, "extra": 1},
@@ -216,79 +229,100 @@ def test_a_report_is_held_to_the_schema(run: Run) -> None:
     assert not [index for index, planted in enumerate(wrong) if validator("report").is_valid(planted)]
 
 
-@pytest.mark.parametrize("path", OBSERVED, ids=lambda path: path.stem)
-def test_observe(run: Run, pretend: Callable[[ObservedReader], None], path: Path) -> None:
-    observed = read_observations(path)
+@pytest.mark.parametrize("version", RELEASES)
+def test_observe(run: Run, pretend: Callable[[ObservedReader], None], version: str, root: Path) -> None:
+    observed = observed_by(root, version)
     pretend(observed)
-    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(REPOSITORY))
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(root))
     assert status == 0
     assert len(document["cells"]) == len(observed.cells)
 
 
-def test_observe_what_was_never_recorded(run: Run, tree: Path, pretend: Callable[[ObservedReader], None]) -> None:
-    observed = read_observations(OBSERVED[0])
+def test_observe_what_was_never_recorded(run: Run, root: Path, pretend: Callable[[ObservedReader], None]) -> None:
+    observed = observed_by(root, "1.5.1")
     pretend(observed)
-    (tree / "reports" / "observations").unlink()
-    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(tree))
+    (root / "reports" / "observations").unlink()
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(root))
     assert status == 4
     assert {cell["recorded"] for cell in document["cells"]} == {None}
 
 
-def test_observe_a_contradiction(run: Run, pretend: Callable[[ObservedReader], None]) -> None:
-    observed = read_observations(OBSERVED[0])
+def test_observe_a_contradiction(run: Run, pretend: Callable[[ObservedReader], None], root: Path) -> None:
+    observed = observed_by(root, "1.12.1")
     cells = {name: replace(cell, result="timed-out", stage="call") for name, cell in observed.cells.items()}
     pretend(replace(observed, cells=cells))
-    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(REPOSITORY))
+    status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(root))
     assert status == 1
     assert False in {cell["reproduced"] for cell in document["cells"]}
 
 
 @pytest.mark.real_torch("2.13.0")
-def test_observe_for_real(run: Run) -> None:
-    status, document = run(
-        "observe", "--reader", "torch-2.13.0", "--fixture", "torch-1.5.1/div", "--again", "--root", str(REPOSITORY)
-    )
+def test_observe_for_real(run: Run, root: Path) -> None:
+    status, document = run("observe", "--reader", "torch-2.13.0", "--fixture", "torch-1.5.1/div", "--again", "--root", str(root))
     assert status == 0
     assert document["identity"]["torch"].startswith("2.13.0")
     assert [cell["reproduced"] for cell in document["cells"]] == [True]
 
 
-def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = load_corpus(REPOSITORY / "fixtures")
-    fixture: Fixture = next(iter(corpus.fixtures.values()))
+def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
+    corpus = load_corpus(small_tree / "fixtures")
+    fixture: Fixture = corpus.fixtures["torch-1.5.1/div"]
     entry = next(iter(corpus.not_writable.values()))
     module = importlib.import_module("harness.cli.produce")
     monkeypatch.setattr(module, "built", lambda _release: None)
     monkeypatch.setattr(module, "TorchRelease", lambda _environment: contextlib.nullcontext())
     produced = Produced((fixture, entry), ("torch-1.5.1/div",), (("torch-1.5.1/full", ("golden", "content")),))
     monkeypatch.setattr(module, "run_recipes", lambda *_: produced)
-    status, document = run("produce", "torch-1.5.1", "--root", str(REPOSITORY))
+    status, document = run("produce", "torch-1.5.1", "--root", str(small_tree))
     assert status == 1
     assert document["added"] == [fixture.id]
     assert document["not_writable"][0]["id"] == entry.id
 
 
-def test_readers_list(run: Run) -> None:
-    status, document = run("readers list", "--root", str(REPOSITORY))
+def test_readers_list(run: Run, root: Path) -> None:
+    status, document = run("readers list", "--root", str(root))
     assert status == 0
     assert {"torch-1.0.0", "torch-1.5.1", "torch-2.13.0"} <= {row["name"] for row in document["readers"]}
 
 
 @pytest.mark.usefixtures("environments")
-def test_readers_list_of_what_is_built(run: Run) -> None:
-    _, document = run("readers list", "--root", str(REPOSITORY))
+def test_readers_list_of_what_is_built(run: Run, root: Path) -> None:
+    _, document = run("readers list", "--root", str(root))
     assert [row["environment"] for row in document["readers"] if row["built"]] == [BUILT]
 
 
 @pytest.mark.usefixtures("environments")
-def test_readers_build(run: Run) -> None:
-    status, document = run("readers build", "torch-1.5.1", "torch-1.6.0", "--root", str(REPOSITORY))
+def test_readers_build(run: Run, root: Path) -> None:
+    status, document = run("readers build", "torch-1.5.1", "torch-1.6.0", "--root", str(root))
     assert status == 4
     assert [row["error"] and row["error"]["code"] for row in document["readers"]] == [None, "disk-short"]
 
 
 @pytest.mark.usefixtures("environments")
-def test_readers_remove(run: Run) -> None:
-    status, document = run("readers remove", "torch-1.5.1", "torch-1.2.0", "torch-1.6.0", "--root", str(REPOSITORY))
+def test_readers_remove(run: Run, root: Path) -> None:
+    status, document = run("readers remove", "torch-1.5.1", "torch-1.2.0", "torch-1.6.0", "--root", str(root))
     assert status == 4
     assert [row["freed"] for row in document["removed"]] == [1_500_000_000, 0]
+
+
+def test_readers_available(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
+    index = FakeIndex.of(load_policy(small_tree / "policies" / "torch").calendar)
+    monkeypatch.setattr(importlib.import_module("harness.cli.readers"), "run_command", index)
+    status, document = run("readers available", "--root", str(small_tree))
+    assert (status, document["missing"]) == (0, [])
+    index.releases["9.0.0"] = (dt.datetime.now(dt.UTC).date(), ("3.14",))
+    for index.tells_dates in (True, False):
+        status, document = run("readers available", "--root", str(small_tree))
+        (row,) = document["missing"]
+        assert (status, row["name"], row["date"] is None) == (1, "torch-9.0.0", not index.tells_dates)
+
+
+@pytest.mark.parametrize("family", get_args(Family))
+def test_new_recipe(run: Run, small_tree: Path, tmp_path: Path, family: str) -> None:
+    (tmp_path / "policies").symlink_to(small_tree / "policies")
+    status, document = run("new recipe", "mine", "--family", family, "--root", str(tmp_path))
+    assert (status, document["path"]) == (0, "fixtures/recipes/mine.py")
+
+
+def test_families_of_new_are_those_of_the_code() -> None:
+    assert set(get_args(Family)) in enums("new")

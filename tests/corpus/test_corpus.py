@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.corpus.corpus import FROZEN, Corpus, load_corpus, read_frozen, write_frozen
 from harness.corpus.lines import digest
-from harness.corpus.manifest import Fixture, Manifest, NotWritable, write_manifest
+from harness.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic, write_manifest
 from harness.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[2]
 RECIPE = '"""An idea."""\nFAMILY = "torch-save"\nOPERATORS = []\nSINCE = "1.0.0"\n'
 NAMES = ("add", "div")
 
@@ -64,12 +63,41 @@ def test_a_whole_corpus(folder: Path) -> None:
     assert all(corpus.path(fixture).is_file() for fixture in corpus.fixtures.values())
 
 
-def test_the_corpus_of_the_repository_is_whole() -> None:
-    corpus = load_corpus(REPOSITORY / "fixtures")
+@pytest.fixture
+def more(folder: Path) -> Path:
+    """The same corpus with a synthetic fixture."""
+    identity = {"torch": SYNTHETIC}
+    writer = digest(identity)[:12]
+    data = b"made by rules"
+    made = Synthetic(
+        SYNTHETIC, "old", "", "old.pt", hashlib.sha256(data).hexdigest(), len(data), "0" * 64, writer, "2026-11-20",
+        "torch-save", "tar", {}, [], [], {"value": 1}, "", ["container tar"], "",
+    )  # fmt: skip
+    write_manifest(folder / "synthetic" / "manifest.jsonl", Manifest(SYNTHETIC, {writer: identity}, (made,), ()))
+    (folder / "synthetic" / "old.pt").write_bytes(data)
+    for name in ("make.py", "README.md"):
+        (folder / "synthetic" / name).write_text("how it was made")
+    write_frozen(folder / FROZEN, {**read_frozen(folder / FROZEN), made.id: made.pin})
+    return folder
+
+
+def test_what_is_synthetic_is_part_of_the_corpus(more: Path) -> None:
+    corpus = load_corpus(more)
     assert corpus.damage == ()
-    assert corpus.fixtures
-    assert corpus.recipes
-    assert corpus.probes
+    assert [one.id for one in corpus.synthetic] == ["synthetic/old"]
+    assert corpus.fixtures["synthetic/old"] is corpus.synthetic[0]
+    assert corpus.path(corpus.synthetic[0]) == more / "synthetic" / "old.pt"
+
+
+def test_what_is_synthetic_is_frozen_too(more: Path) -> None:
+    (more / "synthetic" / "old.pt").write_bytes(b"made by hand!")
+    (more / "synthetic" / "x.pt").write_bytes(b"x")
+    assert damage(more) == [("wrong-hash", "synthetic/old.pt"), ("orphan-file", "synthetic/x.pt")]
+
+
+def test_a_release_has_no_generator(folder: Path) -> None:
+    (folder / "torch-1.5.1" / "make.py").write_text("x = 1")
+    assert damage(folder) == [("orphan-file", "torch-1.5.1/make.py")]
 
 
 def forget_pin(folder: Path) -> None:

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.lines import digest, read_lines, write_lines
+from harness.corpus.lines import digest, dump, read_lines, write_lines
 from harness.corpus.manifest import (
+    SYNTHETIC,
     VARYING,
     Fixture,
     Manifest,
     NotWritable,
+    Synthetic,
     read_manifest,
     same_but_for_varying,
     write_manifest,
@@ -40,7 +42,7 @@ FIXTURE = Fixture(
     versions={"file-format": 3},
     operators=["aten::div"],
     calls=[{"method": "forward", "args": [1]}],
-    golden={"calls": []},
+    golden={"state": None, "calls": [], "state_after": None},
     readback="same",
 )
 NOT_WRITABLE = NotWritable("1.5.1", "package", "d" * 64, WRITER, "2026-11-20", "ImportError", "No module named 'torch.package'")
@@ -153,3 +155,118 @@ def test_producing_again_is_compared_around_what_may_vary() -> None:
     assert same_but_for_varying(NOT_WRITABLE, replace(NOT_WRITABLE, message="x")) == ["message"]
     assert same_but_for_varying(FIXTURE, NOT_WRITABLE) == ["not writable any more"]
     assert same_but_for_varying(NOT_WRITABLE, FIXTURE) == ["writable"]
+
+
+# ----------------------------------------------------------------------------------------------------- goldens without repeats
+
+FIRST = {"value": {"float": 1.5}, "inputs": [1]}
+
+
+def program(second: Any = FIRST, after: Any = None, first: Any = FIRST, state: Any = None) -> dict[str, Any]:
+    """The golden of a program with one call."""
+    return {"state": state, "calls": [{"method": "forward", "first": first, "second": second}], "state_after": after}
+
+
+def stored(path: Path) -> Any:
+    """The golden of the fixture as it stands in the file."""
+    _, lines = read_lines(path, "manifest")
+    return lines[1][1]["golden"]
+
+
+def test_what_a_golden_says_twice_is_stored_once(tmp_path: Path) -> None:
+    path = written(tmp_path, replace(MANIFEST, fixtures=(changed(golden=program()),)))
+    assert stored(path) == {"state": None, "calls": [{"method": "forward", "first": FIRST}]}
+    assert read_manifest(path).fixtures[0].golden == program()
+
+
+@pytest.mark.parametrize(
+    "golden",
+    [
+        program(),
+        program(second={"value": 2}),
+        program(after={"dict": [["n", 1]]}),
+        program(first={"value": True}, second={"value": 1}),
+        program(first={"value": 1}, second={"value": True}),
+        program(first={"value": 0}, second={"value": False}),
+        program(first={"value": {"float": 0.0}}, second={"value": {"float": -0.0}}),
+        program(first={"value": {"float": 1.0}}, second={"value": {"float": 1}}),
+        program(state={"dict": [["on", True]]}, after={"dict": [["on", 1]]}),
+        program(state={"dict": []}, after={"dict": []}),
+        {"state": None, "calls": [], "state_after": {"dict": []}},
+        {"error": {"stage": "load", "type": "x", "message": "y"}},
+        {"crashed": {"signal": "SIGFPE"}},
+        {"value": {"calls": 1}},
+        {},
+    ],
+    ids=str,
+)
+def test_a_golden_makes_a_round_trip_to_the_last_bit(golden: dict[str, Any], tmp_path: Path) -> None:
+    entry = changed(golden=golden)
+    (found,) = read_manifest(written(tmp_path, replace(MANIFEST, fixtures=(entry,)))).fixtures
+    assert dump(found.golden) == dump(golden)  # as text: True == 1, and -0.0 == 0.0
+    assert (found.pin, found.subject) == (entry.pin, entry.subject)
+
+
+def test_writing_changes_no_golden() -> None:
+    golden = program()
+    with tempfile.TemporaryDirectory() as folder:
+        written(Path(folder), replace(MANIFEST, fixtures=(changed(golden=golden),)))
+    assert golden == program()
+
+
+@pytest.mark.parametrize(
+    ("golden", "said"),
+    [
+        ({"calls": []}, "is not a complete entry: 'state'"),
+        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'first'"),
+        ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "is not a complete entry: 'first'"),
+        ({"calls": ["first"], "state": None}, "is not a complete entry"),
+        ({"calls": [["first", "second"]], "state": None}, "is not a complete entry"),
+        ({"calls": [None], "state": None}, "is not a complete entry"),
+        ({"calls": None, "state": None}, "is not a complete entry"),
+        ({"calls": "all", "state": None}, "is not a complete entry"),
+        (["calls"], "has a value of a wrong type for golden"),
+        ("calls", "has a value of a wrong type for golden"),
+        (None, "has a value of a wrong type for golden"),
+    ],
+    ids=str,
+)
+def test_a_damaged_golden_is_refused_with_its_line(golden: Any, said: str, tmp_path: Path) -> None:
+    found = error(rewrite(written(tmp_path), 1, golden=golden))
+    assert said in str(found)
+    assert "manifest.jsonl:3: " in str(found)
+
+
+@pytest.mark.parametrize("golden", [{"calls": []}, {"calls": [{"method": "forward"}]}, {"calls": [{"first": 1}], "state": 1}])
+def test_what_a_golden_lacks_is_not_invented_when_it_is_written(golden: dict[str, Any], tmp_path: Path) -> None:
+    assert stored(written(tmp_path, replace(MANIFEST, fixtures=(changed(golden=golden),)))) == golden
+
+
+# -------------------------------------------------------------------------------------------------------- what is synthetic
+
+SHARED = {one.name: getattr(FIXTURE, one.name) for one in fields(FIXTURE)}
+MAKER = {"torch": SYNTHETIC}
+MADE = Synthetic(**SHARED | {"release": SYNTHETIC, "writer": digest(MAKER)[:12]}, formats=["container tar"], base="")
+
+
+def synthetic(folder: Path, entry: Fixture = MADE) -> Path:
+    path = folder / SYNTHETIC / "manifest.jsonl"
+    write_manifest(path, Manifest(SYNTHETIC, {MADE.writer: MAKER}, (entry,), ()))
+    return path
+
+
+def test_what_is_synthetic_makes_a_round_trip(tmp_path: Path) -> None:
+    manifest = read_manifest(synthetic(tmp_path))
+    assert manifest.fixtures == (MADE,)
+    assert isinstance(manifest.fixtures[0], Synthetic)
+    assert MADE.id == "synthetic/div"
+    assert replace(MADE, formats=["container zip"]).pin != MADE.pin
+
+
+def test_only_what_no_release_wrote_is_synthetic(tmp_path: Path) -> None:
+    plain = Fixture(**SHARED | {"release": SYNTHETIC, "writer": MADE.writer})
+    with pytest.raises(CorpusError, match="is of kind 'fixture' in the manifest of synthetic"):
+        read_manifest(synthetic(tmp_path, plain))
+    path = written(tmp_path, replace(MANIFEST, fixtures=(replace(MADE, release="1.5.1", writer=WRITER),)))
+    with pytest.raises(CorpusError, match=r"is of kind 'synthetic' in the manifest of torch-1\.5\.1"):
+        read_manifest(path)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.texts import LONGEST, headline, last_word, normalise
+from harness.corpus.texts import LONGEST, alike, headline, last_word, normalise
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,36 @@ def test_a_headline_is_one_line_of_the_text(text: str) -> None:
     assert line in text
     assert len(line.splitlines()) <= 1
     assert bool(line) is bool(text.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        ("", ""),
+        ("version 10 is too new, 2.6 is not", "version N is too new, N is not"),
+        ("with 2.13.0+cpu", "with N"),
+        ("int64 and conv2d and aten::div.Tensor and 0x..", "int64 and conv2d and aten::div.Tensor and 0x.."),
+        ('FAILED at "/pytorch/aten/src/ATen/core/ivalue_inl.h":N, please', "FAILED at <file>, please"),
+        ("FAILED at /pytorch/aten/src/ATen/core/ivalue_inl.h:N, please", "FAILED at <file>, please"),
+        ("got String (toTuple at /pytorch/aten/src/ATen/core/ivalue_inl.h:N)", "got String"),
+        (
+            "[enforce fail at inline_container.cc:N] . file not found: gelu/version",
+            "[enforce fail at <file>] . file not found: <archive>/version",
+        ),
+        ("no class __torch__.torch.nn.___torch_mangle_0.Linear here", "no class <class> here"),
+        ("no operators aten::a, aten::b.out, aten::c found", "no operators <operators> found"),
+        ("no operator aten::a found", "no operator aten::a found"),
+        ("no aten::a and prim::b, sorry", "no <operators> sorry"),
+    ],
+)
+def test_what_varies_between_messages_of_one_cause_goes(line: str, subject: str) -> None:
+    assert alike(line) == subject
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_what_varies_goes_at_once(line: str) -> None:
+    assert alike(alike(line)) == alike(line)
 
 
 def test_the_last_words_of_an_abort() -> None:

@@ -1,4 +1,7 @@
-"""A copy of the repository's evidence, to plant defects in, and what judging it says that judging the original does not."""
+"""Copies of a small part of the repository's evidence, to plant defects in, and what judging them says.
+
+The part is made so that nothing in it is red (see tests/small_tree.py): whatever is red in a copy was planted there.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import contextlib
 import io
 import json
 import shutil
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +18,15 @@ from harness.cli import main
 from harness.corpus.corpus import FROZEN, read_frozen, write_frozen
 from harness.corpus.lines import digest, read_lines, write_lines
 from harness.corpus.manifest import MANIFEST, read_manifest
+from harness.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[2]
+    from harness.corpus.observations import Observation
+
+Cells = dict[tuple[str, str], "Observation"]
 Entry = dict[str, Any]
 
 
@@ -90,6 +96,17 @@ class Tree:
         entries = [entry for _, entry in lines]
         write_lines(path, head | header, change(entries) or entries)
 
+    def cells(self, path: Path) -> Cells:
+        """What a file of observations says of each cell."""
+        return read_observations(path).cells
+
+    def observe(self, path: Path, change: Callable[[Cells], None]) -> None:
+        """Change what a file of observations says of cells, and write it as the harness writes it."""
+        observed = read_observations(path)
+        cells = dict(observed.cells)
+        change(cells)
+        write_observations(path, replace(observed, cells=cells))
+
     def freeze(self, release: Path) -> None:
         """Pin what the manifest of a release says now."""
         manifest = read_manifest(release / MANIFEST)
@@ -115,22 +132,19 @@ class Tree:
 
 def copy_evidence(source: Path, target: Path) -> None:
     """Copy all that judging rests on."""
-    shutil.copytree(source / "fixtures", target / "fixtures", ignore=shutil.ignore_patterns("operators", "__pycache__"))
-    shutil.copytree(source / "policies", target / "policies")
-    shutil.copytree(source / "reports" / "observations", target / "reports" / "observations")
+    for name in ("fixtures", "policies", "reports/observations"):
+        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """An untouched copy. Not to be changed: the repository itself may be, while tests run."""
-    path = tmp_path_factory.mktemp("pristine")
-    copy_evidence(REPOSITORY, path)
-    return Tree(path)
+def pristine(small_tree: Path) -> Tree:
+    """The untouched evidence. Not to be changed."""
+    return Tree(small_tree)
 
 
 @pytest.fixture(scope="session")
 def baseline(pristine: Tree) -> Judged:
-    """What judging says where nothing was planted."""
+    """What judging says where nothing was planted: nothing bad, unless the repository's evidence is not settled."""
     judged = pristine.judge()
     assert judged.status in {0, 1, 4}, judged.stderr
     return judged

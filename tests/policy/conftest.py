@@ -87,8 +87,9 @@ reason = "kernels differ"
 WAIVER = """\
 [waiver]
 id = "known"
-cause = "newer-loads/add"
-readers = ["1.10.0"]
+title = "It is known"
+causes = ["newer-loads/add"]
+readers = { first = "1.9.0", last = "1.10.0" }
 count = 2
 reason = "it is so"
 evidence = "seen"

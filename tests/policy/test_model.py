@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.policy import LoadOptions, Policy, Tolerance, Waiver, load_policy
+from harness.policy.model import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +46,9 @@ def test_option_sets_are_those_that_family_and_release_have(small: Policy) -> No
 def test_a_waiver_ends_on_the_day_it_expires() -> None:
     known: dict[str, Any] = {
         "id": "w",
-        "cause": "c",
-        "readers": ("1.10.0",),
+        "title": "It is known",
+        "causes": ("c",),
+        "readers": Span(first="1.10.0", last="1.10.0"),
         "count": 1,
         "reason": "r",
         "evidence": "e",

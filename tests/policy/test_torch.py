@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 def test_every_format_version_is_listed_once(torch: Policy) -> None:
     listed = [(item.kind, item.version) for item in torch.formats]
-    assert listed == [("bytecode", version) for version in range(3, 10)] + [("file-format", version) for version in range(1, 11)]
+    assert listed == [
+        *(("bytecode", version) for version in range(3, 10)),
+        ("byteorder", "big"),
+        *(("container", name) for name in ("flatbuffer", "stream", "tar", "zip")),
+        *(("export-schema", version) for version in (1, 2, 5, 7, 8)),
+        *(("file-format", version) for version in range(1, 11)),
+    ]
 
 
 def test_a_version_is_read_no_later_than_it_is_written(torch: Policy) -> None:
@@ -23,7 +29,7 @@ def test_a_version_is_read_no_later_than_it_is_written(torch: Policy) -> None:
 
 
 def test_a_release_that_reads_a_version_reads_all_from_one_on(torch: Policy) -> None:
-    for kind in ("file-format", "bytecode"):
+    for kind in ("file-format", "bytecode", "export-schema"):
         learned = [torch.calendar[item.read_from.release].parsed for item in torch.formats if item.kind == kind]
         assert learned == sorted(learned)
 

@@ -57,6 +57,7 @@ class Release:
     version: str = "1.5.1"
     date: dt.date = dt.date(2020, 6, 18)
     pythons: list[str] = field(default_factory=lambda: ["3.10", "3.11"])
+    python: str | None = None
     install: str = "whole"
     numpy: str = "<2"
 

@@ -17,6 +17,7 @@ from harness.readers.interpreters import Interpreter, find_interpreters, fitting
 class Release:
     version: str
     pythons: list[str]
+    python: str | None = None
 
 
 def here(*versions: str) -> tuple[Interpreter, ...]:
@@ -137,6 +138,28 @@ def test_the_order_of_preference(pythons: list[str], ordered: list[str]) -> None
 )
 def test_fitting(pythons: list[str], machine: tuple[str, ...], chosen: str) -> None:
     assert fitting(Release("2.4.1", pythons), here(*machine)).version == chosen  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("machine", "chosen"),
+    [
+        (("3.11.7", "3.10.2", "3.9.18", "3.9.2"), "3.9.18"),
+        (("3.12.1", "3.11.7", "3.10.2"), "3.11.7"),
+        (("3.12.1", "3.10.2", "3.8.1"), "3.10.2"),
+        (("3.12.1", "3.8.1"), "3.8.1"),
+    ],
+    ids=["preferred", "falls back to 3.11", "then newest below", "then older"],
+)
+def test_a_release_may_prefer_a_python(machine: tuple[str, ...], chosen: str) -> None:
+    release = Release("1.11.0", ["3.8", "3.9", "3.10", "3.11", "3.12"], python="3.9")
+    assert fitting(release, here(*machine)).version == chosen  # type: ignore[arg-type]
+
+
+def test_where_none_fits_the_preferred_python_is_the_one_to_install() -> None:
+    with pytest.raises(EnvironmentUnavailable, match=r"runs on CPython 3\.8, 3\.9, 3\.10; found here: 3\.7") as caught:
+        fitting(Release("1.11.0", ["3.8", "3.9", "3.10"], python="3.9"), here("3.7.1"))  # type: ignore[arg-type]
+    assert caught.value.hint is not None
+    assert "3.9" in caught.value.hint
 
 
 def test_none_fitting_says_which_would_and_which_are_here() -> None:

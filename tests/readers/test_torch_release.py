@@ -103,7 +103,7 @@ def impostor(tmp_path: Path, source: str) -> Environment:
     """An environment whose Python runs something else than the worker."""
     script, python = tmp_path / "impostor.py", tmp_path / "python"
     hello = (
-        'out = open(int(sys.argv[2]), "w", buffering=1)\nprint(\'{"identity": {"protocol": 1, "torch": "1.5.1"}}\', file=out)\n'
+        'out = open(int(sys.argv[4]), "w", buffering=1)\nprint(\'{"identity": {"protocol": 1, "torch": "1.5.1"}}\', file=out)\n'
     )
     script.write_text(f"import json, sys, time\n{hello}{source}\n", encoding="utf-8")
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S {script} "$@"\n', encoding="utf-8")
@@ -142,6 +142,34 @@ def test_two_answers_at_once_are_two_answers(tmp_path: Path) -> None:
     )
     with TorchRelease(impostor(tmp_path, source)) as worker:
         assert [worker.request("observe", timeout_s=0)["result"] for _ in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize("given", [0, 1, 3])
+def test_a_batch_without_a_reply_to_each_request_is_a_reader_error(tmp_path: Path, given: int) -> None:
+    source = f"""
+for line in sys.stdin:
+    asked = json.loads(line)
+    assert asked["do"] == "many" and [one["do"] for one in asked["requests"]] == ["observe", "observe"]
+    print(json.dumps({{"id": asked["id"], "result": [{{"result": {{"value": 1}}}}] * {given}}}), file=out)
+"""
+    with TorchRelease(impostor(tmp_path, source)) as worker, pytest.raises(ReaderError, match="2 requests") as caught:
+        worker.request_many("observe", [{"path": "a"}, {"path": "b"}])
+    assert caught.value.code == "protocol"
+    assert f"gave {given} replies" in caught.value.message
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_fault_among_the_replies_to_a_batch_is_a_reader_error(tmp_path: Path, place: int) -> None:
+    source = f"""
+fault = {{"failed": {{"type": "KeyError", "message": "'path'", "trace": "Traceback"}}}}
+for line in sys.stdin:
+    replies = [{{"result": {{"value": 1}}}}] * 2
+    replies[{place}] = fault
+    print(json.dumps({{"id": json.loads(line)["id"], "result": replies}}), file=out)
+"""
+    with TorchRelease(impostor(tmp_path, source)) as worker, pytest.raises(ReaderError, match="KeyError: 'path'") as caught:
+        worker.request_many("observe", [{}, {}])
+    assert caught.value.code == "request-failed"
 
 
 def test_a_worker_that_died_is_named_whenever_it_is_asked(tmp_path: Path) -> None:

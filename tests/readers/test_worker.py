@@ -335,6 +335,147 @@ def test_a_family_without_a_loader_is_refused_by_name(tmp_path: Path) -> None:
             worker.request("observe", path=str(archive(tmp_path)), family="tensorflow", calls=[], options={})
 
 
+# ------------------------------------------------------------------------------------------------------------- batches
+
+MISBEHAVIOUR = {
+    "nothing": "pass",
+    "crash": "sys.stderr.write('last words'); sys.stderr.flush(); os.abort()",
+    "exit": "os._exit(0)",
+    "time-out": "time.sleep(60)",
+    "error": "raise ValueError('no')",
+    "warning": "warnings.warn('careful')",
+}
+
+
+def archives(folder: Path, count: int) -> list[Path]:
+    """Archives of numbers, the first one's first."""
+    paths = []
+    for number in range(count):
+        (folder / str(number)).mkdir(exist_ok=True)
+        paths.append(archive(folder / str(number), number, "torch-save"))
+    return paths
+
+
+def load_all(worker: TorchRelease, paths: list[Path], timeout_s: float = 20) -> list[dict[str, Any]]:
+    """What one batch says of archives."""
+    requests: list[dict[str, Any]] = [
+        {"path": str(path), "family": "torch-save", "calls": [], "options": {"weights_only": True}} for path in paths
+    ]
+    return worker.request_many("observe", requests, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize("places", [(0,), (2,), (4,), (1, 2), (0, 1, 2, 3, 4)], ids=str)
+@pytest.mark.parametrize("what", MISBEHAVIOUR)
+def test_a_batch_gives_the_replies_of_single_requests(tmp_path: Path, what: str, places: tuple[int, ...]) -> None:
+    hook = f"if value in {places}:\n    {MISBEHAVIOUR[what]}\n"
+    limit = 0.5 if what == "time-out" else 20
+    paths = archives(tmp_path, 5)
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
+        singly = [
+            worker.request(
+                "observe",
+                path=str(path),
+                family="torch-save",
+                calls=[],
+                options={"weights_only": True},
+                timeout_s=limit,
+            )
+            for path in paths
+        ]
+        together = load_all(worker, paths, limit)
+    for reply in singly:
+        reply.pop("id", None)
+    assert together == singly
+    plain = [reply == {"result": {"value": number}} for number, reply in enumerate(together)]
+    assert plain == [what == "nothing" or number not in places for number in range(5)]
+
+
+def test_values_and_refusals_share_a_process_until_one_leaves_a_trace(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    hook = (
+        f"with open({str(seen)!r}, 'a') as stream:\n    stream.write('%d %d\\n' % (value, os.getpid()))\n"
+        "if value == 1:\n    raise ValueError('no')\n"
+        "if value == 3:\n    os._exit(1)\n"
+        "if value == 5:\n    warnings.warn('careful')\n"
+    )
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
+        load_all(worker, archives(tmp_path, 8))
+    loads = [line.split() for line in seen.read_text().splitlines()]
+    forks: dict[str, int] = {}
+    # What dies or warns is asked again, the first in a process of its own, and nothing comes after it there.
+    assert [(int(number), forks.setdefault(pid, len(forks))) for number, pid in loads] == [
+        (0, 0), (1, 0), (2, 0), (3, 0),
+        (3, 1),
+        (4, 2), (5, 2),
+        (5, 3),
+        (6, 4), (7, 4),
+    ]  # fmt: skip
+
+
+def test_what_warned_changes_nothing_for_the_next_of_its_batch(tmp_path: Path) -> None:
+    hook = (
+        "value = (value, BEHAVIOUR.get('spoiled', 0))\n"
+        "if value[0] == 1:\n    BEHAVIOUR['spoiled'] = 1\n    warnings.warn('careful')\n"
+    )
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
+        replies = load_all(worker, archives(tmp_path, 4))
+    assert [reply["result"].get("value") for reply in replies[2:]] == [{"tuple": [2, 0]}, {"tuple": [3, 0]}]
+
+
+def test_an_empty_batch_has_no_replies(tmp_path: Path, works: Callable[[TorchRelease], bool]) -> None:
+    with TorchRelease(miniature(tmp_path, "1.5.1")) as worker:
+        assert load_all(worker, []) == []
+        assert works(worker)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_fault_in_a_batch_is_a_fault_of_the_harness(tmp_path: Path, works: Callable[[TorchRelease], bool], place: int) -> None:
+    paths = archives(tmp_path, 3)
+    paths[place].unlink()
+    with TorchRelease(miniature(tmp_path, "1.5.1")) as worker:
+        with pytest.raises(ReaderError, match="there is no file") as caught:
+            load_all(worker, paths)
+        assert caught.value.code == "request-failed"
+        assert works(worker)
+
+
+# ------------------------------------------------------------------------------------------------- before it serves
+
+
+def test_a_release_is_warmed_up_before_it_serves(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    hook = (
+        f"once, trace, read = jit.CompilationUnit.once, jit.trace, jit.load\nnote = open({str(said)!r}, 'a', 1).write\n"
+        "jit.CompilationUnit.once = lambda unit, x: (note('run\\n'), once(unit, x))[1]\n"
+        "jit.trace = lambda *args: (note('trace\\n'), trace(*args))[1]\n"
+        "jit.load = lambda path: (note('load\\n'), read(path))[1]\n"
+    )
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_import=hook)):
+        assert said.read_text().split() == ["run", "run", "run", "trace", "load"]
+
+
+@pytest.mark.parametrize("name", ["CompilationUnit", "trace", "load"])
+def test_a_release_that_cannot_be_warmed_up_does_not_serve(tmp_path: Path, name: str) -> None:
+    environment = miniature(tmp_path, "1.5.1", at_import=f"del jit.{name}")
+    with pytest.raises(ReaderError, match=f"died: AttributeError.*{name}") as caught, TorchRelease(environment):
+        pass
+    assert caught.value.code == "worker-died"
+
+
+def test_archives_cannot_tell_where_the_worker_lies_or_how_long_it_is(tmp_path: Path) -> None:
+    frames = "[(f.f_code.co_filename, f.f_lineno) for f in frames()]"
+    body = (
+        "import sys\n\n\ndef frames():\n    frame = sys._getframe(2)\n"
+        "    while frame is not None:\n        yield frame\n        frame = frame.f_back\n"
+    )
+    with TorchRelease(miniature(tmp_path, "1.5.1")) as worker:
+        found = [tuple(frame["tuple"]) for frame in encoded(tmp_path, frames, worker, body)]
+    of_the_worker = [frame for frame in found if "worker" in frame[0]]
+    assert len(of_the_worker) > 3
+    assert set(of_the_worker) == {("worker.py", 1)}
+    assert not [name for name, _ in found if str(WORKER.parent) in name]
+
+
 # -------------------------------------------------------------------------------------------------------------- values
 
 
@@ -483,6 +624,12 @@ def test_each_call_is_made_twice_with_fresh_inputs_and_state_is_seen_before_and_
 
 # ------------------------------------------------------------------------------------------------------- real releases
 
+
+def per_channel(scales: str, zeros: str, axis: int = 0) -> str:
+    """An expression that quantizes by channels."""
+    return f"torch.quantize_per_channel(torch.ones(2, 2), torch.tensor({scales}), torch.tensor({zeros}), {axis}, torch.qint8)"
+
+
 BOTH = [
     pytest.param("2.13.0", marks=pytest.mark.real_torch("2.13.0")),
     pytest.param("1.2.0", marks=pytest.mark.real_torch("1.2.0")),
@@ -601,6 +748,11 @@ def test_facts_of_tensors(real: Callable[[str], TorchRelease], tmp_path: Path, v
             "torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.quint8)",
             "torch.quantize_per_tensor(torch.ones(2), 0.5, 1, torch.quint8)",
         ),
+        ("numpy.zeros(2, 'f4')", "numpy.zeros(2, 'f8')"),
+        (
+            "torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))",
+            "torch.sparse_coo_tensor([[0]], [3.0], (2,))",
+        ),
         ("torch.strided", "torch.sparse_coo"),
         ("torch.optim.SGD", "torch.optim.Adam"),
     ],
@@ -614,6 +766,60 @@ def test_torch_and_numpy_objects_that_differ_are_told_apart(
     first, same, second = (re.sub(r'"storage": \d+', "", json.dumps(value)) for value in (first, same, second))
     assert first == same
     assert first != second
+
+
+@pytest.mark.real_torch("2.13.0")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (per_channel("[0.5, 0.25]", "[1, 2]"), per_channel("[0.5, 0.125]", "[1, 2]")),
+        (per_channel("[0.5, 0.25]", "[1, 2]"), per_channel("[0.5, 0.25]", "[1, 3]")),
+        (per_channel("[1.0, 1.0]", "[0, 0]"), per_channel("[1.0, 1.0]", "[0, 0]", axis=1)),
+        ("torch.eye(2).to_sparse_csr()", "torch.eye(2).to_sparse_csc()"),
+        ("torch.eye(2).to_sparse_bsr((1, 2))", "torch.eye(2).to_sparse_bsr((2, 1))"),
+        (
+            "torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])",
+            "torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])",
+        ),
+        ("torch.ones(2).untyped_storage()", "torch.zeros(2).untyped_storage()"),
+        ("torch.ones(2).to(torch.float8_e5m2)", "torch.zeros(2).to(torch.float8_e5m2)"),
+        ("torch.ones(2).to(torch.uint16)", "torch.ones(2).to(torch.uint32)"),
+    ],
+)
+def test_newer_kinds_of_tensors_are_told_apart(real: Callable[[str], TorchRelease], tmp_path: Path, one: str, other: str) -> None:
+    first, same, second = encoded(tmp_path, f"[{one}, {one}, {other}]", real("2.13.0"), "import torch")
+    first, same, second = (re.sub(r'"storage": \d+', "", json.dumps(value)) for value in (first, same, second))
+    assert first == same
+    assert first != second
+
+
+@pytest.mark.parametrize("version", BOTH)
+def test_a_storage_is_the_same_value_whatever_its_class_is_called(
+    real: Callable[[str], TorchRelease], tmp_path: Path, version: str
+) -> None:
+    said = encoded(tmp_path, "torch.tensor([1, -2], dtype=torch.int16).storage()", real(version), "import torch")
+    body = {"dtype": "int16", "shape": [2], "strides": [1], "bytes": "AQD+/w==", "storage": 0, "offset": 0}
+    assert said == {"object": {"type": "torch.Storage", "state": {"tensor": body}}}
+
+
+@pytest.mark.real_torch("1.2.0")
+def test_a_dtype_that_a_release_lacks_is_named(real: Callable[[str], TorchRelease], tmp_path: Path) -> None:
+    body = {"dtype": "float8_e5m2", "shape": [1], "strides": [1], "bytes": "AA=="}
+    decoding = f"""
+import sys
+
+import torch
+
+worker = sys.modules["__main__"]
+
+
+def attempt():
+    try:
+        worker.Decoder(torch).decode({{"tensor": {body}}})
+    except worker.NoSuchDtype as error:
+        return str(error)
+"""
+    assert encoded(tmp_path, "attempt()", real("1.2.0"), decoding) == "this release has no dtype torch.float8_e5m2"
 
 
 @pytest.mark.real_torch("2.13.0")

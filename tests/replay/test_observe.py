@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,13 +18,15 @@ from harness.errors import ReaderError, WrongVersion
 from harness.readers.environments import Environments
 from harness.readers.torch_release import PROTOCOL, TorchRelease
 from harness.replay import observe as module
-from harness.replay.observe import CRASHES, Observing, observe
+from harness.replay.observe import CRASHES, VALUES, Observing, observe
 from harness.replay.plan import plan
 from harness.rules.observations_reproduce import agreement
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY, Tree
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.corpus.observations import Observation, ObservedReader
     from harness.readers.environments import Environment
 
@@ -59,7 +60,6 @@ def test_every_cell_is_observed_twice_by_two_processes_with_different_hash_seeds
     found = observed(tree, environment, state=state)
     assert (found.name, found.observed, found.release) == ("torch-1.6.0", "2026-07-01", "1.6.0")
     assert {cell.result for cell in found.cells.values()} == {"same"}
-    assert all(cell.digest for cell in found.cells.values())
     seeds = Counter(lines(log))
     assert sorted(seeds.values()) == [7, 7]  # one process asks for each cell once
     assert sorted(line.split()[1] for line in seeds) == ["0", "1"]
@@ -76,12 +76,47 @@ def test_facts_of_each_way_to_end(tree: Tree) -> None:
     assert (raised.result, raised.stage, raised.count) == ("raised", "", 6)  # 2 calls of 4 raised in the golden, too
     assert [error["type"] for error in raised.errors] == ["builtins.KeyError"]
     differs = add(tree, at_call="value = value + 1 if isinstance(value, int) else value")
-    assert (differs.result, differs.count, differs.values is not None) == ("differs", 2, True)
+    assert (differs.result, differs.count, bool(differs.departures)) == ("differs", 2, True)
     assert differs.differences[0].facts == {"expected": 5, "got": 6}
     crashed = add(tree, at_call="os.kill(os.getpid(), signal.SIGBUS)")
     assert (crashed.result, crashed.stage, crashed.signal, crashed.digest) == ("crashed", "call", "SIGBUS", "")
     ended = add(tree, at_load="os._exit(7)")
     assert (ended.result, ended.stage, ended.signal) == ("crashed", "load", "exit 7")
+
+
+def states(tree: Tree, **hooks: str) -> ObservedReader:
+    """What a reader with these hooks does with the fixtures that are values: they may share a process."""
+    names = [name for name, fixture in tree.corpus.fixtures.items() if fixture.family in VALUES]
+    assert len(names) > 1
+    return observed(tree, miniature(tree.cache, "1.6.0", **hooks), *names)
+
+
+def test_values_share_a_process_until_one_leaves_a_trace(tree: Tree) -> None:
+    log = tree.root / "log"
+    found = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'"))
+    workers = {line.split()[0] for line in lines(log)}
+    assert len(workers) == 2
+    batches = len({options for _, options in found.cells})
+    assert len(set(lines(log))) == 2 * batches < len(lines(log)) == 2 * len(found.cells)
+
+
+def test_a_value_that_is_refused_leaves_no_trace(tree: Tree) -> None:
+    log = tree.root / "log"
+    found = states(tree, at_load=logged(log, "f'{os.getppid()} {os.getpid()}'") + "\nraise ValueError('refused')")
+    assert {cell.result for cell in found.cells.values()} == {"refused"}
+    assert len(set(lines(log))) == 2 * len({options for _, options in found.cells}) < len(lines(log))
+
+
+@pytest.mark.parametrize("hook", ["warnings.warn('warned')", "os.abort()", "os._exit(3)"])
+def test_what_leaves_a_trace_is_alone_in_its_process(tree: Tree, hook: str) -> None:
+    """The second and every other value of a process is met by a hook; each has the answer that it gives in a process of its own."""
+    counted = f"import builtins; builtins.met = getattr(builtins, 'met', 0) + 1\nif builtins.met > 1: {hook}"
+    plain = states(tree)
+    assert {cell.result for cell in plain.cells.values()} == {"same"}
+    assert states(tree, at_load=counted).cells == plain.cells
+    always = states(tree, at_load=hook)
+    alone = {name: observed(tree, miniature(tree.cache, "1.6.0", at_load=hook), name[0]).cells[name] for name in always.cells}
+    assert always.cells == alone
 
 
 def test_warnings_are_facts_and_name_no_place(tree: Tree) -> None:
@@ -115,7 +150,7 @@ def test_messages_name_neither_machine_nor_run(tree: Tree) -> None:
 )
 def test_a_result_that_varies_is_unstable_and_both_are_kept(tree: Tree, hook: str) -> None:
     cell = add(tree, at_call=hook)
-    assert (cell.result, cell.digest, cell.values, cell.count) == ("unstable", "", None, 0)
+    assert (cell.result, cell.digest, cell.departures, cell.count) == ("unstable", "", (), 0)
     one, other = cell.both
     assert one != other
     assert {one.key, other.key} == {cell.key}
@@ -139,7 +174,7 @@ def test_a_crash_that_does_not_always_end_the_same_way_is_unstable(tree: Tree) -
     hook = f"""
 name = {str(log)!r} + os.environ['PYTHONHASHSEED']
 with open(name, 'a') as log: log.write('x')
-os.kill(os.getpid(), signal.SIGSEGV if os.path.getsize(name) < 3 else signal.SIGABRT)
+os.kill(os.getpid(), signal.SIGSEGV if os.path.getsize(name) < {CRASHES} else signal.SIGABRT)
 """
     cell = add(tree, at_load=hook)
     assert cell.result == "unstable"
@@ -355,10 +390,10 @@ REAL = {
 
 
 @pytest.mark.parametrize("version", [pytest.param(version, marks=pytest.mark.real_torch(version)) for version in REAL])
-def test_real_releases_do_again_what_was_recorded(version: str) -> None:
+def test_real_releases_do_again_what_was_recorded(version: str, small_tree: Path) -> None:
     environment = Environments().get(version)
     assert environment is not None
-    place = Root(Path(__file__).parents[2])
+    place = Root(small_tree)
     policy = place.policy()
     evidence = gather(place, policy, as_of=None)
     chosen = [evidence.corpus.fixtures[name] for name in REAL[version]]

@@ -18,6 +18,7 @@ from tests.miniatures import miniature
 from tests.miniatures.tree import Tree, write_recipe
 
 if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
     from harness.readers.environments import Environment
 
 LATER = dt.date(2026, 8, 2)
@@ -74,6 +75,12 @@ def test_what_is_new_is_added_and_frozen(tree: Tree) -> None:
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {f"fixtures/{FROZEN}", "fixtures/torch-1.6.0/double.pt", "fixtures/torch-1.6.0/manifest.jsonl"}
     assert set(before[f"fixtures/{FROZEN}"].splitlines()) < set(after[f"fixtures/{FROZEN}"].splitlines())
+
+
+def test_what_a_recipe_draws_at_random_is_drawn_from_a_fixed_seed(tree: Tree) -> None:
+    recipe(tree, "seeded", build="return {'seed': torch.initial_seed()}", family="torch-save")
+    run(tree, miniature(tree.cache, "1.6.0"), "seeded")
+    assert tree.corpus.fixtures["torch-1.6.0/seeded"].golden == {"value": {"dict": [["seed", 0]]}}
 
 
 def test_a_release_that_wrote_nothing_yet_gets_its_folder(tree: Tree) -> None:
@@ -271,11 +278,10 @@ RECIPES = ("div", "state_dict", "module_with_buffers")
 @pytest.mark.parametrize(
     "version", [pytest.param(version, marks=pytest.mark.real_torch(version)) for version in ("2.13.0", "1.5.1")]
 )
-def test_real_releases_write_again_what_was_recorded(tmp_path: Path, version: str) -> None:
+def test_real_releases_write_again_what_was_recorded(tmp_path: Path, small_tree: Path, version: str) -> None:
     environment = Environments().get(version)
     assert environment is not None
-    fixtures = Path(__file__).parents[2] / "fixtures"
-    shutil.copytree(fixtures, tmp_path / "fixtures")
+    shutil.copytree(small_tree / "fixtures", tmp_path / "fixtures")
     corpus = load_corpus(tmp_path / "fixtures")
     chosen = [entry for entry in corpus.recipes if entry.name in RECIPES]
     with TorchRelease(environment) as writer:
@@ -285,16 +291,17 @@ def test_real_releases_write_again_what_was_recorded(tmp_path: Path, version: st
 
 
 @pytest.mark.real_torch("2.13.0")
-def test_a_real_release_gives_the_same_content_without_a_manifest_to_compare_with(tmp_path: Path) -> None:
+def test_a_real_release_gives_the_same_content_without_a_manifest_to_compare_with(
+    tmp_path: Path, small_tree: Path, small_corpus: Corpus
+) -> None:
     environment = Environments().get("2.13.0")
     assert environment is not None
-    fixtures = Path(__file__).parents[2] / "fixtures"
-    shutil.copytree(fixtures / "recipes", tmp_path / "fixtures" / "recipes")
-    corpus, recorded = load_corpus(tmp_path / "fixtures"), load_corpus(fixtures)
+    shutil.copytree(small_tree / "fixtures" / "recipes", tmp_path / "fixtures" / "recipes")
+    corpus = load_corpus(tmp_path / "fixtures")
     with TorchRelease(environment) as writer:
         produced = produce(corpus, writer, [entry for entry in corpus.recipes if entry.name in RECIPES], LATER)
     made = {entry.id: entry for entry in produced.added}
     for name in RECIPES:
         entry: Any = made[f"torch-2.13.0/{name}"]
-        before = recorded.fixtures[entry.id]
+        before = small_corpus.fixtures[entry.id]
         assert (entry.content, entry.golden, entry.readback) == (before.content, before.golden, before.readback)

@@ -6,8 +6,16 @@ from collections import Counter
 
 import pytest
 
+from harness.policy.model import Span, Waiver
 from harness.rules.judge import Finding, Report
 from harness.rules.judgement import Outcome, Verdict
+
+
+def waiver(name: str, title: str) -> Waiver:
+    readers = Span(first="1.9.0", last="2.10.0")
+    return Waiver(
+        id=name, title=title, causes=("c",), readers=readers, count=4, reason="it *is*\nso", evidence="seen", owner="us"
+    )
 
 
 def finding(name: str, verdict: Verdict, **change: object) -> Finding:
@@ -17,6 +25,7 @@ def finding(name: str, verdict: Verdict, **change: object) -> Finding:
         "verdict": verdict,
         "count": 3,
         "cause": "version 9 is too new [bold]not markup[/bold]",
+        "title": str(change.get("cause", "version 9 is too new [bold]not markup[/bold]")),
         "first_reader": "2.0.0",
         "readers": ("2.0.0", "2.10.0"),
         "writers": ("1.0.0",),
@@ -24,6 +33,7 @@ def finding(name: str, verdict: Verdict, **change: object) -> Finding:
         "reproduce": "torch-compat observe --reader torch-2.0.0 --fixture torch-1.0.0/add --show",
         "waiver": "",
         "what": "refused",
+        "families": ("torchscript",),
         "options": "default",
         "bump": "",
     }
@@ -50,7 +60,14 @@ def report() -> Report:
             finding("newer-loads:refused:version-9@2.0.0", Verdict.FAIL),
             finding("newer-loads:refused:strict@2.0.0", Verdict.FAIL, options="strict", cause="only with these options"),
             finding("recipes-written:x", Verdict.FAIL, first_reader="", readers=(), writers=(), options="", cause="no recipe"),
-            finding("newer-computes:a@2.0.0", Verdict.WAIVED, rule="newer-computes", what="different", waiver="w1", cause="silently"),
+            finding(
+                "newer-computes:a@2.0.0", Verdict.WAIVED, rule="newer-computes", what="different", waiver="w1", cause="silently",
+                title="Values changed",
+            ),
+            finding(
+                "older-never-differs:a@1.9.0", Verdict.WAIVED, rule="older-never-differs", what="different", waiver="w1", count=1,
+                cause="silently, seen from the other side", title="Values changed", first_reader="1.9.0", readers=("1.9.0",),
+            ),
             finding(
                 "newer-computes:b@2.0.0", Verdict.WAIVED, rule="newer-computes", what="different", waiver="w2", cause="announced",
                 bump="file format 4",
@@ -60,4 +77,5 @@ def report() -> Report:
         ),
         not_checked=(("pairs-observed", "torch-2.0.0: not observed", 12),),
         notes=("forward-window selects nothing, as expected: so",),
+        waivers=(waiver("w1", "Values changed"), waiver("w2", "Announced")),
     )  # fmt: skip

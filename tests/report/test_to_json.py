@@ -38,7 +38,8 @@ def test_it_says_everything(report: Report) -> None:
 
 def test_what_a_finding_has_not_is_null(report: Report) -> None:
     document = json.loads(report_json(report))
-    first, _, recipe, _, announced, *_ = document["findings"]
+    first, _, recipe, silent, _, announced, *_ = document["findings"]
+    assert (silent["title"], silent["cause"], silent["families"]) == ("Values changed", "silently", ["torchscript"])
     assert (first["waiver"], first["announced_by"], first["options"]) == (None, None, "default")
     assert (recipe["first_reader"], recipe["readers"], recipe["options"]) == (None, [], None)
     assert (announced["announced_by"], announced["waiver"]) == ("file format 4", "w2")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from harness.report.to_text import LEGEND, MARKS, print_report
+from harness.report.breaks import LEGEND, MARKS
+from harness.report.to_text import MOST, WIDEST, print_report
 from harness.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def shown(report: Report, width: int = 120, *, color: bool = False) -> str:
+def shown(report: Report, width: int = 120, *, full: bool = False, color: bool = False) -> str:
     stream = io.StringIO()
-    print_report(
-        report,
-        Console(file=stream, width=width, highlight=False, force_terminal=color, color_system="standard" if color else None),
-    )
+    console = Console(file=stream, width=width, highlight=False, force_terminal=color, color_system="standard" if color else None)
+    print_report(report, console, full=full)
     return stream.getvalue()
 
 
@@ -34,15 +33,28 @@ def section(text: str, title: str) -> str:
     return text.split(title, 1)[1].split("\n\n", maxsplit=1)[0]
 
 
-def test_the_matrix_has_writers_as_rows_and_readers_as_columns_by_version(report: Report) -> None:
-    rows = [line.split() for line in shown(report).splitlines()[1:4]]
-    assert rows[0] == ["1.9.0", "2.0.0+cpu"]
-    assert rows[1] == ["1.9.0", "1234✓", "5✓"]
-    assert rows[2] == ["1.10.0", "·", "2✓", "1≠", "1✗", "1!", "1~", "1?", "1†", "1…", "2-"]
+# -------------------------------------------------------------------------------------------------------------- summary
 
 
-def test_other_options_have_their_own_matrix(report: Report) -> None:
-    assert "strict  7✗" in shown(report)
+def test_cells_are_counted_by_family_and_by_what_the_reader_is_to_the_writer(report: Report) -> None:
+    lines = [line.split() for line in shown(report).splitlines()[:4]]
+    assert lines[0][:7] == ["Cells", "of", "2", "writers", "and", "2", "readers"]
+    assert lines[1][:5] == ["family", "reader", "cells", "same✓", "differs≠"]
+    assert lines[2] == ["torchscript", "newer", "16", "7", "1", "1", "1", "1", "2", "1", "2"]
+    assert lines[3] == ["own", "1234", "1234", *"·······"]
+
+
+def test_other_options_have_their_own_line(report: Report) -> None:
+    lines = section(shown(report), "Other load options").splitlines()
+    assert lines[1].split() == ["options", "cells", "refused✗"]
+    assert lines[2].split() == ["strict", "7", "7"]
+
+
+def test_every_cell_is_counted_once(report: Report) -> None:
+    numbers = [line.split() for line in shown(report).splitlines()[2:4]]
+    default = sum(counts.total() for (*_, options), counts in report.outcomes.items() if options == "default")
+    assert sum(int(row[-8 - 1]) for row in numbers) == default
+    assert all(sum(int(one) for one in row[-8:] if one != "·") == int(row[-9]) for row in numbers)
 
 
 def test_every_outcome_has_a_mark_and_every_mark_of_a_real_reader_is_explained() -> None:
@@ -51,25 +63,51 @@ def test_every_outcome_has_a_mark_and_every_mark_of_a_real_reader_is_explained()
         assert mark in LEGEND or outcome in {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE}
 
 
+def test_in_full_every_pair_has_the_mark_of_its_gravest_outcome(report: Report) -> None:
+    lines = section(shown(report, full=True), "torchscript: writers (rows)").splitlines()[1:]
+    assert [line[8:].split() for line in lines[:3]] == [["1", "2"], [".", "."], ["9", "0"]]
+    assert [line.split() for line in lines[-2:]] == [["1.9.0", "✓", "✓"], ["1.10.0", "·", "≠"]]
+    assert LEGEND in shown(report, full=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- sections
+
+
 def test_broken_promises_are_told_with_cause_and_command(report: Report) -> None:
-    text = section(shown(report), "Broken promises (3)")
+    text = section(shown(report), "Broken promises (3, 9 in all), newest first")
+    assert "3 × version 9 is too new [bold]not markup[/bold]  [since 2.0.0]" in text
+    assert "torch-compat observe --reader torch-2.0.0 --fixture torch-1.0.0/add --show" in text
+    assert "3 × no recipe  [newer-loads]" in text
+    text = section(shown(report, full=True), "Broken promises (3, 9 in all), newest first")
     assert "3 × version 9 is too new [bold]not markup[/bold]  [newer-loads, since 2.0.0]" in text
     assert "newer-loads:refused:version-9@2.0.0" in text
-    assert "torch-compat observe --reader torch-2.0.0 --fixture torch-1.0.0/add --show" in text
     assert "programs of 1.0.0, read by 2.0.0, 2.10.0" in text
     assert "[newer-loads, since 2.0.0, with strict]" in text
 
 
 def test_every_finding_stands_in_its_section(report: Report) -> None:
     text = shown(report)
-    assert "silently" in section(text, "Values that changed with no version bump and no upgrader (1)")
-    waived = section(text, "Waived: known, explained and counted (2)")
+    silent = section(text, "Values that changed with no version bump and no upgrader (1, 4 in all)")
+    assert "4 × Values changed  [since 2.0.0, up to 1.9.0]" in silent
+    waived = section(text, "Waived: known, explained and counted (2, 6 in all)")
     assert "announced" in waived
-    assert "waived: w2" in waived
-    assert "crashed  [older-never-differs, up to 2.0.0]" in waived
-    assert "as it should be" in section(text, "Expected (1)")
+    assert "crashed  [up to 2.0.0]" in waived
+    assert "3 × refused with default" in section(text, "Expected (3)")
     assert "12 × torch-2.0.0: not observed  [pairs-observed]" in section(text, "Could not be checked")
     assert "Note: forward-window selects nothing" in text
+    full = shown(report, full=True)
+    assert "waived: w2" in full
+    assert "as it should be" in section(full, "Expected (3)")
+    for finding in report.findings:
+        assert finding.id in full or finding.verdict is Verdict.EXPECTED
+
+
+def test_findings_of_one_kind_that_are_not_about_readers_are_one_line(report: Report) -> None:
+    bare = {"first_reader": "", "readers": (), "writers": (), "options": "", "what": "not produced"}
+    many = tuple(replace(report.findings[2], id=f"recipes-written:not-produced:r{index}", **bare) for index in range(30))  # type: ignore[arg-type]
+    text = section(shown(replace(report, findings=many)), "Broken promises (1, 90 in all)")
+    assert "90 × no recipe, and 29 more like it" in text
+    assert "Broken promises (30, 90 in all)" in shown(replace(report, findings=many), full=True)
 
 
 @pytest.mark.parametrize(
@@ -82,29 +120,71 @@ def test_it_ends_with_what_counts(status: int, meaning: str, report: Report) -> 
     assert last[1].startswith(f"exit status {status}: {meaning}")
 
 
-def test_a_report_of_nothing_says_so(report: Report) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_a_report_of_nothing_says_so(report: Report, full: bool) -> None:
     nothing = replace(report, outcomes={}, findings=(), not_checked=(), notes=(), counts=dict.fromkeys(Verdict, 0), exit_status=4)
-    assert "nothing was judged; as of" in shown(nothing)
-    assert LEGEND not in shown(nothing)
+    assert "nothing was judged; as of" in shown(nothing, full=full)
+    assert LEGEND not in shown(nothing, full=full)
+
+
+# ----------------------------------------------------------------------------------------------------------------- size
+
+
+def large(report: Report) -> Report:
+    """As large as the real one is to be: 33 writers and readers, all families, hundreds of findings of every sort."""
+    versions = [f"1.{index}.1" for index in range(33)]
+    families = ("torch-save", "torchscript", "mobile", "package", "export")
+    options = ("default", "mmap", "strict", "weights-only", "little-endian")
+    outcomes = {
+        (f"torch-{writer}", f"torch-{reader}+cu102", family, option): Counter(dict.fromkeys(Outcome, 11))
+        for writer in versions for reader in versions for family in families for option in options
+    }  # fmt: skip
+    findings = tuple(
+        replace(
+            one,
+            id=f"{one.id}{index}",
+            title=f"{one.title} {'and so on ' * 20}{index}",
+            options=f"{one.options}{index}",
+            waiver="",
+        )
+        for one in report.findings
+        for index in range(100)
+    )
+    not_checked = tuple((f"rule-{index}", "of its length " * 10, index) for index in range(1, 100))
+    return replace(report, outcomes=outcomes, findings=findings, not_checked=not_checked)
+
+
+def test_whatever_the_size_it_fits_on_a_page_and_says_what_it_leaves_out(report: Report) -> None:
+    lines = shown(large(report)).splitlines()
+    assert len(lines) <= 80
+    commands = [line for line in lines if line.lstrip().startswith("show ")]
+    assert all(len(line) <= WIDEST for line in lines if line not in commands)
+    assert f"  and {200 - MOST + 1}" in "\n".join(lines)
+    assert sum("more: --full prints them" in line for line in lines) == 5
+    assert lines[-1].startswith("exit status")
+
+
+def test_in_full_nothing_is_left_out(report: Report) -> None:
+    text = shown(large(report), full=True)
+    assert "more: --full" not in text
+    assert "…" not in text.replace("… timed out", "").replace("…\n", "")
+    for finding in large(report).findings:
+        assert finding.title.strip() in text or finding.verdict is Verdict.EXPECTED
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 300])
-def test_no_width_cuts_a_count_off(width: int, report: Report) -> None:
-    counts = {Outcome.SAME: 1001, Outcome.REFUSED: 2002, Outcome.CRASHED: 3003}
-    many = {("torch-1.0.0", f"torch-2.{index}.0+cpu", "torchscript", "default"): Counter(counts) for index in range(30)}
-    text = shown(replace(report, outcomes=many, findings=(), not_checked=(), notes=()), width)
-    for mark in ("1001✓", "2002✗", "3003†"):
-        assert text.count(mark) == 30
-    for index in range(30):
-        assert text.count(f"2.{index}.0+cpu") == 1
-    assert all(len(line) <= width for line in text.splitlines())
+def test_no_width_cuts_a_total_off(width: int, report: Report) -> None:
+    text = shown(report, width)
+    assert "5 not-checked" in text.replace("\n", " ")
 
 
 def test_colour_changes_nothing_but_colour(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    coloured = shown(report, color=True)
-    assert ESCAPE.search(coloured)
-    assert ESCAPE.sub("", coloured).split() == shown(report).split()  # a terminal's lines are wrapped, those of a file are not
+    for full in (False, True):
+        coloured = shown(report, color=True, full=full)
+        assert ESCAPE.search(coloured)
+        plain = shown(report, full=full)  # a terminal's lines are wrapped, those of a file are not
+        assert ESCAPE.sub("", coloured).split() == plain.split()
 
 
 def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:

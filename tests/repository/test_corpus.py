@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.corpus.corpus import FROZEN, load_corpus, read_frozen
-from harness.corpus.observations import read_observations
+from harness.corpus.corpus import FROZEN, read_frozen
+from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.surveys import read_survey
 from harness.policy import load_policy
+
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "fixtures"
 
 
-def test_every_byte_is_what_it_was() -> None:
-    assert load_corpus(FIXTURES).damage == ()
+def test_every_byte_is_what_it_was(corpus: Corpus) -> None:
+    assert corpus.damage == ()
+    assert corpus.fixtures
+    assert corpus.recipes
+    assert corpus.probes
 
 
-def test_every_entry_is_frozen_and_nothing_else() -> None:
-    corpus = load_corpus(FIXTURES)
+def test_every_entry_is_frozen_and_nothing_else(corpus: Corpus) -> None:
     assert read_frozen(FIXTURES / FROZEN) == {entry.id: entry.pin for entry in corpus.entries}
 
 
-def test_every_writer_of_the_policy_wrote() -> None:
-    corpus = load_corpus(FIXTURES)
+def test_every_writer_of_the_policy_wrote(corpus: Corpus) -> None:
     writers = load_policy(REPOSITORY / "policies" / "torch").corpus.writers
-    assert {fixture.release for fixture in corpus.fixtures.values()} == set(writers)
+    assert {fixture.release for fixture in corpus.fixtures.values()} - {SYNTHETIC} == set(writers)
 
 
-def test_every_reader_of_the_policy_was_surveyed_by_the_build_that_observed() -> None:
-    readers = [read_observations(path) for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl"))]
-    assert {reader.release for reader in readers} == set(load_policy(REPOSITORY / "policies" / "torch").corpus.readers)
-    for reader in readers:
-        survey = read_survey(FIXTURES / "operators" / f"torch-{reader.release}.json")
-        assert f"torch-{survey.identity['torch']}" == reader.name
+def recorded() -> dict[str, str]:
+    """The readers that have observed, by release."""
+    readers = [path.stem for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl"))]
+    return {reader.removeprefix("torch-").partition("+")[0]: reader for reader in readers}
+
+
+def test_every_reader_of_the_policy_observed() -> None:
+    assert recorded().keys() == set(load_policy(REPOSITORY / "policies" / "torch").corpus.readers)
+
+
+def test_every_survey_is_of_the_build_that_observed() -> None:
+    surveys = sorted((FIXTURES / "operators").glob("*.json"))
+    assert surveys
+    for path in surveys:
+        survey = read_survey(path)
+        assert path.name == f"torch-{survey.release}.json"
+        assert f"torch-{survey.identity['torch']}" == recorded().get(survey.release)

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 REPOSITORY = Path(__file__).parents[2]
-ARCHIVES = sorted(path for path in REPOSITORY.glob("fixtures/torch-*/*") if path.suffix in {".pt", ".ptl", ".pt2"})
+ARCHIVES = sorted(path for path in REPOSITORY.glob("fixtures/*/*") if path.suffix in {".pt", ".ptl", ".pt2"})
 RECORDS = [
-    *sorted(REPOSITORY.glob("fixtures/torch-*/*.jsonl")),
+    *sorted(REPOSITORY.glob("fixtures/*/*.jsonl")),
     *sorted(REPOSITORY.glob("fixtures/operators/*.json")),
     *sorted(REPOSITORY.glob("reports/observations/*.jsonl")),
 ]
+FOLDERS = {folder: [path for path in ARCHIVES if path.parent == folder] for folder in sorted({path.parent for path in ARCHIVES})}
 
 # Source files of PyTorch on the machines that built its releases, as error messages quote them.
 ALLOWED = (b"/pytorch/aten/src/", b"/pytorch/caffe2/serialize/")
@@ -62,6 +63,10 @@ def texts(value: Any) -> Iterator[bytes]:
             yield key.encode()
             if key == "bytes" and isinstance(item, str):
                 yield base64.b64decode(item, validate=True)
+            elif key == "departures":
+                for places, departed in item:  # places in a JSON value, which look like paths
+                    in_bytes = isinstance(departed, str) and places[0].endswith("/bytes")
+                    yield from texts({"bytes": departed} if in_bytes else departed)
             else:
                 yield from texts(item)
 
@@ -82,14 +87,25 @@ def test_there_is_something_to_search() -> None:
     assert len(RECORDS) >= 15
 
 
-@pytest.mark.parametrize("path", [*ARCHIVES, *RECORDS], ids=lambda path: path.relative_to(REPOSITORY).as_posix())
-def test_holds_no_path_of_a_machine(path: Path) -> None:
-    assert {found for found in paths_in(path) if not found.startswith(ALLOWED)} == set()
+def foreign(path: Path) -> set[bytes]:
+    """Paths of a machine that are not allowed."""
+    return {found for found in paths_in(path) if not found.startswith(ALLOWED)}
 
 
-def test_every_allowance_is_needed() -> None:
-    found = set().union(*map(paths_in, [*ARCHIVES, *RECORDS]))
-    assert [allowed for allowed in ALLOWED if not any(path.startswith(allowed) for path in found)] == []
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_archive_holds_a_path_of_a_machine(folder: Path) -> None:
+    assert {path.name: found for path in FOLDERS[folder] if (found := foreign(path))} == {}
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_no_record_holds_a_path_of_a_machine(path: Path) -> None:
+    assert foreign(path) == set()
+
+
+@pytest.mark.parametrize("allowed", ALLOWED, ids=bytes.decode)
+def test_every_allowance_is_needed(allowed: bytes) -> None:
+    holding = (path for path in RECORDS if allowed in path.read_bytes())
+    assert any(found.startswith(allowed) for path in holding for found in paths_in(path))
 
 
 HOME = f"/{'home'}/somebody"  # in pieces: this file is searched for such paths as well
@@ -103,7 +119,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-@pytest.mark.parametrize("container", ["zip", "bytes", "json", "tensor"])
+@pytest.mark.parametrize("container", ["zip", "bytes", "json", "tensor", "departure"])
 def test_a_planted_path_is_found(planted: str, container: str, tmp_path: Path) -> None:
     if container == "zip":
         copy = shutil.copyfile(REPOSITORY / "fixtures" / "torch-1.6.0" / "div.pt", tmp_path / "div.pt")
@@ -115,6 +131,11 @@ def test_a_planted_path_is_found(planted: str, container: str, tmp_path: Path) -
     elif container == "json":
         copy = tmp_path / "manifest.jsonl"
         copy.write_text(json.dumps({"calls": [{"error": {"message": f"it failed at {planted}:7"}}]}) + "\n", encoding="utf-8")
+    elif container == "departure":
+        copy = tmp_path / "torch-1.5.1.jsonl"
+        data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()
+        departures = [[["/value/tensor/bytes"], data], [["/value/list/0"], {"str": "same"}]]
+        copy.write_text(json.dumps({"kind": "outcome", "departures": departures}) + "\n", encoding="utf-8")
     else:
         copy = tmp_path / "manifest.jsonl"
         data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()

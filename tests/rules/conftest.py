@@ -12,7 +12,7 @@ import pytest
 
 from harness.corpus.corpus import Corpus, Damage
 from harness.corpus.lines import digest
-from harness.corpus.manifest import Fixture, Manifest, NotWritable
+from harness.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
 from harness.corpus.observations import Observation, ObservedReader, Probe, cell_key
 from harness.corpus.recipes import ProbeFile, Recipe
 from harness.policy import Policy
@@ -26,6 +26,7 @@ from harness.policy.model import (
     OptionSet,
     Release,
     RuleEntry,
+    Span,
     Tolerance,
     Waiver,
 )
@@ -52,8 +53,11 @@ def rule(name: str, **more: Any) -> RuleEntry:
     return RuleEntry(id=name, asks="It holds.", source="here", **more)
 
 
-def waiver(cause: str, count: int, *readers: str, name: str = "known", expires: dt.date | None = None) -> Waiver:
-    return Waiver(id=name, cause=cause, readers=readers, count=count, reason="so", evidence="seen", owner="us", expires=expires)
+def waiver(causes: str, count: int, first: str, last: str = "", name: str = "known", expires: dt.date | None = None) -> Waiver:
+    """A waiver for causes, written with a space between them, in one reader or several."""
+    readers = Span(first=first, last=last or first)
+    rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us", "expires": expires}
+    return Waiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
 
 
 def file_format(version: int, **more: Any) -> Format:
@@ -95,7 +99,7 @@ def extent(*frontier: list[Any], kind: str = "value", dtype: str = "float32") ->
 FAR = extent([1.0, 99])
 NEAR = extent([0.5, 4])
 FACTS: dict[str, dict[str, Any]] = {
-    "same": {"digest": "0" * 16},
+    "same": {},
     "close": {"result": "differs", "count": 1, "digest": "1" * 16, "extent": (NEAR,)},
     "different": {"result": "differs", "count": 1, "digest": "2" * 16, "extent": (FAR,)},
     "refused": {"errors": (ERROR,)},
@@ -151,6 +155,16 @@ class World:
         self.fixtures.append(made)
         return made
 
+    def synthetic(self, *formats: str, recipe: str = "old", **change: Any) -> Synthetic:
+        name = f"{recipe}.pt"
+        made = Synthetic(
+            SYNTHETIC, recipe, "", name, digest(recipe), 1000, "c" * 64, "writer", "2026-01-01", "torchscript",
+            "zip", {"file-format": 1}, [], [], {"calls": []}, "", list(formats), "",
+        )  # fmt: skip
+        made = replace(made, **change)
+        self.fixtures.append(made)
+        return made
+
     def inability(self, version: str = "1.0.0", recipe: str = "add", message: str = "no such thing") -> NotWritable:
         made = NotWritable(version, recipe, digest(recipe), "writer", "2026-01-01", "ImportError", message)
         self.not_writable.append(made)
@@ -181,7 +195,7 @@ class World:
     ) -> Observation:
         """Put down what a reader did with a fixture."""
         reader = self.reader(version, fresh=fresh)
-        key = cell_key(fixture.subject, options.load.given(), reader.identity_digest, reader.protocol)
+        key = cell_key(fixture.subject, options.load.given())
         facts = {"result": outcome, **FACTS[outcome], **change}
         reader.cells[fixture.id, options.id] = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
         return reader.cells[fixture.id, options.id]

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.corpus.corpus import Damage
+from harness.policy.model import Format, Milestone
 from tests.rules.conftest import file_format
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
+
+
+FIRST = Milestone(release="1.0.0")
 
 
 def texts(world: World, name: str) -> list[str]:
@@ -47,6 +51,13 @@ def test_damage_of_an_entry_takes_its_pass(world: World) -> None:
     assert world.verdicts("fixtures-frozen") == {"torch-1.0.0/add": "fail: changed-entry"}
 
 
+def test_damage_of_what_is_synthetic_takes_its_pass(world: World) -> None:
+    world.synthetic("container tar", recipe="tar")
+    world.synthetic("container tar", recipe="other")
+    world.damage = [Damage("wrong-hash", "synthetic/tar.pt", "has SHA-256 x")]
+    assert world.verdicts("fixtures-frozen") == {"synthetic/tar.pt": "fail: wrong-hash", "synthetic/other": "pass"}
+
+
 def test_an_empty_corpus_selects_nothing(world: World) -> None:
     assert world.judgements("fixtures-frozen") == []
 
@@ -60,7 +71,7 @@ def test_an_empty_corpus_selects_nothing(world: World) -> None:
         ({}, {"file-format": 3}, "pass"),
         ({}, {}, "fail: no fixture"),
         ({}, {"bytecode": 3}, "fail: no fixture"),
-        ({"no_writer": "skipped"}, {}, "expected: no writer"),
+        ({"no_writer": "skipped"}, {}, "fail: no fixture"),
         ({"no_writer": "skipped"}, {"file-format": 3}, "fail: excuse outdated"),
         ({"pending": "soon"}, {}, "not-checked: pending"),
         ({"pending": "soon"}, {"file-format": 3}, "fail: excuse outdated"),
@@ -70,6 +81,30 @@ def test_a_version_of_the_policy(entry: dict[str, Any], versions: dict[str, int]
     world.promise(formats=(file_format(3, **entry),))
     world.fixture(versions=versions)
     assert world.verdicts("versions-have-fixtures") == {"file-format 3": verdict}
+
+
+@pytest.mark.parametrize(
+    ("entry", "verdict"),
+    [({"no_writer": "skipped"}, "pass"), ({}, "fail: no fixture"), ({"pending": "soon"}, "not-checked: pending")],
+)
+def test_what_is_synthetic_stands_only_for_what_nobody_writes(entry: dict[str, Any], verdict: str, world: World) -> None:
+    world.promise(formats=(file_format(3, **entry),))
+    world.synthetic("file-format 3", versions={"file-format": 3})
+    assert world.verdicts("versions-have-fixtures") == {"file-format 3": verdict}
+
+
+def test_a_container_is_a_version_too(world: World) -> None:
+    tar, stream = (
+        Format(kind="container", version=name, meaning="so", read_from=FIRST, written_from=FIRST) for name in ("tar", "stream")
+    )
+    world.promise(formats=(tar, stream))
+    world.fixture(container="stream")
+    world.fixture(recipe="div", container="zip")
+    assert world.verdicts("versions-have-fixtures") == {
+        "container tar": "fail: no fixture",
+        "container stream": "pass",
+        "container zip": "fail: unknown version",
+    }
 
 
 def test_a_version_that_the_policy_does_not_know(world: World) -> None:
@@ -104,6 +139,12 @@ def test_a_recipe_that_did_not_run_fails_for_each_writer(world: World) -> None:
 def test_a_recipe_that_changed(world: World) -> None:
     world.fixture(recipe_sha256="0" * 64)
     assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "fail: recipe changed"}
+
+
+def test_what_is_synthetic_has_no_recipe(world: World) -> None:
+    world.fixture()
+    world.synthetic()
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "pass"}
 
 
 def test_a_recipe_that_has_gone(world: World) -> None:

@@ -52,7 +52,7 @@ def test_an_observation_of_another_archive_call_or_golden_does_not_count(change:
     assert world.evidence().cells == ()
 
 
-def test_an_observation_by_another_build_or_under_other_options_does_not_count(world: World) -> None:
+def test_an_observation_under_other_options_does_not_count(world: World) -> None:
     fixture = world.fixture(family="torch-save")
     world.observe(fixture, "2.0.0", options=STRICT)
     assert len(world.evidence().cells) == 1
@@ -60,8 +60,15 @@ def test_an_observation_by_another_build_or_under_other_options_does_not_count(w
     world.promise(options=(world.policy.options[0], loose))
     assert world.evidence().cells == ()
     world.promise(options=(world.policy.options[0], STRICT))
+    assert len(world.evidence().cells) == 1
+
+
+def test_who_the_reader_is_stands_beside_its_cells_and_in_the_digest(world: World) -> None:
+    world.observe(world.fixture(), "2.0.0")
+    before = world.evidence()
     world.recorded["torch-2.0.0"] = replace(world.recorded["torch-2.0.0"], identity={"torch": "2.0.0", "git": "other"})
-    assert world.evidence().cells == ()
+    assert [cell.observation for cell in world.evidence().cells] == [cell.observation for cell in before.cells]
+    assert world.evidence().digest != before.digest
 
 
 def test_the_recorded_observation_counts_before_a_fresh_one(world: World) -> None:

@@ -1,0 +1,152 @@
+"""``torch-compat new recipe``: a recipe that works, is refused while it is half done, and leads to an observed fixture."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+from harness.cli import main
+from harness.corpus.recipes import UNFINISHED, read_recipe
+from harness.errors import CorpusError
+from harness.policy import Family
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.miniatures.tree import Tree
+
+REPOSITORY = Path(__file__).parents[2]
+FAMILIES = get_args(Family)
+EARLIEST = {"torchscript": "1.2.0", "torch-save": "1.0.0", "mobile": "1.5.0", "package": "1.8.1", "export": "2.1.0"}
+
+
+def finished(path: Path) -> None:
+    """As an author leaves it: what was to be replaced is."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(UNFINISHED) >= 2
+    path.write_text(text.replace(UNFINISHED, "Now it is ").replace('it>"""', 'it."""').replace(">\n", "\n"), encoding="utf-8")
+
+
+def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: Tree) -> None:
+    made = command("new", "recipe", "twice", "--family", "torchscript")
+    path = tree.root / "fixtures/recipes/twice.py"
+    assert (made.status, made.err) == (0, "")
+    lines = made.out.splitlines()
+    assert lines[0] == "made fixtures/recipes/twice.py"
+    assert lines[1] == f"Replace {UNFINISHED}...> in lines 1 and 20; mend OPERATORS and SINCE. Then:"
+    then = [shlex.split(line)[1:] for line in lines[2:]]
+    assert [words[0] for words in then] == ["readers", "produce", "observe", "judge"]
+
+    refused = command(*then[1])
+    assert (refused.status, refused.out) == (2, "")
+    assert "recipes/twice.py:1: is half done: this line still wants one sentence" in refused.err
+    assert "and so do the lines 20" in refused.err
+    judged = command("judge")
+    assert judged.status == 1
+    assert "recipes/twice.py:1: is half done" in judged.out
+
+    # a miniature has no nn.Module and no jit.script: the author gives it a program that it has
+    head, _, _ = path.read_text(encoding="utf-8").replace(UNFINISHED, "Now it is ").partition("class Model")
+    rest = 'def build():\n    return torch.Program(forward="lambda a: a * 2")\n\n\ndef calls():\n    return [("forward", (3,))]\n'
+    path.write_text(head + rest, encoding="utf-8")
+    assert command(*then[0]).status == 0  # built already, and so it stays
+    assert command(*then[1]).out == "added         torch-1.6.0/twice\n"
+    assert command(*then[2]).out.startswith("torch-1.6.0/twice read by torch-1.6.0: same\n")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_begins_with_a_whole_recipe(family: str, tree: Tree, command: Callable[..., Any]) -> None:
+    shutil.copy(REPOSITORY / "policies" / "torch" / "releases.toml", tree.root / "policies" / "torch" / "releases.toml")
+    made = command("new", "recipe", "mine", "--family", family, "--format", "json").json
+    path = tree.root / made["path"]
+    text = path.read_text(encoding="utf-8").splitlines()
+    assert made["replace"] == [number for number, line in enumerate(text, 1) if UNFINISHED in line]
+    while made["replace"]:  # each line is refused until it is replaced, and the first one left is named
+        number = made["replace"].pop(0)
+        with pytest.raises(CorpusError, match="is half done") as refused:
+            read_recipe(path)
+        assert refused.value.where == f"{path}:{number}"
+        text[number - 1] = text[number - 1].replace(UNFINISHED, "").replace(">", "")
+        path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    recipe = read_recipe(path)
+    assert (recipe.family, recipe.since) == (family, EARLIEST[family])
+    assert bool(recipe.why) == (family != "torch-save")
+    names = {node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)}
+    assert names >= ({"build"} if family in {"torch-save", "package"} else {"build", "calls"})
+
+
+@pytest.mark.real_torch("2.13.0")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_works_with_a_real_release(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(REPOSITORY / "policies", tmp_path / "policies")
+    (tmp_path / "fixtures").mkdir()
+
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--root", str(tmp_path)])
+        assert ended.value.code in {0, None}
+        return capsys.readouterr().out
+
+    run("new", "recipe", "mine", "--family", family)
+    finished(tmp_path / "fixtures/recipes/mine.py")
+    assert run("produce", "torch-2.13.0") == "added         torch-2.13.0/mine\n"
+    made = (tmp_path / "fixtures/torch-2.13.0/manifest.jsonl").read_text(encoding="utf-8")
+    assert '"readback":"same"' in made.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Twice", "'Twice' is no name for a recipe"),
+        ("two-times", "'two-times' is no name for a recipe"),
+        ("2times", "'2times' is no name for a recipe"),
+        ("../twice", "'../twice' is no name for a recipe"),
+        ("_twice", "'_twice' is no name for a recipe"),
+        ("zweimäl", "'zweimäl' is no name for a recipe"),
+        ("class", "'class' is no name for a recipe"),
+        ("json", "'json' is the name of a module that recipes may import"),
+        ("torch", "'torch' is the name of a module that recipes may import"),
+        ("add", "fixtures/recipes/add.py: is there already"),
+    ],
+)
+def test_a_bad_or_taken_name_is_refused(command: Callable[..., Any], tree: Tree, name: str, said: str) -> None:
+    before = tree.everything()
+    ended = command("new", "recipe", name, "--family", "torch-save")
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+    assert tree.everything() == before
+
+
+def test_the_name_of_a_recipe_that_is_gone_is_taken_by_its_fixtures(command: Callable[..., Any], tree: Tree) -> None:
+    (tree.root / "fixtures/recipes/add.py").unlink()
+    ended = command("new", "recipe", "add", "--family", "torch-save")
+    assert ended.status == 2
+    assert "a recipe of this name has written torch-1.5.1/add, torch-1.6.0/add" in ended.err
+
+
+def test_an_unknown_family_and_none(command: Callable[..., Any]) -> None:
+    assert "'onnx' is not one of" in command("new", "recipe", "twice", "--family", "onnx").err
+    assert command("new", "recipe", "twice").status == 2
+
+
+def test_a_family_that_no_release_of_the_calendar_writes(command: Callable[..., Any], tree: Tree) -> None:
+    path = tree.root / "policies/torch/releases.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("2.13.0", "1.6.1"), encoding="utf-8")
+    ended = command("new", "recipe", "twice", "--family", "export")
+    assert ended.status == 2
+    assert "no release of the calendar writes the family export, which begins with torch 2.1.0" in ended.err
+
+
+def test_outside_a_tree(command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    ended = command("new", "recipe", "twice", "--family", "torch-save")
+    assert (ended.status, ended.out) == (4, "")
+    assert "neither this folder nor one above it holds fixtures/ or policies/" in ended.err
+    assert list(empty.iterdir()) == []

@@ -1,0 +1,41 @@
+"""Every archive of the repository is what its manifest says; each is opened once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.archive import open_archive
+from harness.corpus.manifest import MANIFEST, read_manifest
+from harness.errors import ArchiveError
+from harness.formats import identify
+from harness.formats.content import content_digest
+
+MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures").glob(f"*/{MANIFEST}"))
+
+
+def test_there_are_manifests() -> None:
+    assert len(MANIFESTS) >= 5
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
+def test_every_archive_is_what_its_manifest_says(path: Path) -> None:
+    manifest = read_manifest(path)
+    assert manifest.fixtures
+    wrong = []
+    for fixture in manifest.fixtures:
+        file = path.parent / fixture.file
+        try:
+            archive = open_archive(file)
+            found = identify(file)
+            said = (found.family, found.container, found.versions, content_digest(file))
+            records = all(isinstance(archive.record(name), bytes) for name in archive.names)
+        except ArchiveError as error:
+            wrong.append(f"{fixture.id}: {error}")
+            continue
+        if said != (fixture.family, fixture.container, fixture.versions, fixture.content):
+            wrong.append(f"{fixture.id}: {said}")
+        if archive.container != fixture.container or bool(archive.names) is not (fixture.container == "zip") or not records:
+            wrong.append(f"{fixture.id}: {archive.container} with {len(archive.names)} records")
+    assert wrong == []

@@ -1,0 +1,64 @@
+"""reports/findings.md says what judging the recorded observations finds, and its commands show it on any machine."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import torch_compat
+from harness.cli._root import Root
+from harness.cli.judge import gather
+from harness.policy import load_policy
+from harness.report.findings_md import findings_md
+from harness.rules.judge import judge
+
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
+    from harness.rules.judge import Report
+
+REPOSITORY = Path(__file__).parents[2]
+COMMAND = re.compile(r"`torch-compat (observe --reader torch-(\S+) .*--fixture (\S+) .*--recorded)`")
+
+
+@cache
+def document() -> str:
+    return (REPOSITORY / "reports" / "findings.md").read_text(encoding="utf-8")
+
+
+def test_it_is_current(judged: Report) -> None:
+    current = findings_md(judged) == document()  # no comparison of megabytes line by line where it is not
+    assert current, "reports/findings.md is not what judging gives now: nox -s generate rewrites it"
+
+
+def test_its_commands_name_what_there_is(corpus: Corpus) -> None:
+    readers = load_policy(REPOSITORY / "policies" / "torch").corpus.readers
+    commands = COMMAND.findall(document())
+    assert len(commands) == document().count("**Witness:**") > 0
+    for command, reader, fixture in commands:
+        assert reader in readers, command
+        assert fixture in corpus.fixtures, command
+
+
+@pytest.fixture(scope="module")
+def commands(small_tree: Path) -> list[str]:
+    """The commands that the document of the small tree gives."""
+    place = Root(small_tree)
+    found = findings_md(judge(gather(place, place.policy(), as_of=None)))
+    return [command for command, _, _ in COMMAND.findall(found)]
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_its_commands_run_without_any_release(
+    commands: list[str], place: int, small_tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "nothing-is-built"))
+    ended = CliRunner().invoke(torch_compat, [*shlex.split(commands[place]), "--root", str(small_tree)], standalone_mode=False)
+    assert ended.exception is None, commands[place]
+    assert ended.return_value == 0, ended.output
+    assert shlex.split(commands[place])[shlex.split(commands[place]).index("--fixture") + 1] in ended.output

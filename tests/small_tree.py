@@ -1,0 +1,207 @@
+"""A small root of real evidence: what a few releases of the repository did with a few recipes, and nothing else.
+
+The repository's own evidence grows with every release. Tests that copy, spoil and judge evidence hundreds of times work on
+this part of it, made anew for each run of the tests, so that they cost the same whatever the whole costs. In it every
+promise holds or is waived, by waivers that are drafted from the findings; so whatever turns it red was done by the test.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import re
+import shutil
+import tomllib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.cli._root import Root
+from harness.cli.judge import gather
+from harness.corpus.corpus import FROZEN, read_frozen, write_frozen
+from harness.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
+from harness.corpus.observations import read_observations, write_observations
+from harness.policy.model import Format, Waiver
+from harness.rules.judge import judge
+from harness.rules.judgement import Verdict
+from harness.rules.versions_have_fixtures import _labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from harness.corpus.manifest import Manifest
+    from harness.rules.judge import Finding
+
+__all__ = ["RECIPES", "RELEASES", "make_small_tree", "once"]
+
+RELEASES: Final = ("1.2.0", "1.5.1", "1.6.0", "1.12.1", "2.13.0")
+RECIPES: Final = (
+    "control_flow", "div", "div_inplace", "div_scalar", "div_scalar_fraction", "full", "full_dtype", "gelu",
+    "integer_arithmetic", "linspace", "linspace_default_steps", "logspace", "mobile", "mobile_bytecode_4", "mobile_bytecode_5",
+    "mobile_bytecode_6", "mobile_bytecode_7", "mobile_flatbuffer", "module_with_buffers", "package", "state_dict",
+    "state_dict_stream", "views", "whole_module",
+)  # fmt: skip
+FORWARD_WINDOW: Final = "forward-window"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One table of a policy file as it is written, with what stands between it and the next."""
+
+    text: str
+    name: str
+    table: dict[str, Any]
+
+
+def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELEASES, recipes: Collection[str] = RECIPES) -> None:
+    """Make a root that holds the part of another root's evidence that belongs to these releases and recipes.
+
+    Parameters:
+        source: a root with fixtures, policies and recorded observations.
+        target: a folder that does not exist yet.
+    """
+    invented = {entry.label for entry in Root(source).policy().formats if entry.no_writer}
+    kept, formats = _copy_corpus(source / "fixtures", target / "fixtures", releases, recipes, invented)
+    for path in sorted((source / "reports" / "observations").glob("*.jsonl")):
+        if path.stem.removeprefix("torch-").partition("+")[0] in releases:
+            observed = read_observations(path)
+            cells = {cell: one for cell, one in observed.cells.items() if cell[0] in kept}
+            copy = target / "reports" / "observations" / path.name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            write_observations(copy, replace(observed, cells=cells))
+    _copy_policies(source / "policies", target / "policies", releases, formats)
+    _waive(target)
+
+
+def once(folder: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """What ``make`` makes, a file or a folder, made by whichever process asks first; the others wait for it."""
+    path, partial = folder / name, folder / f"{name}.partial"
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            shutil.rmtree(partial, ignore_errors=True)
+            make(partial)
+            partial.rename(path)
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------------ the corpus
+
+
+def _copy_corpus(
+    source: Path, target: Path, releases: Collection[str], recipes: Collection[str], invented: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """Copy recipes, probes, archives, manifests and pins; the ids of the entries, and the labels of the formats, that were kept.
+
+    Of what is synthetic that is kept which stands for nothing but what no release writes (``invented``) and what one of these
+    releases wrote.
+    """
+    (target / "recipes").mkdir(parents=True)
+    for recipe in recipes:
+        shutil.copyfile(source / "recipes" / f"{recipe}.py", target / "recipes" / f"{recipe}.py")
+    shutil.copytree(source / "probes", target / "probes", ignore=shutil.ignore_patterns("__pycache__"))
+    kept: set[str] = set()
+    formats: set[str] = set()
+    for release in releases:
+        folder = release_folder(release)
+        manifest = _restricted(read_manifest(source / folder / MANIFEST), recipes)
+        write_manifest(target / folder / MANIFEST, manifest)
+        for fixture in manifest.fixtures:
+            shutil.copyfile(source / folder / fixture.file, target / folder / fixture.file)
+            formats.update(_labels(fixture))
+        kept |= {entry.id for entry in manifest.entries}
+    if (source / SYNTHETIC / MANIFEST).is_file():
+        synthetic = _synthetic(source / SYNTHETIC, target / SYNTHETIC, formats | set(invented))
+        kept |= {fixture.id for fixture in synthetic}
+        formats |= {label for fixture in synthetic for label in fixture.formats}
+    write_frozen(target / FROZEN, {name: pin for name, pin in read_frozen(source / FROZEN).items() if name in kept})
+    return kept, formats
+
+
+def _synthetic(source: Path, target: Path, known: Collection[str]) -> list[Synthetic]:
+    """Copy what is synthetic and stands for these formats, with what made it; which that is."""
+    manifest = read_manifest(source / MANIFEST)
+    made = [one for one in manifest.fixtures if isinstance(one, Synthetic) and set(one.formats) <= set(known)]
+    left_out = {MANIFEST} | ({one.file for one in manifest.fixtures} - {one.file for one in made})
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", *left_out))
+    write_manifest(target / MANIFEST, replace(manifest, fixtures=tuple(made)))
+    return made
+
+
+def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
+    fixtures = tuple(one for one in manifest.fixtures if one.recipe in recipes)
+    not_writable = tuple(one for one in manifest.not_writable if one.recipe in recipes)
+    used = {one.writer for one in fixtures} | {one.writer for one in not_writable}
+    writers = {name: identity for name, identity in manifest.writers.items() if name in used}
+    return replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable)
+
+
+# ---------------------------------------------------------------------------------------------------------- the policies
+
+
+def _copy_policies(source: Path, target: Path, releases: Collection[str], formats: set[str]) -> None:
+    """Copy the policies without waivers, for these releases, asking for no format that only others wrote."""
+    shutil.copytree(source, target, ignore=lambda folder, names: {"waivers"} & set(names))
+
+    def change(part: _Part) -> str:
+        if part.name == "corpus":
+            names = json.dumps(list(releases))
+            return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
+        if part.name == "format" and Format.model_validate(part.table).label not in formats:
+            return ""
+        return part.text
+
+    _rewrite(target / "torch", change)
+
+
+def _rewrite(policy: Path, change: Callable[[_Part], str]) -> None:
+    """Let every table of a policy's files be changed where it stands."""
+    for path in sorted(policy.glob("*.toml")):
+        head, *parts = re.split(r"(?m)^(?=\[)", path.read_text(encoding="utf-8"))
+        path.write_text(head + "".join(change(_part(text)) for text in parts), encoding="utf-8")
+
+
+def _part(text: str) -> _Part:
+    ((name, table),) = tomllib.loads(text).items()
+    return _Part(text, name, table[0] if isinstance(table, list) else table)
+
+
+def _waive(root: Path) -> None:
+    """Waive what fails, and expect the forward window to select nothing, where no releases are that near to each other."""
+    place = Root(root)
+    report = judge(gather(place, place.policy(), as_of=None))
+    empty = any(rule == FORWARD_WINDOW for rule, _, _ in report.not_checked)
+
+    def expect(part: _Part) -> str:
+        if part.name != "rule" or part.table["id"] != FORWARD_WINDOW or not empty:
+            return part.text
+        opening, rest = part.text.split("\n", 1)
+        return f'{opening}\nexpect_empty = "no two releases of this tree are near enough"\n{rest}'
+
+    _rewrite(root / "policies" / "torch", expect)
+    folder = root / "policies" / "torch" / "waivers"
+    folder.mkdir()
+    failing = [finding for finding in report.findings if finding.verdict is Verdict.FAIL]
+    for number, finding in enumerate(failing, 1):
+        if not finding.options:
+            raise AssertionError(f"{finding.id}: {finding.cause}: not about cells, so no waiver can cover it")
+        (folder / f"known-{number:02}.toml").write_text(_waiver(f"known-{number:02}", finding), encoding="utf-8")
+
+
+def _waiver(name: str, finding: Finding) -> str:
+    """A waiver for one finding."""
+    first, *_, last = (*finding.readers, *finding.readers)
+    values: dict[str, str] = {
+        "id": json.dumps(name),
+        "title": json.dumps(f"What is known as {name}"),
+        "causes": json.dumps([finding.id]),
+        "readers": f'{{ first = "{first}", last = "{last}" }}',
+        "count": str(finding.count),
+        "reason": '"as recorded"',
+        "evidence": json.dumps(finding.reproduce),
+        "owner": '"the tests"',
+    }
+    missing = [key for key, field in Waiver.model_fields.items() if field.is_required() and key not in values]
+    if missing:
+        raise AssertionError(f"waivers have the new keys {missing}: say here what stands in them")
+    return "[waiver]\n" + "".join(f"{key} = {value}\n" for key, value in values.items() if key in Waiver.model_fields)
