@@ -25,8 +25,17 @@ RECORDS = [
 ]
 FOLDERS = {folder: [path for path in ARCHIVES if path.parent == folder] for folder in sorted({path.parent for path in ARCHIVES})}
 
-# Source files of PyTorch on the machines that built its releases, as error messages quote them.
-ALLOWED = (b"/pytorch/aten/src/", b"/pytorch/caffe2/serialize/")
+# Source files of PyTorch on the machines that built its releases, as error messages quote them; and a part of an address in
+# torch's own documentation, which 1.2's debug records carry along.
+ALLOWED = (
+    b"/pytorch/aten/src/",
+    b"/pytorch/build/aten/src/",
+    b"/pytorch/caffe2/serialize/",
+    b"/pytorch/torch/csrc/jit/",
+    b"/pytorch/torch/csrc/utils/",
+    b"/__w/pytorch/pytorch/aten/src/",
+)
+ADDRESS = b"/notes/randomness"
 
 # A well-known folder tells by itself; any other path needs some length, since tensors are random bytes.
 TOLD_BY_ITS_ROOT = rb"/(?:etc|home|media|mnt|opt|private|root|srv|tmp|usr|var|work|workspace|Users|Volumes)/[\w.+@-]+"
@@ -54,7 +63,7 @@ def layers(data: bytes) -> Iterator[bytes]:
 def texts(value: Any) -> Iterator[bytes]:
     """Every text of a JSON value, and the bytes of its tensors."""
     if isinstance(value, str):
-        yield value.encode()
+        yield value.encode("utf-8", "surrogatepass")  # a recipe keeps a string that is no text
     elif isinstance(value, list):
         for item in value:
             yield from texts(item)
@@ -89,7 +98,7 @@ def test_there_is_something_to_search() -> None:
 
 def foreign(path: Path) -> set[bytes]:
     """Paths of a machine that are not allowed."""
-    return {found for found in paths_in(path) if not found.startswith(ALLOWED)}
+    return {found for found in paths_in(path) if not found.startswith(ALLOWED) and found != ADDRESS}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
