@@ -304,8 +304,8 @@ def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
         x, y = (side.view(f"<f{side.dtype.itemsize // 2}") for side in (x, y))
     both_nan = np.isnan(x) & np.isnan(y)
     x, y = x[~both_nan], y[~both_nan]
-    a, b = x.astype(np.float64), y.astype(np.float64)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # also where a signalling NaN is widened
+        a, b = x.astype(np.float64), y.astype(np.float64)
         gap = np.where(a == b, 0.0, np.abs(a - b))
         gap[np.isnan(gap)] = np.inf  # a NaN on one side only
         relative = np.where(gap == 0, 0.0, gap / np.abs(a))
