@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +15,12 @@ import click
 from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout
 from harness.cli._readers import built, selected_fixtures
 from harness.cli._root import Root, find_root, root_option
-from harness.cli.judge import gather
+from harness.cli.judge import gather, uncollected
 from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import read_survey, survey_differences, write_survey
-from harness.errors import CorpusError, NothingSelected, UsageError
-from harness.replay.observe import Observing, code_digest
+from harness.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
+from harness.replay.observe import Observing, code_digest, observers
 from harness.replay.observe import observe as run
 from harness.replay.plan import Sample, plan, probe_key, sampled
 from harness.replay.survey import survey
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from harness.corpus.observations import Observation, ObservedReader
     from harness.policy import Policy, Release
     from harness.readers.environments import Environment
+    from harness.readers.torch_release import TorchRelease
     from harness.rules.evidence import Evidence
 
 __all__ = ["damage_of", "observe", "observe_release"]
@@ -109,7 +112,8 @@ def observe(
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
         raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
-    evidence = gather(place, policy, as_of=None)
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
     chosen = selected_fixtures(evidence.corpus, fixtures)
     if recorded:
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
@@ -118,10 +122,26 @@ def observe(
         chosen, options, None if sample is None else Sample(sample, seed), missing, again, record, surveyed, show, whole, format_
     )
     statuses = []
-    for release in releases:
-        status, evidence = _observe(place, evidence, release, asked)
-        statuses.append(status)
+    with ExitStack() as stack:
+        ahead: dict[str, tuple[TorchRelease, TorchRelease]] = {}
+        for release, following in zip_longest(releases, list(releases)[1:]):
+            if following is not None and (again or record) and not missing:
+                _start_ahead(following, ahead, stack)
+            status, evidence = _observe(place, evidence, release, asked, ahead.pop(release.version, None))
+            statuses.append(status)
     return exit_status(statuses)
+
+
+def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack) -> None:
+    """Start the workers of the release that comes next. Where it is not built, its own turn says so.
+
+    Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
+    """
+    with suppress(EnvironmentUnavailable):
+        ahead[release.version] = observers(built(release))
+        for worker in ahead[release.version]:
+            stack.callback(worker.close)
+            worker.start()
 
 
 @dataclass(frozen=True)
@@ -140,7 +160,9 @@ class _Asked:
     format_: str
 
 
-def _observe(place: Root, evidence: Evidence, release: Release, asked: _Asked) -> tuple[int, Evidence]:
+def _observe(
+    place: Root, evidence: Evidence, release: Release, asked: _Asked, workers: tuple[TorchRelease, TorchRelease] | None
+) -> tuple[int, Evidence]:
     """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
     chosen, whole = asked.fixtures, asked.whole
     if asked.missing:
@@ -167,6 +189,7 @@ def _observe(place: Root, evidence: Evidence, release: Release, asked: _Asked) -
             whole,
             progress,
             sample=asked.sample,
+            workers=workers,
         )
     if not fresh.cells:
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
@@ -269,6 +292,7 @@ def observe_release(
     progress: Progress,
     *,
     sample: Sample | None = None,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
 ) -> ObservedReader:
     """Observe with one release. What the last run observed under the same key is taken from reports/latest."""
     tasks = plan(policy, corpus, release, fixtures, options)
@@ -281,7 +305,7 @@ def observe_release(
     bar = progress.task(f"{release.name}: starting")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     today = dt.datetime.now(dt.UTC).date()
-    observed = run(environment, tasks, corpus.probes if whole else (), today=today, known=earlier, state=state)
+    observed = run(environment, tasks, corpus.probes if whole else (), today=today, known=earlier, state=state, workers=workers)
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
     if whole:

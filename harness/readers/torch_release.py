@@ -93,6 +93,21 @@ class TorchRelease:
         return f"torch-{self.identity['torch']}"
 
     def __enter__(self) -> Self:
+        self.start()
+        try:
+            self._check_identity(self._reply(START_SECONDS))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def start(self) -> None:
+        """Start the process and return at once: importing torch takes seconds, in which others can be asked.
+
+        Entering the context waits for it. Call :meth:`close` where it is never entered.
+        """
+        if self._process is not None:
+            return
         with contextlib.ExitStack() as stack:
             empty = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-")))
             self._said = stack.enter_context(tempfile.TemporaryFile())
@@ -116,11 +131,13 @@ class TorchRelease:
             finally:
                 os.close(write_fd)
             stack.callback(self._stop)
-            self._check_identity(self._reply(START_SECONDS))
             self._stack = stack.pop_all()
-        return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process. Nothing happens where none was started, or it has ended."""
         self._stack.close()
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
 
-__all__ = ["Observing", "code_digest", "observe"]
+__all__ = ["Observing", "code_digest", "observe", "observers"]
 
 MAKERS = (
     "corpus/compare.py",
@@ -84,12 +84,14 @@ def observe(
     today: date,
     known: ObservedReader | None = None,
     state: Observing | None = None,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
 ) -> ObservedReader:
     """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
 
     Parameters:
         known: earlier observations; cells whose key is among them are taken from there.
         today: the day to put on new observations.
+        workers: the two to ask, from :func:`observers`, which somebody else started and closes.
 
     Raises:
         ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
@@ -104,7 +106,7 @@ def observe(
             return _selected(known, tasks, probes)
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         # importing torch is what takes the time: both at once
-        first, second = pool.map(stack.enter_context, (TorchRelease(environment, seed=seed) for seed in (0, 1)))
+        first, second = pool.map(stack.enter_context, workers or observers(environment))
         identity, name = first.identity, first.name
         if second.identity != identity:
             raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
@@ -130,6 +132,11 @@ def observe(
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
     newer = replace(base, observed=today.isoformat(), cells={**base.cells, **settled}, probes={**base.probes, **probed})
     return _selected(newer, tasks, probes)
+
+
+def observers(environment: Environment) -> tuple[TorchRelease, TorchRelease]:
+    """The two workers that observe each cell; not started."""
+    return TorchRelease(environment, seed=0), TorchRelease(environment, seed=1)
 
 
 def _is_known(known: ObservedReader | None, task: Task) -> bool:

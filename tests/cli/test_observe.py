@@ -11,6 +11,7 @@ import pytest
 
 from harness.corpus.observations import read_observations, write_observations
 from harness.errors import ReaderError
+from harness.readers.torch_release import TorchRelease
 from tests.miniatures import miniature
 
 if TYPE_CHECKING:
@@ -168,6 +169,32 @@ def test_several_readers_one_after_the_other(command: Callable[..., Any]) -> Non
     assert ended.status == 0
     assert [line for line in ended.out.splitlines() if line.startswith("torch-1.5.1:")] == ["torch-1.5.1: 1 same"]
     assert "torch-1.6.0: 1 same" in ended.out
+
+
+def test_the_next_reader_starts_while_one_is_asked(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    class Told(TorchRelease):
+        def start(self) -> None:
+            told.append(f"start {self.environment.version}")
+            super().start()
+
+        def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
+            told.append(f"ask {self.environment.version}")
+            return super().request(do, timeout_s=timeout_s, **arguments)
+
+    monkeypatch.setattr("harness.replay.observe.TorchRelease", Told)
+    readers = ("--reader", "torch-1.5.1", "--reader", "torch-1.6.0")
+    assert command("observe", *readers, "--fixture", "torch-1.5.1/add", "--again").status == 0
+    assert told.index("start 1.6.0") < told.index("ask 1.5.1") < told.index("ask 1.6.0")
+
+
+def test_a_reader_that_is_not_built_does_not_stop_the_one_before(command: Callable[..., Any]) -> None:
+    readers = ("--reader", "torch-1.6.0", "--reader", "torch-2.13.0")
+    ended = command("observe", *readers, "--fixture", "torch-1.5.1/add", "--again")
+    assert ended.status == 4
+    assert "torch-1.6.0: 1 same" in ended.out
+    assert "torch-2.13.0 is not built here" in ended.err
 
 
 def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: Tree) -> None:

@@ -222,6 +222,21 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     assert descriptors() == before
 
 
+def test_one_may_be_started_ahead_and_used_or_closed(tmp_path: Path) -> None:
+    environment = miniature(tmp_path, "1.5.1")
+    used, unused = TorchRelease(environment), TorchRelease(environment)
+    for worker in (used, unused):
+        worker.start()
+        worker.start()  # a second time changes nothing
+    first: Any = used._process
+    with used as entered:
+        assert entered._process is first
+        assert used.name == "torch-1.5.1"
+    unused.close()
+    unused.close()
+    assert [worker._process.returncode for worker in (used, unused) if worker._process] == [0, 0]
+
+
 def test_a_worker_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_release, "STOP_SECONDS", 0.2)
     began = time.monotonic()
