@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather, uncollected
 from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import write_observations
-from harness.corpus.surveys import read_survey, survey_differences, write_survey
+from harness.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from harness.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
 from harness.replay.observe import Observing, code_digest, observers
 from harness.replay.observe import observe as run
@@ -27,8 +28,6 @@ from harness.replay.survey import survey
 from harness.rules.observations_reproduce import agreement
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.corpus.corpus import Corpus, Damage
     from harness.corpus.manifest import Fixture
     from harness.corpus.observations import Observation, ObservedReader
@@ -71,7 +70,12 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--seed", type=int, default=0, show_default=True, help="Another number chooses other cells for --sample.")
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
 @click.option("--record", is_flag=True, help="Rewrite the recorded observations with what comes out.")
-@click.option("--survey", "surveyed", is_flag=True, help="With --record: also record what the release says of its operators.")
+@click.option(
+    "--survey",
+    "surveyed",
+    is_flag=True,
+    help="With --record: also record what the release says of its operators, names and limits.",
+)
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
 @click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
 @root_option
@@ -335,19 +339,17 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
 
 def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
     """While the environment stands: everything that later work wants to know of this release."""
-    name = f"torch-{fresh.release}.json"
-    kept, found = place.fixtures / "operators" / name, place.latest / "operators" / name
-    found.parent.mkdir(parents=True, exist_ok=True)
-    write_survey(found, fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
-    if kept.exists():
-        differences = survey_differences(read_survey(kept), read_survey(found))
+    found = parse_survey(fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
+    if fresh.release in surveyed_releases(place.fixtures):
+        differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
         if not differences:
             return
         for line in differences:
-            console.print(f"{kept.relative_to(place.path)}: {line}", markup=False)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    found.replace(kept)
-    console.print(f"recorded {kept.relative_to(place.path)}", markup=False)
+            console.print(f"survey of {fresh.release}: {line}", markup=False)
+    write_surveys(place.fixtures, [found])
+    folders = sorted({Path(file).parent.as_posix() for file, _ in FILES.values()})
+    places = " and ".join((place.fixtures / folder).relative_to(place.path).as_posix() for folder in folders)
+    console.print(f"recorded the survey of {fresh.release} in {places}", markup=False)
 
 
 def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:

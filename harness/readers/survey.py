@@ -124,6 +124,7 @@ class Workplace:
         self.back = os.getcwd()
         self.folder = tempfile.mkdtemp()
         os.chdir(self.folder)
+        return self.folder
 
     def __exit__(self, *exc_info):
         os.chdir(self.back)
@@ -162,8 +163,9 @@ def save_mobile(torch, path):
     if hasattr(module, "_save_for_lite_interpreter"):
         module._save_for_lite_interpreter(path)
         return True
-    if hasattr(module._c, "_save_for_mobile"):
-        module._c._save_for_mobile(path, {})
+    compiled = getattr(module, "_c", None)  # 1.0 has none; that of 1.4 raises for a missing attribute, its class does not
+    if hasattr(type(compiled), "_save_for_mobile"):
+        compiled._save_for_mobile(path, {})
         return True
     return False
 
@@ -223,16 +225,80 @@ def elf_section(path, wanted):
 
 def schemas(torch):
     if hasattr(torch._C, "_jit_get_all_schemas"):
-        found = {str(schema) for schema in torch._C._jit_get_all_schemas()}
-        return section("torch._C._jit_get_all_schemas().", sorted(found))
-    found = {str(schema) for name in candidate_names(torch) for schema in torch._C._jit_get_schemas_for_operator(name)}
-    return section(
+        found = {as_text(schema) for schema in torch._C._jit_get_all_schemas()}
+        return section("torch._C._jit_get_all_schemas(). " + PRINTED, sorted(found), only_cpu(torch, "operators"))
+    objects = [schema for name in candidate_names(torch) for schema in torch._C._jit_get_schemas_for_operator(name)]
+    how = (
         "Every text of the form namespace::name in the read-only data of the release's libraries, and every name of its Python "
-        "modules under aten:: and prim::, given to torch._C._jit_get_schemas_for_operator.",
-        sorted(found),
-        "This release has no list of all schemas (torch._C._jit_get_all_schemas); an operator whose name is put together at "
-        "run time would be missed.",
+        "modules under aten:: and prim::, given to torch._C._jit_get_schemas_for_operator"
     )
+    why = (
+        "This release has no list of all schemas (torch._C._jit_get_all_schemas); an operator whose name is put together at "
+        "run time would be missed."
+    )
+    if objects and type(objects[0]).__str__ is object.__str__:
+        found, unspelled = spelled_in_library(torch, objects)
+        how += "; these schemas cannot be printed here, so each is spelled as a text of the libraries that has its name and types"
+        if unspelled:
+            why += " No text was found for %d schemas of: %s." % (len(unspelled), ", ".join(sorted(set(unspelled))))
+    else:
+        found = {as_text(schema) for schema in objects}
+    return section(how + ". " + PRINTED, sorted(found), why)
+
+
+PRINTED = "A single return without a name stands without the parentheses that some releases print around it."
+
+
+def as_text(schema):
+    """The schema as text; 1.2 to 1.12 print ``-> (Tensor)`` for what the others print as ``-> Tensor``."""
+    return re.sub(r"-> \((?!\.)([^(),\s]+(?:\([^()]*\))?[^(),\s]*)\)$", r"-> \1", str(schema))
+
+
+def only_cpu(torch, what):
+    """Why a set is incomplete where this build of the release is the one without CUDA; None for any other build."""
+    if torch.version.cuda is not None:
+        return None
+    return "This is the build without CUDA: %s that only other builds have are missing." % what
+
+
+def spelled_in_library(torch, objects):
+    """The texts of the libraries that spell one of the schema objects; and the names of the objects that none spells."""
+    texts = {}
+    for data in read_only_texts(torch):
+        for match in re.finditer(rb"\w+::\w+\([^\0]*\) *-> *[^\0]+(?=\0)", data):
+            text = re.sub(r"\) *-> *", ") -> ", re.sub(r"\s+", " ", match.group().decode("ascii")).strip())
+            texts.setdefault(typed(text), set()).add(text)
+    found, unspelled = set(), []
+    for schema in objects:
+        types = tuple((argument.name, str(argument.type)) for argument in schema.arguments)
+        spellings = texts.get((schema.name, types), ())
+        found.update(spellings)
+        if not spellings:
+            unspelled.append(schema.name)
+    return found, unspelled
+
+
+TYPES_AS_PRINTED = {"Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
+
+
+def typed(text):
+    """``(name, ((argument, type as the release prints it)...))`` of a schema's text."""
+    name, rest = text.split("(", 1)
+    inner = rest[: rest.rindex(") ->")]
+    arguments = []
+    for part in re.sub(r"\([^()]*\)", "", inner).split(","):
+        part = part.split("=")[0].strip()
+        if part in ("", "*", "..."):
+            continue
+        kind, _, argument = part.rpartition(" ")
+        base = re.match(r"\w+", kind)
+        if base is None:
+            continue
+        printed = TYPES_AS_PRINTED.get(base.group(), base.group())
+        for suffix in re.findall(r"\[\d*\]|\?", kind):
+            printed = ("Optional[%s]" if suffix == "?" else "List[%s]") % printed
+        arguments.append((argument, printed))
+    return name, tuple(arguments)
 
 
 def candidate_names(torch):
@@ -254,8 +320,8 @@ def custom_classes(torch):
         return section(
             "Not obtained.", [], "This release has no list of custom class methods (torch._C._jit_get_custom_class_schemas)."
         )
-    found = {str(schema) for schema in torch._C._jit_get_custom_class_schemas()}
-    return section("torch._C._jit_get_custom_class_schemas().", sorted(found))
+    found = {as_text(schema) for schema in torch._C._jit_get_custom_class_schemas()}
+    return section("torch._C._jit_get_custom_class_schemas(). " + PRINTED, sorted(found), only_cpu(torch, "classes"))
 
 
 NO_VERSION_MAP = (
@@ -342,7 +408,7 @@ def kernels(torch):
             entries[name] = "crashed: " + why
         elif keys is not None:
             entries[name] = keys
-    why = None
+    why = only_cpu(torch, "kernels")
     if died:
         counts = ", ".join("%s for %d" % item for item in sorted(died.items()))
         why = "torch._C._dispatch_dump of a single operator kills the process: %s of %d operators." % (counts, len(entries))
@@ -426,23 +492,190 @@ def weights_only(torch):
     if "weights_only" not in inspect.signature(torch.load).parameters:
         return section(
             "Read from the parameters of torch.load.",
-            {"allowed": [], "blocked_modules": [], "default": None},
+            {"allowed": [], "blocked_modules": [], "default": None, "opcodes": [], "answers": {}, "safe_globals": []},
             "torch.load of this release has no weights_only.",
         )
     import torch._weights_only_unpickler as unpickler
 
     blocked = getattr(unpickler, "_blocklisted_modules", None)
+    functions = ("add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "safe_globals")
     entries = {
         "allowed": sorted(str(name) for name in unpickler._get_allowed_globals()),
+        "answers": {},
         "blocked_modules": sorted(blocked or ()),
         "default": default_of_weights_only(torch),
+        "opcodes": sorted(opcode.name for opcode in pickletools.opcodes if takes_opcode(unpickler, opcode.code.encode("latin-1"))),
+        "safe_globals": [name for name in functions if hasattr(torch.serialization, name)],
     }
+    for name, pickled in sorted(weights_only_questions(torch).items()):
+        try:
+            entries["answers"][name] = in_fork(ask_weights_only, torch, name, pickled)
+        except Died as death:
+            entries["answers"][name] = "crashed: %s" % death
+    with Workplace():
+        for name, save in (("load-tar", save_tar), ("load-torchscript", lambda torch, path: torch.jit.save(program(torch, "add"), path))):
+            in_fork(save, torch, name + ".pt")
+            answer = attempt_load(lambda path: torch.load(path, weights_only=True), name + ".pt")
+            entries["answers"][name] = answer.replace("loads", "takes: the file")
     return section(
-        "torch._weights_only_unpickler: the names of _get_allowed_globals() and _blocklisted_modules; the default by loading an "
-        "object that is not allowed without naming weights_only.",
+        "torch._weights_only_unpickler, run: the names of _get_allowed_globals() and _blocklisted_modules; an opcode is taken if a "
+        "pickle that begins with it is not refused as an unsupported operand; the default by loading an object that is not allowed "
+        "without naming weights_only; each answer by unpickling a few bytes; the functions of torch.serialization for safe globals.",
         entries,
-        "This release exposes no list of blocked modules." if blocked is None else None,
+        "This release exposes no list of blocked modules; nothing but its allowlist is taken there."
+        if blocked is None
+        else None,
     )
+
+
+def takes_opcode(unpickler, code):
+    import io
+
+    try:
+        unpickler.load(io.BytesIO(b"\x80\x02" + code + b"\0" * 8))
+    except Exception as error:
+        return not str(error).startswith("Unsupported operand %d" % code[0])
+    return True
+
+
+class Mine:
+    """A class that the user allows; module-level, so that a pickle can name it."""
+
+    class Inner:
+        """One inside it."""
+
+
+class MyList(list):
+    """A list that the user allows."""
+
+
+class MyDict(dict):
+    """A dict that the user allows."""
+
+
+ORDERED = b"ccollections\nOrderedDict\n"
+MINE = "safe-"
+"""What begins with this is asked after the user allowed what the question names."""
+
+
+def weights_only_questions(torch):
+    """``{name: pickle without the first two and the last byte}``; the answer is what the release's own unpickler does."""
+    ordered = ORDERED + b")R"
+    counter = b"ccollections\nCounter\n)R"
+    parameter = b"ctorch.nn.parameter\nParameter\n"
+    tensor = b"ctorch\nFloatTensor\n)R"
+    storage = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x01tQ"
+    mine, inner, my_list, my_dict = (
+        b"c%s\n%s\n" % (Mine.__module__.encode("ascii"), name) for name in (b"Mine", b"Mine.Inner", b"MyList", b"MyDict")
+    )
+    questions = {
+        "global-python2-name": b"c__builtin__\nset\n",
+        "global-python2-module": b"ccopy_reg\nencode\n",
+        "global-builtins-set": b"cbuiltins\nset\n",
+        "global-blocked-module": b"cos\nsystem\n",
+        "global-unknown": b"cfractions\nFraction\n",
+        "global-nested-name": b"ctorch\nnn.Parameter\n",
+        "reduce-ordered-dict": ordered,
+        "reduce-of-a-type-not-allowed": b"ctorch\nfloat32\n)R",
+        "newobj-ordered-dict": ORDERED + b")\x81",
+        "newobj-parameter": parameter + b")\x81",
+        "newobj-tensor": b"ctorch\nTensor\n)\x81",
+        "newobj-size": b"ctorch\nSize\n)\x81",
+        "newobj-function": b"ctorch._utils\n_rebuild_tensor_v2\n)\x81",
+        "build-tensor": b"ctorch\nTensor\n)R(tb",
+        "build-legacy-tensor": tensor + b"(tb",
+        "build-parameter": parameter + b")\x81(tb",
+        "build-ordered-dict": ordered + b"}b",
+        "build-counter": counter + b"}b",
+        "build-dict": b"}}b",
+        "build-list": b"]}b",
+        "append-list": b"]Na",
+        "append-tuple": b")Na",
+        "append-set": b"\x8fNa",
+        "append-ordered-dict": ordered + b"Na",
+        "appends-list": b"](Ne",
+        "appends-tuple": b")(Ne",
+        "setitem-dict": b"}K\x01Ns",
+        "setitem-ordered-dict": ordered + b"K\x01Ns",
+        "setitem-counter": counter + b"K\x01K\x02s",
+        "setitem-list": b"]Na" + b"K\x00K\x07s",
+        "setitem-tensor": tensor + b"K\x01Ns",
+        "setitems-dict": b"}(K\x01Nu",
+        "setitems-list": b"]Na" + b"(K\x00K\x07u",
+        "persistent-storage": storage,
+        "persistent-storage-bytes": b"(U\x07storage" + storage[13:],
+        "persistent-module": b"(X\x06\0\0\0moduleNNNtQ",
+        "persistent-empty-tuple": b")Q",
+        "persistent-int": b"K\x01Q",
+        "persistent-text": b"X\x01\0\0\x000Q",
+        "persistent-none": b"NQ",
+        "memo-missing": b"h\x05",
+        "bytes-short": b"U\x01a",
+        "bytes-short-not-ascii": b"U\x01\xff",
+        "surrogate": b"X\x03\0\0\0\xed\xa0\x80",
+        "long-negative": b"\x8a\x01\xff",
+    }
+    if hasattr(torch.serialization, "add_safe_globals"):
+        questions.update(
+            {
+                MINE + "global": mine,
+                MINE + "reduce": mine + b")R",
+                MINE + "newobj": mine + b")\x81",
+                MINE + "build": mine + b")\x81}X\x01\0\0\0aK\x01sb",
+                MINE + "setitem": mine + b")\x81K\x01Ns",
+                MINE + "setitem-dict": my_dict + b")\x81K\x01Ns",
+                MINE + "append": mine + b")\x81Na",
+                MINE + "append-list": my_list + b")\x81Na",
+                MINE + "global-nested": inner,
+                MINE + "global-nested-without-outer": inner.replace(b"Mine.Inner", b"Inner"),
+                MINE + "global-blocked-module": b"cos\nsystem\n",
+            }
+        )
+    questions["protocol-4-global-python2-module"] = b"\x80\x04" + questions["global-python2-module"]
+    for protocol in range(6):
+        questions["protocol-%d" % protocol] = b"\x80" + bytes([protocol]) + b"N"
+    return questions
+
+
+def ask_weights_only(torch, name, pickled):
+    """What the unpickler made of it, in one line: its type and text, or the error."""
+    import io
+    import os
+    import warnings
+
+    import torch._weights_only_unpickler as unpickler
+
+    if name.startswith(MINE):
+        torch.serialization.add_safe_globals([os.system] if name.endswith("blocked-module") else [Mine, Mine.Inner, MyList, MyDict])
+    start = b"" if name.startswith("protocol-") else b"\x80\x02"
+    machine = unpickler.Unpickler(io.BytesIO(start + pickled + b"."), encoding="utf-8")
+    machine.persistent_load = lambda pid: "persistent"
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            value = machine.load()
+        except Exception as error:
+            said = re.sub(r"0x[0-9a-f]+", "0x", first_line(error))
+            return "refused: %s: %s" % (type(error).__name__, said)
+    kind = value if isinstance(value, type) else type(value)
+    answer = "takes: %s.%s" % (kind.__module__.replace(Mine.__module__, "user"), kind.__name__)
+    told = [one for one in warned if "protocol" in str(one.message)]
+    return answer + (", warns" if told else "")
+
+
+def save_tar(torch, path):
+    """An archive as torch 0.1 wrote it, of an empty dict."""
+    import io
+    import pickle
+    import tarfile
+
+    with tarfile.open(path, "w") as archive:
+        for name, value in (("sys_info", {}), ("pickle", {}), ("tensors", 0), ("storages", 0)):
+            data = pickle.dumps(value, protocol=2)
+            data += pickle.dumps([], protocol=2) if name == "storages" else b""  # no views of storages
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
 
 
 def default_of_weights_only(torch):
@@ -505,8 +738,13 @@ def loads_or_refuses(load, path):
     try:
         load(path)
     except Exception as error:
-        return "refused: " + first_line(error)
+        return "refused: " + without_places_in_source(first_line(error))[:240]
     return "loads"
+
+
+def without_places_in_source(text):
+    """A message of C++ without the line numbers, which change with every release."""
+    return re.sub(r'(\w+\.(?:cpp|cc|h)"?):\d+', r"\1", text)
 
 
 def accepts_file_formats(load, path):
@@ -652,7 +890,8 @@ def constants(torch):
         if save_zip(torch, "saved.pt"):
             entries["file_formats"]["torch.save"] = version_record("saved.pt")
             names = [name.split("/", 1)[1] for name, _ in members("saved.pt")]
-            entries["torch_save_members"] = [re.sub(r"^data/\d+$", "data/*", name) for name in names]
+            entries["torch_save_members"] = [re.sub(r"^(data|tensors)/\d+$", r"\1/*", name) for name in names]
+        entries["torch_load_knows_storages_by_name_alone"] = in_fork(loads_storage_of_no_module, torch)
         torch.save(1, "default.pt")
         entries["torch_save_default_container"] = "zip" if zipfile.is_zipfile("default.pt") else "stream"
         for name in sorted(PROGRAMS):
@@ -673,9 +912,151 @@ def constants(torch):
     )
 
 
+def loads_storage_of_no_module(torch):
+    """Whether torch.load takes a storage class whose module does not exist."""
+    import pickle
+
+    with open("stream.pt", "wb") as stream:
+        for head in (torch.serialization.MAGIC_NUMBER, torch.serialization.PROTOCOL_VERSION, {}):
+            pickle.dump(head, stream, protocol=2)
+        stream.write(b"\x80\x02cno.such.module\nFloatStorage\n.")
+        pickle.dump([], stream, protocol=2)
+    keywords = {"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {}
+    try:
+        torch.load("stream.pt", **keywords)
+    except ImportError:
+        return False
+    return True
+
+
 def file_format_of_program(torch, name):
     torch.jit.save(program(torch, name), name + ".pt")
     return version_record(name + ".pt")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a pickle can name
+
+LEFT_OUT = (
+    "torch.testing",
+    "torch.utils.benchmark",
+    "torch.utils.bottleneck",
+    "torch.utils.tensorboard",
+    "torch.utils.hipify",
+    "torch.utils.model_dump",
+    "torch.utils.data.datapipes.gen_pyi",
+    "torch.for_onnx",
+    "torch.contrib",
+    "torch.onnx",
+    "torch._inductor",
+    "torch._dynamo",
+    "torch._functorch",
+    "torch._decomp",
+    "torch._refs",
+    "torch._prims",
+    "torch._lazy",
+    "torch._numpy",
+    "torch._strobelight",
+    "torch._native",
+    "torch._vendor",
+    "torch.lib",
+    "torch.bin",
+    "torch.distributed.elastic",
+    "torch.distributed.launch",
+    "torch.distributed.run",
+    "torch.distributed.pipelining",
+    "torch.distributed._tools",
+    "torch.fx.experimental",
+    "torch.fx.passes",
+    "torch.jit._decompositions",
+    "torch.utils._sympy",
+    "torch.utils.viz",
+    "torch.ao.pruning._experimental",
+)
+"""Packages that are not searched: tests, compilers and command-line tools. What they define a pickle could name, too."""
+
+
+def global_names(torch):
+    """``{module: [name...]}``: what a GLOBAL opcode can resolve to; and the modules that could not be imported."""
+    import importlib
+
+    found, failed = {}, {}
+    with Workplace() as folder:
+        tempfile.tempdir = folder  # torch.distributed.nn writes modules into a folder of its own
+        for name in module_names(torch):
+            try:
+                importlib.import_module(name)
+            except BaseException as error:  # a module that ends the process is listed, too
+                failed[name] = "%s: %s" % (type(error).__name__, first_line(error))
+        tempfile.tempdir = None
+    for name, module in sorted(sys.modules.items()):
+        if in_torch(name) and not left_out(name) and module is not None:
+            names = [attribute for attribute, value in list(vars(module).items()) if is_named(value)]
+            if names:
+                found[name] = sorted(names)
+    return section(
+        "Every module below torch that the package carries or that importing them made, except what is listed as left out: "
+        "imported; its attributes that are classes, functions, dtypes, layouts, memory formats or quantization schemes of torch.",
+        {"names": found, "not_imported": failed, "left_out": sorted(LEFT_OUT)},
+        "Packages that are left out, modules that could not be imported here (with the reason), names inside classes, and names "
+        "that a module makes only when they are asked for.",
+    )
+
+
+def in_torch(name):
+    return name == "torch" or name.startswith("torch.")
+
+
+def left_out(name):
+    return any(name == package or name.startswith(package + ".") for package in LEFT_OUT) or name.endswith(".__main__")
+
+
+def module_names(torch):
+    """The modules that lie in the package's folder, by their files."""
+    root = os.path.dirname(os.path.abspath(torch.__file__))
+    names = set()
+    for folder, folders, files in os.walk(root):
+        relative = os.path.relpath(folder, os.path.dirname(root)).replace(os.sep, ".")
+        if left_out(relative) or "__init__.py" not in files:
+            folders[:] = []
+            continue
+        names.add(relative)
+        names.update(relative + "." + name[:-3] for name in files if name.endswith(".py") and name != "__init__.py")
+    return sorted(name for name in names if not left_out(name))
+
+
+def is_named(value):
+    """Whether an attribute of a module is something of torch that a pickle can mean by that name."""
+    import torch
+
+    constants = tuple(getattr(torch, name) for name in ("dtype", "layout", "memory_format", "qscheme") if hasattr(torch, name))
+    if isinstance(value, constants):
+        return True
+    home = getattr(value, "__module__", None)
+    if isinstance(value, type) or type(value).__name__ == "function":
+        return isinstance(home, str) and in_torch(home)
+    if type(value).__name__ in ("builtin_function_or_method", "builtin_method", "instancemethod"):
+        if isinstance(home, str):
+            return in_torch(home)
+        owner = getattr(value, "__self__", None)
+        if owner is None:  # a static method of a type of C, as torch.add is until 1.11; what the standard library has names its module
+            return True
+        return in_torch(getattr(owner if isinstance(owner, type) else type(owner), "__module__", ""))
+    return False
+
+
+def renamed_modules(torch):
+    """The modules that torch.load looks up under another name."""
+    import ast
+
+    with open(os.path.join(os.path.dirname(torch.__file__), "serialization.py"), "rb") as stream:
+        tree = ast.parse(stream.read())
+    renamed = {}
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        if any(isinstance(target, ast.Name) and target.id == "load_module_mapping" for target in targets):
+            renamed = ast.literal_eval(node.value)
+    return section("The table load_module_mapping in the source of torch/serialization.py; empty where it has none.", renamed)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -688,6 +1069,8 @@ SECTIONS = (
     kernels,
     native_functions,
     weights_only,
+    global_names,
+    renamed_modules,
     accepts,
     constants,
 )

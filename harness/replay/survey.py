@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["survey"]
 
 SCRIPT = Path(harness.readers.__file__).with_name("survey.py")
-SECONDS = 300  # 1.6 forks a thousand times: asking it for an operator's kernels often crashes
+SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: asking it for an operator's kernels often crashes
 
 
 def survey(environment: Environment) -> dict[str, Any]:

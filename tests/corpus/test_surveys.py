@@ -1,132 +1,219 @@
 from __future__ import annotations
 
 import ast
+import copy
 import datetime as dt
-import json
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.surveys import Section, Survey, read_survey, survey_differences, write_survey
+from harness.corpus.surveys import (
+    FILES,
+    RELEASES,
+    Section,
+    Survey,
+    parse_survey,
+    read_survey,
+    survey_differences,
+    surveyed_releases,
+    write_surveys,
+)
 from harness.errors import CorpusError
+from tests.surveyed import SCHEMAS, section, small_survey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [ROOT / "harness/readers/survey.py", *sorted((ROOT / "fixtures/probes").glob("*.py"))]
 DAY = dt.date(2026, 7, 1)
 IDENTITY = {"torch": "1.5.1", "git": "3c31d73", "python": "3.8.18"}
-SCHEMAS = [f"aten::op{i}(Tensor self, *, Scalar alpha=1) -> Tensor" for i in range(5)]
 
 
-def sections() -> dict[str, Any]:
-    return {
-        "schemas": {"obtained": "Asked.", "complete": True, "why_incomplete": None, "entries": list(SCHEMAS)},
-        "kernels": {
-            "obtained": "Asked.",
-            "complete": False,
-            "why_incomplete": "It crashes.",
-            "entries": {"aten::a": ["CPU", "CUDA"], "aten::b": "crashed: SIGSEGV", "aten::c": []},
-        },
-        "accepts": {
-            "obtained": "Tried.",
-            "complete": True,
-            "why_incomplete": None,
-            "entries": {"torch-save": {"version": {"1": "loads", "9": "refused: too näw"}}, "export": {}},
-        },
+def said(release: str = "1.5.1", change: Callable[[dict[str, Any]], None] | None = None) -> Survey:
+    tree = small_survey()
+    if change is not None:
+        change(tree)
+    return parse_survey(release, {**IDENTITY, "torch": release}, DAY, tree)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# ------------------------------------------------------------------------------------------------------------- recording
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    write_surveys(tmp_path, [said()])
+    assert read_survey(tmp_path, "1.5.1") == said()
+    assert {name: section.entries for name, section in said().sections.items()} == {
+        name: told["entries"] for name, told in small_survey().items()
     }
+    assert sorted(everything(tmp_path)) == sorted([RELEASES, *(file for file, _ in FILES.values())])
 
 
-@pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    path = tmp_path / "operators" / "torch-1.5.1.json"
-    write_survey(path, "1.5.1", IDENTITY, DAY, sections())
-    return path
+def test_a_fact_is_one_line_with_the_releases_that_it_is_true_of(tmp_path: Path) -> None:
+    def other(tree: dict[str, Any]) -> None:
+        tree["schemas"]["entries"] = [*SCHEMAS[1:], "aten::op9() -> int"]
+        tree["kernels"]["entries"]["aten::a"] = ["CPU", "MPS"]
+
+    write_surveys(tmp_path, [said("1.10.2"), said("1.9.1", other), said("2.0.0", other)])
+    assert (tmp_path / "operators/schemas.txt").read_text("utf-8").splitlines() == [
+        "# history 1 texts",
+        "# releases 1.9.1 1.10.2 2.0.0",
+        "# obtained\t1.9.1..\tAsked.",
+        f"{SCHEMAS[0]}\t1.10.2",
+        *(f"{schema}\t1.9.1.." for schema in SCHEMAS[1:]),
+        "aten::op9() -> int\t1.9.1,2.0.0..",
+    ]
+    assert "aten::a\t1.9.1,2.0.0.. MPS\t1.9.1.. CPU\t1.10.2 CUDA" in (tmp_path / "operators/kernels.txt").read_text("utf-8")
 
 
-def test_what_was_written_is_read(recorded: Path) -> None:
-    survey = read_survey(recorded)
-    assert survey == Survey("1.5.1", IDENTITY, DAY, {name: Section(**section) for name, section in sections().items()})
+def test_the_order_of_recording_does_not_matter_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    def other(tree: dict[str, Any]) -> None:
+        tree["schemas"]["entries"] = SCHEMAS[2:]
+        tree["accepts"] = section({"torch-save": {}}, "Another reason.", "In another way.")
+
+    surveys = [said("1.5.1"), said("1.9.1", other), said("1.10.2")]
+    write_surveys(tmp_path / "once", surveys)
+    for survey in reversed(surveys):
+        write_surveys(tmp_path / "singly", [survey])
+    before = everything(tmp_path / "once")
+    assert everything(tmp_path / "singly") == before
+    write_surveys(tmp_path / "once", surveys[1:2])
+    assert everything(tmp_path / "once") == before
+    for survey in surveys:
+        assert read_survey(tmp_path / "once", survey.release) == survey
 
 
-def test_writing_what_was_read_gives_the_same_bytes(recorded: Path, tmp_path: Path) -> None:
-    survey = read_survey(recorded)
-    again = tmp_path / "again.json"
-    write_survey(again, survey.release, survey.identity, survey.recorded, json.loads(recorded.read_text("utf-8"))["sections"])
-    assert again.read_bytes() == recorded.read_bytes()
+def test_a_release_that_joins_with_nothing_new_adds_no_line(tmp_path: Path) -> None:
+    write_surveys(tmp_path, [said("1.5.1")])
+    before = everything(tmp_path)
+    write_surveys(tmp_path, [said("1.6.0")])
+    for name, data in everything(tmp_path).items():
+        if name != RELEASES:
+            assert data == before[name].replace(b"# releases 1.5.1", b"# releases 1.5.1 1.6.0")
 
 
-def test_key_order_does_not_matter(recorded: Path, tmp_path: Path) -> None:
-    backwards = {name: dict(reversed(section.items())) for name, section in reversed(sections().items())}
-    write_survey(tmp_path / "b.json", "1.5.1", dict(reversed(IDENTITY.items())), DAY, backwards)
-    assert (tmp_path / "b.json").read_bytes() == recorded.read_bytes()
+def test_a_release_that_is_surveyed_anew_is_replaced_whole(tmp_path: Path) -> None:
+    def other(tree: dict[str, Any]) -> None:
+        for name in ("schemas", "custom_classes"):
+            tree[name] = section(["x::y() -> ()"], "New.", "Otherwise.")
 
-
-def test_layout_is_json_with_one_schema_per_line(recorded: Path) -> None:
-    text = recorded.read_text("utf-8")
-    assert text.endswith("}\n")
-    lines = text.splitlines()
-    for schema in SCHEMAS:
-        assert sum(schema in line for line in lines) == 1
-    assert not any(line.count("aten::op") > 1 for line in lines)
+    write_surveys(tmp_path, [said("1.5.1"), said("1.6.0")])
+    write_surveys(tmp_path, [said("1.5.1", other)])
+    write_surveys(tmp_path / "direct", [said("1.5.1", other), said("1.6.0")])
+    assert {name: data for name, data in everything(tmp_path).items() if not name.startswith("direct")} == everything(
+        tmp_path / "direct"
+    )
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("change", "message"),
     [
-        (lambda text: text[: len(text) // 2], "is not JSON"),
-        (lambda text: "", "is not JSON"),
-        (lambda text: "[]", "holds no JSON object"),
-        (lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), "schema_version is 2, expected 1"),
-        (lambda text: text.replace('"release"', '"relaese"'), "has the keys"),
-        (lambda text: text.replace('"release": "1.5.1"', '"release": ""'), "release is not a text"),
-        (lambda text: text.replace("2026-07-01", "2026-07-99"), "recorded is not a date"),
-        (lambda text: text.replace('"2026-07-01"', "7"), "recorded is not a date"),
-        (lambda text: text.replace('"complete": false', '"complete": true'), "section 'kernels': why_incomplete contradicts"),
-        (lambda text: text.replace('"why_incomplete": "It crashes."', '"why_incomplete": null'), "why_incomplete contradicts"),
-        (lambda text: text.replace('"obtained": "Tried."', '"obtained": ""'), "section 'accepts' does not say how"),
-        (lambda text: text.replace('"obtained": "Tried."', '"other": ""'), "section 'accepts' has the keys"),
-        (lambda text: re.sub(r'"sections": .*\n\}', '"sections": {}\n}', text, flags=re.DOTALL), "sections is not"),
-        (lambda text: re.sub(r'"identity": \{[^}]*\}', '"identity": []', text), "identity is not an object"),
+        (lambda tree: tree.pop("kernels"), "has the sections"),
+        (lambda tree: tree.update(more=section([])), "has the sections"),
+        (lambda tree: tree["schemas"].pop("obtained"), "section 'schemas' has the keys"),
+        (lambda tree: tree["schemas"].update(obtained=""), "section 'schemas' does not say how it was obtained"),
+        (lambda tree: tree["schemas"].update(obtained="a\tb"), "section 'schemas' does not say how it was obtained"),
+        (lambda tree: tree["schemas"].update(complete="yes"), "does not say whether it is complete"),
+        (lambda tree: tree["schemas"].update(complete=False), "section 'schemas': why_incomplete contradicts complete"),
+        (lambda tree: tree["kernels"].update(complete=True), "section 'kernels': why_incomplete contradicts complete"),
+        (lambda tree: tree["schemas"].update(entries="aten::a"), "neither a list nor an object"),
+        (lambda tree: tree["schemas"].update(entries=["a\tb"]), "cannot stand at the beginning of a line"),
+        (lambda tree: tree["schemas"].update(entries=["# a"]), "cannot stand at the beginning of a line"),
+        (lambda tree: tree["schemas"].update(entries=["b", "a"]), "would not be read back"),
+        (lambda tree: tree["schemas"].update(entries=[7]), "section 'schemas'"),
+        (lambda tree: tree["kernels"].update(entries=["aten::a"]), "not of the form of that section"),
+        (lambda tree: tree["native_functions"]["entries"].pop("path"), "not of the form of that section"),
+        (lambda tree: tree["native_functions"]["entries"].update(more=1), "would not be read back"),
+        (lambda tree: tree["global_names"]["entries"].pop("left_out"), "not of the form of that section"),
+        (lambda tree: tree["accepts"]["entries"].update({"a > b": 1}), "would not be read back"),
     ],
 )
-def test_damage_is_named_with_the_file_and_what_to_do(recorded: Path, damage: Any, message: str) -> None:
-    text = recorded.read_text("utf-8")
-    damaged = damage(text)
-    assert damaged != text
-    recorded.write_text(damaged, "utf-8")
+def test_what_is_no_survey_is_refused(change: Callable[[dict[str, Any]], None], message: str) -> None:
     with pytest.raises(CorpusError, match=re.escape(message)) as caught:
-        read_survey(recorded)
-    assert caught.value.where == str(recorded)
-    assert "observe that release again" in str(caught.value)
+        said(change=change)
+    assert caught.value.code == "survey"
 
 
-def test_bytes_that_are_no_text_are_damage(recorded: Path) -> None:
-    recorded.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(CorpusError, match="is not JSON"):
-        read_survey(recorded)
-
-
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no recorded survey") as caught:
-        read_survey(tmp_path / "torch-9.9.9.json")
+def test_what_was_never_recorded_is_missing(tmp_path: Path) -> None:
+    assert surveyed_releases(tmp_path) == {}
+    with pytest.raises(CorpusError, match=r"no recorded survey of 1\.5\.1") as caught:
+        read_survey(tmp_path, "1.5.1")
     assert caught.value.code == "survey-missing"
-    with pytest.raises(CorpusError, match="cannot be read"):
-        read_survey(tmp_path)
 
 
-def test_nothing_is_written_of_what_is_no_survey(tmp_path: Path) -> None:
-    path = tmp_path / "torch-1.5.1.json"
-    with pytest.raises(CorpusError, match="sections"):
-        write_survey(path, "1.5.1", IDENTITY, DAY, {})
-    assert not path.exists()
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        (RELEASES, lambda text: text[:-20] + "\n", "is not JSON"),
+        (RELEASES, lambda text: text * 2, "a second entry of 1.5.1"),
+        (RELEASES, lambda text: text.replace('"schema_version":1', '"schema_version":2'), "expected 1"),
+        (RELEASES, lambda text: text.replace('"identity"', '"idenity"'), "is not the entry of a surveyed release"),
+        (RELEASES, lambda text: text.replace("2026-07-01", "2026-07-99"), "recorded is not a date"),
+        ("operators/schemas.txt", lambda text: text[:-9], "ends in the middle of a line"),
+        ("operators/schemas.txt", lambda _: "", "is empty"),
+        ("operators/schemas.txt", lambda text: text.replace("history 1", "history 2"), "expected '# history 1"),
+        ("operators/schemas.txt", lambda text: text.replace("1 texts", "1 facts"), "has the layout 'facts', expected 'texts'"),
+        ("operators/schemas.txt", lambda text: text.replace("# releases 1.5.1", "# releases 1.5.1 1.6.0"), "same releases"),
+        (
+            "operators/schemas.txt",
+            lambda text: text.replace("\t1.5.1..\taten", "\taten").replace("# obtained", "# found"),
+            "not known",
+        ),
+        (
+            "operators/schemas.txt",
+            lambda text: text.replace("# obtained\t1.5.1..\tAsked.\n", ""),
+            "does not say how it was obtained",
+        ),
+        ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor\t1.5.2..", 1), "names no release"),
+        ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor 1.5.1..", 1), "is not of the layout"),
+        (
+            "operators/accepts.txt",
+            lambda text: text.replace("\t", " ").replace("# obtained ", "# obtained\t"),
+            "operators/accepts.txt",
+        ),
+    ],
+)
+def test_damage_is_named_with_the_file_and_what_to_do(
+    tmp_path: Path, file: str, damage: Callable[[str], str], message: str
+) -> None:
+    write_surveys(tmp_path, [said()])
+    path = tmp_path / file
+    text = path.read_text("utf-8")
+    assert damage(text) != text
+    path.write_text(damage(text), "utf-8")
+    with pytest.raises(CorpusError, match=re.escape(message)) as caught:
+        read_survey(tmp_path, "1.5.1")
+    assert str(path) in str(caught.value.where)
+    assert "observe" in str(caught.value)
+
+
+def test_nothing_is_added_to_damaged_files(tmp_path: Path) -> None:
+    write_surveys(tmp_path, [said()])
+    (tmp_path / "operators/upgraders.txt").write_bytes(b"\xff\xfe")
+    before = everything(tmp_path)
+    with pytest.raises(CorpusError, match=re.escape("operators/upgraders.txt")):
+        write_surveys(tmp_path, [said("1.6.0")])
+    assert everything(tmp_path) == before
+    shutil.rmtree(tmp_path / "operators")
+    with pytest.raises(CorpusError, match=r"no recorded survey"):
+        read_survey(tmp_path, "1.5.1")
+
+
+# ------------------------------------------------------------------------------------------------------------ differences
 
 
 def changed(**changes: Any) -> list[str]:
     """The differences after changing attributes of sections: ``schemas={"entries": [...]}``; None removes one."""
-    before = Survey("1.5.1", IDENTITY, DAY, {name: Section(**section) for name, section in sections().items()})
+    before = said()
     after = dict(before.sections)
     for name, change in changes.items():
         if change is None:
@@ -137,9 +224,10 @@ def changed(**changes: Any) -> list[str]:
 
 
 def test_differences() -> None:
+    kernels = copy.deepcopy(small_survey()["kernels"]["entries"])
     assert changed() == []
     assert changed(kernels=None) == ["kernels: the section is gone"]
-    assert changed(more=sections()["schemas"]) == ["more: the section is new"]
+    assert changed(more=small_survey()["schemas"]) == ["more: the section is new"]
     assert changed(kernels={"complete": True, "why_incomplete": None}) == ["kernels: now complete"]
     assert changed(schemas={"complete": False, "why_incomplete": "Lost."}) == ["schemas: no longer complete: Lost."]
     assert changed(kernels={"why_incomplete": "Other."}) == [
@@ -150,9 +238,7 @@ def test_differences() -> None:
         f"schemas: 2 gone, first {SCHEMAS[0]!r}",
         "schemas: 1 new, first 'z'",
     ]
-    assert changed(kernels={"entries": {"aten::a": ["CPU"], "aten::b": ["CPU"], "aten::c": []}}) == [
-        "kernels: 2 changed, first 'aten::a'"
-    ]
+    assert changed(kernels={"entries": {**kernels, "aten::b": ["CPU"]}}) == ["kernels: 1 changed, first 'aten::b'"]
     assert changed(accepts={"entries": {"torch-save": {"version": {"1": "loads", "9": "loads"}}, "export": {}}}) == [
         "accepts: 1 changed, first 'torch-save > version > 9'"
     ]
@@ -169,12 +255,7 @@ def test_a_difference_of_torch_itself_is_named_and_one_of_the_day_or_the_python_
     ]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "fixtures/operators").glob("*.json")), ids=lambda path: path.name)
-def test_recorded_surveys_are_sound(path: Path) -> None:
-    survey = read_survey(path)
-    assert path.name == f"torch-{survey.release}.json"
-    assert str(survey.identity["torch"]).partition("+")[0] == survey.release
-    assert path.stat().st_size < 1_500_000
+# ---------------------------------------------------------------------------------------------------- the scripts themselves
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.corpus.corpus import FROZEN, read_frozen
 from harness.corpus.manifest import SYNTHETIC
-from harness.corpus.surveys import read_survey
 from harness.policy import load_policy
 
 if TYPE_CHECKING:
@@ -41,12 +40,3 @@ def recorded() -> dict[str, str]:
 
 def test_every_reader_of_the_policy_observed() -> None:
     assert recorded().keys() == set(load_policy(REPOSITORY / "policies" / "torch").corpus.readers)
-
-
-def test_every_survey_is_of_the_build_that_observed() -> None:
-    surveys = sorted((FIXTURES / "operators").glob("*.json"))
-    assert surveys
-    for path in surveys:
-        survey = read_survey(path)
-        assert path.name == f"torch-{survey.release}.json"
-        assert f"torch-{survey.identity['torch']}" == recorded().get(survey.release)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.operators.shape import Argument, shape
+
+
+def test_a_schema_is_split_into_its_arguments() -> None:
+    said = shape("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
+    assert (said.name, said.overload, said.returns, said.vararg) == ("aten::add", "Tensor", "Tensor(a!)", False)
+    assert said.arguments == (
+        Argument("self", "Tensor", None, False, True),
+        Argument("other", "Tensor", None, False, False),
+        Argument("alpha", "Scalar?", "1", True, False),
+    )
+    assert [argument.optional for argument in said.arguments] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("", []),
+        ("...", []),
+        ("str self, ...", [("self", "str", None)]),
+        ("Dict(str, Tensor)(a) self, str key", [("self", "Dict(str, Tensor)", None), ("key", "str", None)]),
+        ("Tensor(a -> *)[] x, Tensor[](b!) y", [("x", "Tensor[]", None), ("y", "Tensor[]", None)]),
+        ("Tensor(a|b) x, t(c -> *) el", [("x", "Tensor", None), ("el", "t", None)]),
+        ("Future(t) self, RRef(t) r, Await(t) w", [("self", "Future(t)", None), ("r", "RRef(t)", None), ("w", "Await(t)", None)]),
+        ("(int, Tensor?[], str) p", [("p", "(int, Tensor?[], str)", None)]),
+        ('str padding="va,l)id", int[2] stride=[1, 1]', [("padding", "str", '"va,l)id"'), ("stride", "int[2]", "[1, 1]")]),
+        ("str x='\\'', float y=1e-05", [("x", "str", "'\\''"), ("y", "float", "1e-05")]),
+        ("int[] stride=<default>, int groups=<default>", [("stride", "int[]", "<default>"), ("groups", "int", "<default>")]),
+        ("__torch__.torch.classes.xnnpack.LinearOpContext c", [("c", "__torch__.torch.classes.xnnpack.LinearOpContext", None)]),
+    ],
+)
+def test_whatever_a_release_prints(text: str, arguments: list[tuple[str, str, str | None]]) -> None:
+    said = shape(f"x::y({text}) -> ()")
+    assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == arguments
+    assert said.vararg == text.endswith("...")
+
+
+def test_the_dots_of_a_class_are_no_overload() -> None:
+    said = shape("__torch__.torch.classes.quantized.Conv.__init__(__torch__.torch.classes.quantized.Conv self) -> NoneType _0")
+    assert (said.name, said.overload) == ("__torch__.torch.classes.quantized.Conv.__init__", "")
+
+
+@pytest.mark.parametrize("text", ["", "aten::add", "aten::add(Tensor x", "aten::add(Tensor x)", "(Tensor x) -> y", "a b() -> ()"])
+def test_what_is_no_schema_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not the schema of an operator"):
+        shape(text)
+
+
+def test_calls() -> None:
+    said = shape("aten::op(Tensor self, int dim, int? more=None, *, Scalar alpha, Scalar beta=1) -> Tensor")
+    assert said.refuses(2, {"alpha"}) is None
+    assert said.refuses(3, {"alpha", "beta"}) is None
+    assert said.refuses(1, {"alpha", "dim"}) is None
+    assert said.refuses(4, {"alpha"}) == "takes 3 positional arguments, the call has 4"
+    assert said.refuses(2) == "needs alpha"
+    assert said.refuses(0, {"alpha"}) == "needs self, dim"
+    assert said.refuses(2, {"alpha", "gamma"}) == "has no argument 'gamma'"
+    assert said.refuses(2, {"alpha", "dim"}) == "is given 'dim' twice"
+    assert shape("aten::format(str self, ...) -> str").refuses(7) is None
+    assert shape("aten::format(str self, ...) -> str").refuses(0) == "needs self"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Tensor", "Tensor?", "int[2]", "Dict(str, t)", "(int, str)[]", "Future(t)", "Scalar", "SymInt[]"]),
+            st.sampled_from(["", "(a)", "(b!)", "(a -> *)"]),
+            st.none() | st.sampled_from(["1", "None", "[1, 2]", '"a,b"', "-1", '"("']),
+        ),
+        max_size=6,
+    ),
+    st.integers(0, 6),
+)
+def test_what_was_put_together_is_taken_apart(parts: list[tuple[str, str, str | None]], star: int) -> None:
+    written = [
+        f"{kind}{'' if kind.startswith(('(', 'Future')) else alias} x{at}" + ("" if default is None else f"={default}")
+        for at, (kind, alias, default) in enumerate(parts)
+    ]
+    if star < len(written):
+        written.insert(star, "*")
+    said = shape(f"ns::name.over({', '.join(written)}) -> Tensor")
+    assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == [
+        (f"x{at}", kind, default) for at, (kind, _, default) in enumerate(parts)
+    ]
+    assert [argument.kwarg_only for argument in said.arguments] == [at >= star for at in range(len(parts))]
