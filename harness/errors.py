@@ -3,7 +3,8 @@
 An error says what was found, what was expected, where, and what to do. Its text may change from release to release;
 its type and its ``code`` may not. Errors of libraries are translated into these at one border each:
 
-* :mod:`harness.archive`: bytes of an archive (``zipfile``, ``struct``)
+* :mod:`harness.archive`: bytes of an archive (``struct``, ``zlib``, ``mmap``)
+* :mod:`harness.pickles`, :mod:`harness.formats`: what those bytes say (``json``, ``flatbuffers``)
 * :mod:`harness.policy.load`: policy files (``tomllib``, pydantic)
 * :mod:`harness.corpus.manifest`, :mod:`harness.corpus.observations`: recorded JSON lines
 * :mod:`harness.readers`: processes, packages, interpreters (``subprocess``, ``OSError``)

@@ -1,135 +1,115 @@
-r"""Which container an archive is, and its records.
+r"""Which container a file is, by its bytes; never by its name.
 
-* ``zip``         first bytes ``PK\\x03\\x04``; members lie in one top folder, whose name is not part of a record's name here
-                  (but for exported programs of 2.1 to 2.8, which have none)
+* ``zip``         first bytes ``PK\\x03\\x04``, or an end record at the very end; members lie in one top folder, whose name is
+                  not part of a record's name here (but for exported programs of 2.1 to 2.8, which have none)
 * ``stream``      stacked pickles: the first is the magic number 0x1950a86a20f9469cfc6c, the second the protocol 1001
 * ``tar``         torch 0.1: a POSIX tar with the members sys_info, pickle, storages, tensors
 * ``flatbuffer``  the identifier ``PTMF`` at byte 4
+* ``pickle``      one bare pickle
+
+A file may be several at once; it is opened as the first that fits, and says so as damage (``polyglot``).
 """
 
 from __future__ import annotations
 
-import lzma
-import struct
-import zipfile
-import zlib
-from dataclasses import dataclass
-from functools import cached_property
+import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import Corrupt, Unsupported, UsageError
+from harness.archive.base import Archive, Damage, read_raw
+from harness.archive.foreign import HEAD, recognise
+from harness.archive.tar import TarArchive, looks_like_tar
+from harness.archive.zip import ZipArchive
+from harness.archive.zip_directory import ends_like_zip
+from harness.archive.zip_member import LOCAL_SIGNATURE
+from harness.errors import Unsupported
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from harness.archive.base import Raw
 
-__all__ = ["Archive", "open_archive"]
+__all__ = ["VERIFY_OFFSETS", "Archive", "open_archive"]
 
-ZIP_MAGIC = b"PK\x03\x04"
-# PROTO n, LONG1 of 10 bytes: the magic number, little endian, in pickle protocol 2 and above
+# Set to 1, each opened archive that states .format_version has its calculated offsets compared with its local headers.
+VERIFY_OFFSETS = "TORCH_COMPAT_VERIFY_OFFSETS"
+
+# LONG1 of 10 bytes: the magic number, little endian; in front of it PROTO n, from pickle protocol 4 on a frame, too
 STREAM_MAGIC = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
-# What the standard library raises at damaged archives: itself, its decompressors, and its arithmetic with nonsense. A bit
-# that says "encrypted" gives RuntimeError, one that names another compression or version NotImplementedError.
-ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError, OverflowError,
-)  # fmt: skip
-# torch.export.save of 2.1 to 2.8 puts its records into no folder; this one is always there. Nothing else does that.
-WITHOUT_FOLDER = "serialized_exported_program.json"
-HEAD_SIZE = 512  # a tar header is one block of 512 bytes; nothing else that tells containers apart lies further in
+TEXT_MAGIC = b"L119547037146038801333356L\n."  # the same number in pickle protocols 0 and 1
+PROTO = 0x80
+LATEST_PICKLE = 5
+# How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Text that people write does not start so.
+OLD_PICKLE = re.compile(
+    rb"\([dl]p\d+\n"
+    rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
+    rb"|[}\]]q[\x00-\x08]"
+)
 
 
-@dataclass(frozen=True)
-class Archive:
-    """An archive on disk.
+def open_archive(path: Path | str, *, verify_offsets: bool | None = None) -> Archive:
+    """Open an archive: recognise its container by its bytes, and read what says where its records are.
 
-    Attributes:
+    Args:
         path: the file.
-        container: ``zip``, ``stream``, ``tar`` or ``flatbuffer``.
-        head: its first 512 bytes, or all of them.
-    """
-
-    path: Path
-    container: str
-    head: bytes
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the records of a zip archive, in order, without the top folder. Empty for other containers."""
-        if self.container != "zip":
-            return ()
-        with _zip(self.path) as archive:
-            return tuple(_record_names(archive, self.path))
-
-    def record(self, name: str) -> bytes:
-        """The bytes of one record of a zip archive, inflated, its CRC checked unless the writer left it out (0).
-
-        Raises:
-            Corrupt: there is no such record, or it is damaged.
-        """
-        with _zip(self.path) as archive:
-            for info, record in zip(archive.infolist(), _record_names(archive, self.path), strict=True):
-                if record == name:
-                    return _read(archive, info, self.path)
-        raise Corrupt(f"has no record {name!r}", where=str(self.path), code="missing-record")
-
-
-def open_archive(path: Path) -> Archive:
-    """Recognise the container of a file by its bytes.
+        verify_offsets: whether to compare calculated offsets with the local headers of a zip archive that states
+            ``.format_version``; as the environment variable TORCH_COMPAT_VERIFY_OFFSETS says unless told.
 
     Raises:
-        UsageError: there is no such file, or it is a folder.
-        Unsupported: it is no archive that PyTorch writes.
+        UsageError: there is no such file, it is a folder, or it may not be read.
+        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        Corrupt: it was one, and nothing can be read of it any more.
     """
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_SIZE)
-    except IsADirectoryError:
-        raise UsageError("is a folder, not an archive", where=str(path)) from None
-    except FileNotFoundError:
-        raise UsageError("there is no such file", where=str(path)) from None
-    except PermissionError:
-        raise UsageError("may not be read", where=str(path)) from None
-    if head.startswith(ZIP_MAGIC):
-        container = "zip"
-    elif head[:1] == b"\x80" and STREAM_MAGIC in (head[2:14], head[11:23]):  # from pickle protocol 4 on, a frame comes first
-        container = "stream"
-    elif head[4:8] == b"PTMF":
-        container = "flatbuffer"
-    elif head[257:262] == b"ustar":
-        container = "tar"
-    else:
-        found = "an empty file" if not head else f"a file that starts with {head[:8].hex(' ')}"
-        raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=str(path), code="no-archive")
-    return Archive(path, container, head)
+    path = Path(path)
+    raw = read_raw(path)
+    archive = _open(path, raw)
+    if verify_offsets is None:
+        verify_offsets = os.environ.get(VERIFY_OFFSETS) == "1"
+    if verify_offsets and isinstance(archive, ZipArchive) and ".format_version" in archive.names:
+        archive.verify_offsets()
+    return archive
 
 
-def _zip(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except ZIP_ERRORS as error:
-        raise Corrupt(f"starts like a zip archive, but {error}".replace("File is", "it is"), where=str(path)) from error
+def _open(path: Path, raw: Raw) -> Archive:
+    head = raw[:HEAD]
+    if head.startswith(LOCAL_SIGNATURE):
+        return _zip(path, raw)
+    container = _container(head, raw)
+    if container:
+        archive = TarArchive(path, raw) if container == "tar" else Archive(path, raw, container)
+        if ends_like_zip(raw):
+            said = f"is a {container} at its start and a zip archive at its end: readers may take it for either"
+            archive.damage.append(Damage("polyglot", None, said, len(raw)))
+        return archive
+    if ends_like_zip(raw):
+        return _zip(path, raw)  # with something in front of it
+    foreign = recognise(head, len(raw))
+    if foreign is not None:
+        said = f"is {foreign.name}, not an archive that PyTorch writes"
+        raise Unsupported(said, where=str(path), hint=foreign.hint, code=foreign.code)
+    found = f"a file that starts with {head[:8].hex(' ')}"
+    raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=str(path), code="no-archive")
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
-    if info.CRC == 0:  # not protected, which is legal; the standard library would call it damaged
-        info.CRC = None  # type: ignore[assignment]
-    try:
-        data = archive.read(info)
-    except ZIP_ERRORS as error:
-        raise Corrupt(f"record {info.filename!r} cannot be read: {error}", where=str(path), code="damaged-record") from error
-    stored = info.compress_size if info.compress_type == zipfile.ZIP_STORED else info.file_size
-    if not len(data) == info.file_size == stored:
-        said = f"has {len(data)} bytes, but is said to have {info.file_size}, stored as {info.compress_size}"
-        raise Corrupt(f"record {info.filename!r} {said}", where=str(path), code="damaged-record")
-    return data
+def _container(head: bytes, raw: Raw) -> str:
+    if head[:1] == b"\x80" and STREAM_MAGIC in (head[2:14], head[11:23]):
+        return "stream"
+    if head.startswith(TEXT_MAGIC):
+        return "stream"
+    if head[4:8] == b"PTMF":
+        return "flatbuffer"
+    if looks_like_tar(head):
+        return "tar"
+    if len(head) > 2 and head[0] == PROTO and head[1] <= LATEST_PICKLE:
+        return "pickle"
+    return "pickle" if OLD_PICKLE.match(head) and raw[-1:] == b"." else ""
 
 
-def _record_names(archive: zipfile.ZipFile, path: Path) -> list[str]:
-    names = archive.namelist()
-    return names if WITHOUT_FOLDER in names else [_without_folder(name, path) for name in names]
-
-
-def _without_folder(name: str, path: Path) -> str:
-    folder, slash, record = name.partition("/")
-    if not slash:
-        raise Corrupt(f"member {folder!r} lies in no folder; PyTorch puts every record into one", where=str(path))
-    return record
+def _zip(path: Path, raw: Raw) -> ZipArchive:
+    archive = ZipArchive(path, raw)
+    names = archive.names
+    if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
+        said = "is an archive of NumPy (.npz), not one that PyTorch writes"
+        raise Unsupported(said, where=str(path), hint="it is read by numpy.load", code="npz")
+    if looks_like_tar(raw[:HEAD]):
+        archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
+    return archive

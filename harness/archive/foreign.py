@@ -1,0 +1,113 @@
+"""Files that are no archives of PyTorch, but can be named by their first bytes; so that the user knows what to do.
+
+Each kind has a code of its own, a name, and a hint. Only the start of a file is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["HEAD", "Foreign", "recognise"]
+
+HEAD = 4096  # bytes looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """What a file is that PyTorch did not write."""
+
+    code: str
+    name: str
+    hint: str | None = None
+
+
+PULL = "this is a pointer, not the file: fetch it with `git lfs pull`"
+AGAIN = "the download went wrong: fetch it again, and look at what the server answered"
+UNPACK = "unpack it first"
+OTHERS = "it is read by its own library, not by PyTorch"
+
+STARTS: tuple[tuple[bytes, Foreign], ...] = (
+    (b"version https://git-lfs.github.com/spec/", Foreign("git-lfs-pointer", "a Git LFS pointer", PULL)),
+    (b"PYTORCH1", Foreign("preview-release", "an archive of the preview release of PyTorch 1.0, which no release reads", None)),
+    (b"\x89HDF\r\n\x1a\n", Foreign("hdf5", "an HDF5 file", "it is read by h5py or Keras")),
+    (b"\x1f\x8b", Foreign("gzip", "compressed with gzip", UNPACK)),
+    (b"BZh", Foreign("bzip2", "compressed with bzip2", UNPACK)),
+    (b"\xfd7zXZ\0", Foreign("xz", "compressed with xz", UNPACK)),
+    (b"\x28\xb5\x2f\xfd", Foreign("zstd", "compressed with zstd", UNPACK)),
+    (b"\x04\x22\x4d\x18", Foreign("lz4", "compressed with lz4", UNPACK)),
+    (b"7z\xbc\xaf\x27\x1c", Foreign("7z", "a 7z archive", UNPACK)),
+    (b"Rar!\x1a\x07", Foreign("rar", "a RAR archive", UNPACK)),
+    (b"\x93NUMPY", Foreign("npy", "an array of NumPy (.npy)", "it is read by numpy.load")),
+    (b"GGUF", Foreign("gguf", "a GGUF file", "it is read by llama.cpp and gguf")),
+    (b"\x7fELF", Foreign("elf", "a compiled library or program", "a model compiled by AOTInductor is loaded by its own runtime")),
+    (b"PAR1", Foreign("parquet", "a Parquet file", OTHERS)),
+)
+IDENTIFIERS = {  # of flatbuffers, at byte 4
+    b"TFL3": Foreign("tflite", "a TensorFlow Lite model", OTHERS),
+}
+EXECUTORCH = re.compile(rb"ET\d\d", re.DOTALL)
+EXECUTORCH_MODEL = Foreign("executorch", "a program of ExecuTorch (.pte)", "it is read by the ExecuTorch runtime")
+SAFETENSORS = Foreign("safetensors", "a safetensors file", "it is read by the library safetensors")
+ONNX = re.compile(rb"\x08[\x01-\x1f]\x12[\x01-\x7f][\x20-\x7e]{2}")  # ir_version, then producer_name
+ONNX_MODEL = Foreign("onnx", "an ONNX model", "it is read by onnx and onnxruntime")
+HTML = re.compile(rb"(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+XML = re.compile(rb"<(?:\?xml\b|[A-Za-z][\w:.-]*[\s/>])")
+JSON = re.compile(rb'(?:\{\s*["}]|\[\s*["{\[\d\]-])')
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def recognise(head: bytes, size: int) -> Foreign | None:
+    """Say what a file is by its first bytes, None if they are of no known kind.
+
+    Args:
+        head: its first 4096 bytes, or all of them.
+        size: its length.
+    """
+    if not head:
+        return Foreign("empty-file", "an empty file", AGAIN)
+    for start, foreign in STARTS:
+        if head.startswith(start):
+            return foreign
+    identifier = head[4:8]
+    if EXECUTORCH.fullmatch(identifier):
+        return EXECUTORCH_MODEL
+    if identifier in IDENTIFIERS:
+        return IDENTIFIERS[identifier]
+    if head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= size - 8:
+        return SAFETENSORS
+    if ONNX.match(head):
+        return ONNX_MODEL
+    if not head.strip(b"\0"):
+        return Foreign("only-zeros", "a file of zeros at its start", "it was reserved, but not written: write or fetch it again")
+    return _text(head, size)
+
+
+def _text(head: bytes, size: int) -> Foreign | None:
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if HTML.match(text):
+        return Foreign("html-page", "an HTML page", AGAIN)
+    if not _is_text(head, size):
+        return None
+    if XML.match(text):
+        return Foreign("xml", "an XML document", "servers answer errors in XML: look into it, and fetch the file again")
+    if JSON.match(text):
+        if b'"weight_map"' in text:
+            hint = "the tensors are in the files that it names: read those"
+            return Foreign("shard-index", "the index (JSON) of a checkpoint in several files", hint)
+        return Foreign("json", "a JSON document", "servers answer errors in JSON: look into it")
+    return Foreign("text", "a text file", AGAIN)
+
+
+def _is_text(head: bytes, size: int) -> bool:
+    """Whether the bytes are UTF-8 without control characters; a character may be cut at the end of the head."""
+    if head.translate(None, CONTROLS) != head:
+        return False
+    try:
+        head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return size > len(head) and error.start > len(head) - 4
+    return True
+
+
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b")) + b"\x7f"

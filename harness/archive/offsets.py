@@ -1,0 +1,89 @@
+"""Where torch's writer puts the records of a zip archive: arithmetic, nothing is read.
+
+Since names and sizes decide everything, the place of each record can be calculated from the central directory (or from the
+storages that a pickle names) without touching the local headers. The rules, from ``getPadding`` and ``getOffset`` of
+caffe2/serialize/inline_container.cc and from the writer of third_party/miniz, each compared with what the releases wrote:
+
+* A record is a local header of 30 bytes, the full name (with the top folder), an extra field, the data, and a footer.
+* The extra field holds a zip64 field where one is needed, then always the padding field: ``FB``, a 16-bit length, and that
+  many ``Z``. Its length is chosen so that the data start at a multiple of the alignment.
+* A zip64 field is there where the data's size, or the offset of the header, is 0xFFFFFFFF or more: 4 bytes, 16 for the two
+  sizes if the size is that large, 8 for the offset if the offset is. Both thresholds include 0xFFFFFFFF itself.
+* The footer (data descriptor) has 16 bytes, or 24 where there is a zip64 field. A record of 0 bytes has none.
+* The size that decides is the one before compression; the bytes in the file are those after it.
+
+1.0.0 to 2.15.0 follow these rules without a difference: the archives of TorchScript from 1.0 on, those of ``torch.save`` from
+1.4 on, those of ``torch.package``, and pt2 archives. The alignment is 64 in all of them, except what ``torch.save`` writes from
+2.7 on under ``torch.utils.serialization.config.save.storage_alignment``; the record ``.storage_alignment`` then tells it.
+
+The order of the records is that of writing, which is the order of the central directory. The first header stands at 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ALIGNMENT", "ZIP64_FROM", "calculated_offsets", "data_offset", "next_header_offset", "zip64_field_length"]
+
+ALIGNMENT = 64
+ZIP64_FROM = 0xFFFFFFFF  # at and above it, a number does not go into 32 bits: that value itself means "see the zip64 field"
+LOCAL_HEADER = 30
+FIELD_HEADER = 4  # identifier and length of an extra field
+
+
+def zip64_field_length(header_offset: int, size: int) -> int:
+    """The length of the zip64 field in a local header, its own header of 4 bytes included; 0 where there is none."""
+    if size < ZIP64_FROM and header_offset < ZIP64_FROM:
+        return 0
+    return FIELD_HEADER + (16 if size >= ZIP64_FROM else 0) + (8 if header_offset >= ZIP64_FROM else 0)
+
+
+def data_offset(cursor: int, full_name_length: int, size: int, alignment: int = ALIGNMENT) -> int:
+    """Where the data of a record start whose local header starts at ``cursor``.
+
+    Args:
+        cursor: the offset of the local header.
+        full_name_length: the length in bytes of the name with the top folder and its slash.
+        size: the number of bytes of the record before compression.
+        alignment: what the offset is a multiple of.
+    """
+    start = cursor + LOCAL_HEADER + full_name_length + FIELD_HEADER
+    if size >= ZIP64_FROM or cursor >= ZIP64_FROM:
+        start += zip64_field_length(cursor, size)
+    return start + -start % alignment
+
+
+def next_header_offset(header_offset: int, data_offset: int, size: int, stored_size: int | None = None) -> int:
+    """Where the next local header starts, behind the data and the footer.
+
+    Args:
+        header_offset: the offset of this record's local header.
+        data_offset: the offset of its data.
+        size: its number of bytes before compression.
+        stored_size: its number of bytes in the file, where it is compressed.
+    """
+    if size == 0:
+        return data_offset
+    footer = 24 if size >= ZIP64_FROM or header_offset >= ZIP64_FROM else 16
+    return data_offset + (size if stored_size is None else stored_size) + footer
+
+
+def calculated_offsets(
+    records: Iterable[tuple[int, int, int]], alignment: int = ALIGNMENT, cursor: int = 0
+) -> list[tuple[int, int]]:
+    """The offsets of header and data of each record, in the order of writing.
+
+    Args:
+        records: of each record the length in bytes of its full name, its size, and its size as stored.
+        alignment: what offsets of data are multiples of.
+        cursor: where the first header stands.
+    """
+    found = []
+    for full_name_length, size, stored_size in records:
+        start = data_offset(cursor, full_name_length, size, alignment)
+        found.append((cursor, start))
+        cursor = next_header_offset(cursor, start, size, stored_size)
+    return found

@@ -1,0 +1,254 @@
+"""The zip container, read so that nothing is hidden.
+
+A zip archive says most things twice: in the central directory and in front of each member, and torch's writer a third time
+behind it (data descriptor). Ordinary readers believe one of the places. This one compares them, and each contradiction becomes
+a :class:`~harness.archive.base.Damage`; values that differ from what torch's writer would have written, but agree with
+each other, are no damage, unless all else shows that torch's writer wrote the archive. What it always writes the same:
+
+* local header: checksum and sizes 0 (they follow the data), and an extra field of its own: the zip64 field where one is needed,
+  then ``FB``, a length, and ``Z`` up to the next aligned offset (:mod:`harness.archive.offsets`)
+* data descriptor with signature; none behind an empty record
+* central directory: made by 0, flags 0x808 (0x800 for an empty record), no extra field but zip64, no comments, no attributes
+* end: zip64 end record (made by 0x31e, needs 45), locator, end record without comment, nothing between and behind
+
+So in such an archive each byte is either checked by a checksum or known. With ``crc32`` off (2.6 and newer) checksums are 0:
+then the bytes of records are *not protected*, which is legal, and said as ``Member.protected``.
+
+Opening reads the central directory alone. Local headers, descriptors and checksums are compared when a record is first read,
+and all of them by :meth:`ZipArchive.verify`. Without a central directory, the local headers are walked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.archive import offsets
+from harness.archive.base import Archive
+from harness.archive.zip_directory import Directory
+from harness.archive.zip_member import LOCAL, LOCAL_SIGNATURE, LOCAL_SIZE, UTF8, Member, Shared, decode
+from harness.errors import ArchiveError, Corrupt, Unsupported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.archive.base import Raw
+
+__all__ = ["Member", "ZipArchive"]
+
+# torch.export.save of 2.1 to 2.8 puts its records into no folder; this one is always there. Nothing else does that.
+WITHOUT_FOLDER = "serialized_exported_program.json"
+
+KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
+KEPT_ALL = 16 << 20
+
+
+class ZipArchive(Archive):
+    """An open zip archive.
+
+    Attributes:
+        members: its members, in the order of the central directory.
+        names: the names of its records, in the same order: without the top folder.
+        folder: the top folder, without its slash; empty where there is none.
+        torch: whether it is as torch's writer writes; then more is known of its bytes.
+        directory_offset: where the central directory starts.
+    """
+
+    container = "zip"
+
+    def __init__(self, path: Path, raw: Raw) -> None:
+        super().__init__(path, raw)
+        self._shared = shared = Shared(path, raw, self.data, self.damage)
+        directory = Directory(shared)
+        self.members = tuple(directory.members)
+        self.directory_offset = shared.directory
+        self._shift = directory.shift
+        self._ordered = directory.ordered
+        self._verified = False
+        self._kept: dict[str, memoryview] = {}
+        self._keep = KEPT_ALL
+        self._index: dict[str, Member] = {}
+        self._name_records()
+        self._lost: dict[str, str] = {}
+        for name, (said, offset) in directory.lost.items():
+            record = name.removeprefix(f"{self.folder}/") if self.members else name.partition("/")[2] or name
+            self._lost[record] = said
+            shared.note("cut-off", record, said, offset)
+        directory.judge()
+        self.torch = shared.torch
+
+    def close(self) -> None:
+        """Let the file go. Views of it that others still hold stay valid, and keep it mapped until they are gone."""
+        self._shared.raw = b""
+        self._shared.view = memoryview(b"")
+        self._kept.clear()
+        super().close()
+
+    def _name_records(self) -> None:
+        """Take the top folder away; what lies in no folder or in another one keeps its whole name."""
+        members, index = self.members, self._index
+        first, slash, _ = members[0].name.partition("/") if members else ("", "", "")
+        prefix = first + slash
+        names = [member.name for member in members]
+        if WITHOUT_FOLDER in names:
+            prefix = ""
+        elif not slash or not all(name.startswith(prefix) for name in names):
+            prefix = self._common_folder(names)
+        self.folder = prefix[:-1]
+        cut = len(prefix)
+        for member in members:
+            record = member.name
+            if prefix and record.startswith(prefix):
+                member.record = record = record[cut:]
+            elif prefix:
+                self._shared.note("outside-folder", record, f"lies outside the folder {self.folder!r}", member.header_offset)
+            if record in index:
+                said = f"is there more than once: at {index[record].header_offset} and at {member.header_offset}"
+                self._shared.note("duplicate-name", record, said, member.header_offset)
+                if member.named_alike() and not index[record].named_alike():  # the other one's name is what is damaged
+                    index[record] = member
+            else:
+                index[record] = member
+        self.names = tuple([member.record for member in members])
+
+    def _common_folder(self, names: list[str]) -> str:
+        """The folder of more than half of the members, with its slash; damage and no folder if there is none."""
+        counts: dict[str, int] = {}
+        for name in names:
+            folder, slash, _ = name.partition("/")
+            counts[folder + slash] = counts.get(folder + slash, 0) + bool(slash)
+        best = max(counts, key=counts.__getitem__, default="")
+        if counts and 2 * counts[best] > len(names):
+            return best
+        if names:
+            self._shared.note("no-folder", None, "its members lie in no common folder; PyTorch puts every record into one")
+        return ""
+
+    def member(self, record: str) -> Member:
+        """A member by the name of its record; the first one if there are several.
+
+        Raises:
+            Corrupt: there is no such record.
+        """
+        try:
+            return self._index[record]
+        except KeyError:
+            lost = self._lost.get(record)
+            if lost is not None:
+                raise Corrupt(lost, where=f"{self.path}, record {record!r}", code="cut-off") from None
+            raise Corrupt(f"has no record {record!r}", where=str(self.path), code="missing-record") from None
+
+    def view(self, record: str, *, check: bool = True) -> memoryview:
+        """The bytes of a record: in the file itself where they are stored, inflated where they are deflated.
+
+        Args:
+            record: its name, without the top folder.
+            check: whether to compare the checksum; it is compared once.
+
+        Raises:
+            Corrupt: there is no such record, or it is damaged.
+            Unsafe: it would inflate to more than is taken.
+            Unsupported: it is encrypted, or compressed in another way.
+        """
+        kept = self._kept.get(record)
+        if kept is not None:
+            return kept
+        member = self.member(record)
+        data = member.content(check=check)
+        if member.method and len(data) <= min(KEPT, self._keep):
+            self._kept[record] = data
+            self._keep -= len(data)
+        return data
+
+    def verify(self) -> None:
+        """Read every member once and account for every byte of the file; fills ``damage``, never raises for it."""
+        if self._verified:
+            return
+        self._verified = True
+        for member in self.members:
+            if member.state < 2:
+                try:
+                    member.content(check=True)
+                except Unsupported as error:
+                    self._shared.note(error.code, member.record, error.message, member.header_offset)
+                except ArchiveError:  # noted where it was raised
+                    continue
+        self._account()
+
+    def _account(self) -> None:
+        """Compare where members end with where the next ones start."""
+        cursor, after = 0, ""
+        members = self.members if self._ordered else sorted(self.members, key=lambda member: member.header_offset)
+        for member in members:
+            start = member.header_offset
+            if start != cursor >= 0:
+                self._between(cursor, start, after, member)
+            cursor, after = member.end, member.record
+        if cursor != self.directory_offset and cursor >= 0:
+            self._between(cursor, self.directory_offset, after, None)
+
+    def _between(self, start: int, end: int, after: str, member: Member | None) -> None:
+        note, raw = self._shared.note, self.raw
+        if start > end:
+            if member is not None and all((one.code, one.record) != ("overlap", member.record) for one in self.damage):
+                said = f"starts at {end}, before the record {after!r} ends at {start}"
+                note("overlap", member.record, said, end)
+            return
+        if start == 0 and end == self._shift:
+            return  # said when it was opened
+        if raw[start : start + 4] == LOCAL_SIGNATURE and start + LOCAL_SIZE <= end:
+            length = LOCAL.unpack_from(raw, start)[8]
+            name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
+            record = name.removeprefix(f"{self.folder}/")
+            note("unlisted-record", record, "has a local header, but no entry in the central directory", start)
+        elif start == 0:
+            note("junk-before", None, f"{end} bytes stand before the first record", 0)
+        else:
+            said = f"{end - start} bytes that belong to nothing follow the record {after!r}"
+            note("junk-between", after, said, start)
+
+    # ----------------------------------------------------------------------------------------------------- offsets
+
+    def alignment(self) -> int:
+        """What offsets of data are multiples of: the record ``.storage_alignment``, else 64.
+
+        Raises:
+            Corrupt: that record holds no number above 0.
+        """
+        if ".storage_alignment" not in self._index:
+            return offsets.ALIGNMENT
+        text = bytes(self.view(".storage_alignment")[:20])
+        if not text.isdigit() or int(text) == 0:
+            where = f"{self.path}, record '.storage_alignment'"
+            raise Corrupt(f"holds {text!r}, expected a number above 0", where=where, code="bad-alignment")
+        return int(text)
+
+    def calculated_offsets(self, alignment: int | None = None, cursor: int = 0) -> list[tuple[int, int]]:
+        """Header and data offset of each member, calculated from names and sizes alone, in the order of the directory.
+
+        Args:
+            alignment: what offsets of data are multiples of; :meth:`alignment` unless told.
+            cursor: where the first header stands.
+        """
+        sizes = [(member.name_length, member.size, member.stored_size) for member in self.members]
+        return offsets.calculated_offsets(sizes, alignment or self.alignment(), cursor)
+
+    def verify_offsets(self) -> None:
+        """Compare calculated offsets with the local headers; each record that stands elsewhere is damage."""
+        try:
+            alignment = self.alignment()
+        except ArchiveError as error:
+            self._shared.note(error.code, ".storage_alignment", error.message)
+            return
+        cursor = 0
+        for member in self.members:
+            wanted = offsets.data_offset(cursor, member.name_length, member.size, alignment)
+            try:
+                found = member.data_offset
+            except ArchiveError:  # noted where it was raised; whatever follows is compared from where it stands
+                cursor = offsets.next_header_offset(cursor, wanted, member.size, member.stored_size)
+                continue
+            if (member.header_offset, found) != (cursor, wanted):
+                said = f"its data start at {found} (header at {member.header_offset}), calculated {wanted} (header at {cursor})"
+                self._shared.note("offset-disagrees", member.record, said, found)
+                wanted = found
+            cursor = offsets.next_header_offset(member.header_offset, wanted, member.size, member.stored_size)

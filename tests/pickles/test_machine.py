@@ -1,0 +1,358 @@
+"""Pickles of plain values come out as Python gives them; tensors, storages and everything else as what they are."""
+
+from __future__ import annotations
+
+import collections
+import fractions
+import math
+import mmap
+import pickle
+import pickletools
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import Corrupt, Unsafe
+from harness.pickles import (
+    Deque,
+    Described,
+    Device,
+    Dict,
+    Global,
+    Limits,
+    ModuleSource,
+    NumpyArray,
+    NumpyDtype,
+    NumpyScalar,
+    PersistentId,
+    Size,
+    Storage,
+    Tensor,
+    unpickle,
+)
+from harness.pickles import machine as machine_module
+from harness.pickles.machine import CORE, OPCODES
+
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+
+
+def read(data: bytes | memoryview, **options: Any) -> Any:
+    return unpickle(data, where="file, record", **options).value
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, of equal types all the way down, bit by bit for floats."""
+    if type(found) is not type(expected):
+        return False
+    if isinstance(expected, float):
+        return struct.pack("<d", found) == struct.pack("<d", expected)
+    if isinstance(expected, complex):
+        return same(found.real, expected.real) and same(found.imag, expected.imag)
+    if isinstance(expected, (list, tuple)):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if isinstance(expected, dict):
+        return same(list(found), list(expected)) and same(list(found.values()), list(expected.values()))
+    return bool(found == expected)
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.binary()
+    | st.text(st.characters(codec=None)) | st.binary().map(bytearray) | st.builds(range, st.integers(-9, 9), st.integers(-9, 9))
+)  # fmt: skip
+KEYS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda keys: st.lists(keys, max_size=3).map(tuple) | st.frozensets(keys, max_size=3),
+    max_leaves=5,
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda values: (
+        st.lists(values) | st.lists(values).map(tuple) | st.dictionaries(KEYS, values) | st.sets(KEYS) | st.frozensets(KEYS)
+    ),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from(PROTOCOLS))
+def test_plain_values_come_out_as_python_gives_them(value: Any, protocol: int) -> None:
+    data = pickle.dumps(value, protocol)
+    found = unpickle(data + b"rest", where="file")
+    assert same(found.value, pickle.loads(data))
+    assert found.end == len(data)
+    assert found.protocol == (protocol if protocol >= 2 else 0)
+
+
+@given(st.lists(st.text(min_size=50) | st.integers() | st.binary(min_size=100), max_size=40), st.sampled_from(PROTOCOLS))
+def test_views_are_read_in_pieces(value: list[Any], protocol: int) -> None:
+    data = pickle.dumps(value, protocol)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(machine_module, "WINDOW", 64)
+        patched.setattr(machine_module, "STRIDE", 16)
+        found = unpickle(memoryview(b"before" + data + b"behind"), 6, where="file")
+    assert same(found.value, value)
+    assert found.end == len(data) + 6
+
+
+def test_storages_behind_a_pickle_are_not_copied(tmp_path: Any) -> None:
+    path = tmp_path / "sparse"
+    data = pickle.dumps(["key"], 2)
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.truncate(1 << 33)
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
+        assert read(view) == ["key"]
+
+
+def test_what_is_shared_stays_shared_and_what_contains_itself_does() -> None:
+    inner: list[Any] = []
+    value: dict[str, Any] = {"a": inner, "b": inner}
+    inner.append(value)
+    for protocol in PROTOCOLS:
+        found = read(pickle.dumps(value, protocol))
+        assert found["a"] is found["b"]
+        assert found["a"][0] is found
+
+
+def test_every_opcode_of_python_is_known() -> None:
+    assert {ord(one.code): one.name for one in pickletools.opcodes} == OPCODES
+    assert set(OPCODES.values()) >= CORE
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_containers_of_the_standard_library(protocol: int) -> None:
+    ordered: Any = collections.OrderedDict([("a", 1)])
+    ordered._metadata = {"version": 1}
+    found = read(pickle.dumps(ordered, protocol))
+    assert (type(found), found, found.type, found.state) == (
+        Dict, {"a": 1}, Global("collections", "OrderedDict"), {"_metadata": {"version": 1}},
+    )  # fmt: skip
+    counted = read(pickle.dumps(collections.Counter("aab"), protocol))
+    assert counted == {"a": 2, "b": 1}
+    assert counted.type.path == "collections.Counter"
+    default = read(pickle.dumps(collections.defaultdict(list, {1: [2]}), protocol))
+    assert default == {1: [2]}
+    assert default.factory == Global("builtins", "list")
+    deque = read(pickle.dumps(collections.deque([1, 2], 5), protocol))
+    assert type(deque) is Deque
+    assert (list(deque), deque.maxlen) == ([1, 2], 5)
+    found = read(pickle.dumps(slice(1, None, 2), protocol))
+    assert found == slice(1, None, 2)
+
+
+class Mine:
+    def __init__(self) -> None:
+        self.a = 1
+
+
+class MyList(list[Any]):
+    pass
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_objects_of_unknown_classes_are_described(protocol: int) -> None:
+    found = read(pickle.dumps(Mine(), protocol))
+    assert type(found) is Described
+    assert (found.kind, found.target, found.args, found.state) == ("newobj", Global(__name__, "Mine"), (), {"a": 1})
+    listed = read(pickle.dumps(MyList([1, 2]), protocol))
+    assert listed.items == [1, 2] or listed.args == ([1, 2],)
+    fraction = read(pickle.dumps(fractions.Fraction(1, 3), protocol))
+    assert (fraction.kind, fraction.target) == ("reduce", Global("fractions", "Fraction"))
+    assert read(pickle.dumps(math.sin, protocol)) == Global("math", "sin")
+
+
+def test_classes_of_old_are_instances() -> None:
+    made = read(b"(iname\nClass\np0\n(dp1\nS'a'\np2\nI1\nsb.")
+    assert (made.kind, made.target.path, made.state) == ("instance", "name.Class", {"a": 1})
+    made = read(b"(cname\nClass\nI5\no.")
+    assert (made.kind, made.args) == ("instance", (5,))
+
+
+def test_names_of_python_2_are_translated() -> None:
+    assert read(b"\x80\x02c__builtin__\nxrange\n.") == Global("builtins", "range")
+    assert read(b"\x80\x04c__builtin__\nxrange\n.") == Global("__builtin__", "xrange")
+    assert read(b"\x80\x02ccopy_reg\n_reconstructor\n(cm\nC\nc__builtin__\nobject\nNtR.").target == Global("m", "C")
+
+
+def test_texts_of_python_2_are_texts_where_they_can_be() -> None:
+    assert read(b"U\x03abc.") == "abc"
+    assert read(b"U\x01\xff.") == b"\xff"
+    assert read(b"T\x03\0\0\0abc.") == "abc"
+    assert read(rb"S'a\x41'" + b"\n.") == "aA"
+
+
+# ---------------------------------------------------------------------------------------------------------------------- tensors
+
+STORAGE = b"((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x06tQ"
+
+
+def call(function: str, arguments: bytes) -> bytes:
+    module, _, name = function.rpartition(".")
+    return b"\x80\x02c" + module.encode() + b"\n" + name.encode() + b"\n(" + arguments + b"tR."
+
+
+V2 = STORAGE.replace(b"((", b"(", 1) + b"K\x00K\x02K\x03\x86K\x03K\x01\x86\x89ccollections\nOrderedDict\n)R"
+
+
+def test_a_tensor() -> None:
+    found = unpickle(call("torch._utils._rebuild_tensor_v2", V2), where="file")
+    tensor = found.value
+    assert type(tensor) is Tensor
+    assert (tensor.dtype, tensor.shape, tensor.strides, tensor.offset) == ("float32", (2, 3), (3, 1), 0)
+    assert (tensor.device, tensor.layout, tensor.requires_grad, tensor.parameter) == ("cpu", "strided", False, False)
+    assert (tensor.numel, tensor.span, tensor.fits) == (6, (0, 24), True)
+    storage = tensor.storage
+    assert storage is not None
+    assert (storage.type_name, storage.key, storage.numel, storage.nbytes) == ("torch.FloatStorage", "0", 6, 24)
+    assert found.storages == (storage,)
+    assert found.arities == {("torch._utils._rebuild_tensor_v2", 6)}
+    assert [one.path for one in found.globals] == [
+        "torch._utils._rebuild_tensor_v2", "torch.FloatStorage", "collections.OrderedDict",
+    ]  # fmt: skip
+
+
+def test_bits_that_stand_for_the_conjugate() -> None:
+    tensor = read(call("torch._utils._rebuild_tensor_v2", V2 + b"}(X\x04\0\0\0conj\x88u"))
+    assert (tensor.conj, tensor.neg) == (True, False)
+
+
+def test_a_dtype_beside_an_untyped_storage() -> None:
+    untyped = V2.replace(b"ctorch\nFloat", b"ctorch.storage\nUntyped")
+    tensor = read(call("torch._utils._rebuild_tensor_v3", untyped + b"ctorch\nuint16\n"))
+    assert (tensor.dtype, tensor.storage.nbytes, tensor.fits) == ("uint16", 6, False)
+
+
+def test_a_parameter_and_a_subclass() -> None:
+    inner = call("torch._utils._rebuild_tensor_v2", V2)[2:-1]
+    parameter = read(call("torch._utils._rebuild_parameter", inner + b"\x88}"))
+    assert (parameter.parameter, parameter.requires_grad) == (True, True)
+    stated = read(call("torch._utils._rebuild_parameter_with_state", inner + b"\x88}}"))
+    assert stated.state == {}
+    arguments = b"ctorch._utils\n_rebuild_tensor_v2\ncmine\nTensor\n(" + V2 + b"t}"
+    for module in ("torch._tensor", "torch.tensor"):
+        result = unpickle(call(f"{module}._rebuild_from_type", arguments), where="file")
+        assert (result.value.subclass, result.value.state) == (Global("mine", "Tensor"), {})
+        assert result.arities == {(f"{module}._rebuild_from_type", 4), ("torch._utils._rebuild_tensor_v2", 6)}
+    parameter = read(
+        call("torch._tensor._rebuild_from_type_v2", arguments.replace(b"cmine\nTensor", b"ctorch.nn.parameter\nParameter"))
+    )
+    assert (parameter.parameter, parameter.subclass) == (True, None)
+
+
+def test_sparse_tensors() -> None:
+    inner = call("torch._utils._rebuild_tensor_v2", V2)[2:-1]
+    layout = b"ctorch.serialization\n_get_layout\n(X\x10\0\0\0torch.sparse_cootR"
+    found = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner + inner + b"K\x05\x85\x88t"))
+    assert (found.layout, found.shape, found.parts["coalesced"], found.dtype) == ("sparse_coo", (5,), True, "float32")
+    layout = layout.replace(b"coo", b"bsc")
+    found = read(call("torch._utils._rebuild_sparse_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
+    assert (found.layout, list(found.parts)) == ("sparse_bsc", ["ccol_indices", "row_indices", "values"])
+    layout = layout.replace(b"bsc", b"csr")
+    found = read(call("torch._utils._rebuild_sparse_csr_tensor", layout + b"(" + inner * 3 + b"K\x05\x85t"))
+    assert list(found.parts) == ["crow_indices", "col_indices", "values"]
+
+
+def test_quantized_tensors() -> None:
+    storage = V2.replace(b"FloatS", b"QInt8S").split(b"ccollections")[0][:-1]
+    found = read(call("torch._utils._rebuild_qtensor", storage + b"(ctorch\nper_tensor_affine\nG?\xe0\0\0\0\0\0\0K\x03t\x89}"))
+    assert (found.dtype, found.quantizer) == ("qint8", ("per_tensor_affine", 0.5, 3))
+    found = read(call("torch._utils._rebuild_qtensor", storage + b"G?\xe0\0\0\0\0\0\0K\x03\x88}"))
+    assert (found.quantizer, found.requires_grad) == (("per_tensor_affine", 0.5, 3), True)
+
+
+def test_tensors_without_a_storage() -> None:
+    inner = call("torch._utils._rebuild_tensor_v2", V2)[2:-1]
+    meta = read(call("torch._utils._rebuild_meta_tensor_no_storage", b"ctorch\nfloat16\nK\x02\x85K\x01\x85\x89"))
+    assert (meta.device, meta.dtype, meta.storage, meta.fits) == ("meta", "float16", None, True)
+    wrapped = read(call(
+        "torch._utils._rebuild_wrapper_subclass",
+        b"cmine\nTensor\nctorch\ndouble\nK\x02\x85K\x01\x85K\x00ctorch\nstrided\nX\x03\0\0\0cpu\x88",
+    ))  # fmt: skip
+    assert (wrapped.subclass, wrapped.dtype, wrapped.device) == (Global("mine", "Tensor"), "float64", "cpu")
+    nested = read(call("torch._utils._rebuild_nested_tensor", inner * 4))
+    assert (nested.layout, list(nested.parts)) == ("nested", ["buffer", "sizes", "strides", "offsets"])
+    copied = read(call("torch._utils._rebuild_device_tensor_from_cpu_tensor", inner + b"ctorch\nfloat\nX\x03\0\0\0hpu\x89"))
+    assert (copied.device, copied.shape, type(copied.parts["data"])) == ("hpu", (2, 3), Tensor)
+
+
+def test_storages_of_streams_and_their_parts() -> None:
+    pid = b"(X\x07\0\0\0storagectorch.cuda\nHalfStorage\nX\x01\0\0\x00aX\x06\0\0\0cuda:0K\x0a%stQ"
+    assert read(pid.replace(b"%s", b"N") + b".").location == "cuda:0"
+    found = unpickle(pid.replace(b"%s", b"X\x01\0\0\0bK\x02K\x03\x87") + b".", where="file")
+    view = found.value
+    assert type(view) is Storage
+    assert (view.key, view.offset, view.numel, view.nbytes, view.root) == ("b", 2, 3, 6, found.storages[0])
+
+
+def test_one_storage_for_one_key() -> None:
+    assert len(unpickle(b"(" + STORAGE[1:] + STORAGE[1:] + b"l.", where="file").storages) == 1
+    other = STORAGE[1:].replace(b"Float", b"Int")
+    assert [one.dtype for one in unpickle(b"(" + STORAGE[1:] + other + b"l.", where="file").storages] == ["float32", "int32"]
+
+
+def test_other_persistent_ids() -> None:
+    found = unpickle(b"(X\x06\0\0\0modulecm\nC\nX\x04\0\0\0fileX\x04\0\0\0texttQ)\x81.", where="file")
+    assert (found.value.target, type(found.sources[0]), found.sources[0].source) == (Global("m", "C"), ModuleSource, "text")
+    found = unpickle(b"(X\x0e\0\0\0reduce_packageK\x01tQ.", where="file")
+    assert type(found.value) is PersistentId
+    assert found.value.pid == ("reduce_package", 1)
+    assert type(read(b"P12\n.")) is PersistentId
+    assert read(b"P12\n.", persistent=int) == 12
+    assert read(b"K\x05Q.", persistent=lambda pid: pid + 1) == 6
+
+
+def test_values_of_torch_that_are_no_tensors() -> None:
+    assert read(b"ctorch\nfloat32\n.") == Global("torch", "float32")
+    size = read(call("torch.Size", b"K\x02K\x03\x86"))
+    assert (type(size), size) == (Size, (2, 3))
+    assert type(read(b"ctorch\nSize\n(K\x02K\x03\x86t\x81.")) is Size
+    assert read(call("torch.device", b"X\x04\0\0\0cudaK\x01")) == Device("cuda", 1)
+    assert str(read(call("torch.device", b"X\x06\0\0\0cuda:2"))) == "cuda:2"
+    assert read(call("torch.jit._pickle.restore_type_tag", b"]X\x09\0\0\0List[int]")) == []
+    inner = read(call("torch.storage._load_from_bytes", b"B\x02\0\0\0ab"))
+    assert (inner.target.path, inner.args) == ("torch.storage._load_from_bytes", (b"ab",))
+
+
+def test_values_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    for protocol in PROTOCOLS:
+        array = read(pickle.dumps(numpy.arange(6, dtype=">i4").reshape(2, 3), protocol))
+        assert type(array) is NumpyArray
+        assert (array.shape, str(array.dtype), array.fortran) == ((2, 3), ">i4", False)
+        assert bytes(array.data) == numpy.arange(6, dtype=">i4").tobytes()
+        scalar = read(pickle.dumps(numpy.float64(1.5), protocol))
+        assert type(scalar) is NumpyScalar
+        assert (str(scalar.dtype), scalar.data) == ("<f8", struct.pack("<d", 1.5))
+        assert type(read(pickle.dumps(numpy.dtype([("a", "f4")]), protocol))) is NumpyDtype
+
+
+# ----------------------------------------------------------------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(("limits", "data"), [
+    (Limits(operations=100), b"N" * 200 + b"."),
+    (Limits(objects=100), b"]" * 200 + b"."),
+    (Limits(objects=100), b"(" * 200 + b"N."),
+    (Limits(memo=100), b"N" + b"\x94" * 200 + b"."),
+    (Limits(depth=100), b")" + b"\x85" * 200 + b"."),
+    (Limits(copied=100), b"\x80\x02c_codecs\nencode\nq\0X\x40\0\0\0" + b"a" * 64 + b"\x85q\1R0h\0h\1R."),
+    (Limits(weak_keys=10), pickle.dumps({1 << 61 + number: 0 for number in range(11)})),
+])  # fmt: skip
+def test_limits(limits: Limits, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    with pytest.raises(Unsafe) as raised:
+        unpickle(data, where="file", limits=limits)
+    assert raised.value.code in {"too-large", "too-deep"}
+
+
+def test_texts_are_no_operations() -> None:
+    value = ["a" * 1000] * 3 + ["b" * 5000]
+    assert unpickle(pickle.dumps(value), where="file", limits=Limits(operations=100)).value == value
+
+
+def test_errors_say_where() -> None:
+    with pytest.raises(Corrupt, match=r"^file, record, offset 4: takes 9 from the memo") as raised:
+        read(b"\x80\x02NNh\x09.")
+    assert raised.value.code == "pickle-memo"
