@@ -147,7 +147,7 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated: policies/policy.schema.json and reports/findings.md."""
+    """Rewrite what is generated: policies/policy.schema.json, policies/torch/weights_only.toml and reports/findings.md."""
     session.install(".")
     script = (
         "import json, pathlib, sys; from harness.policy import policy_schema; "
@@ -155,6 +155,11 @@ def generate(session: nox.Session) -> None:
         "pathlib.Path(sys.argv[1]).write_text(text + chr(10), encoding='utf-8')"
     )
     session.run("python", "-c", script, "policies/policy.schema.json")
+    script = (
+        "import pathlib, sys; from harness.corpus.weights_only import weights_only_policy; "
+        "pathlib.Path(sys.argv[2]).write_text(weights_only_policy(pathlib.Path(sys.argv[1])), encoding='utf-8')"
+    )
+    session.run("python", "-c", script, "fixtures", "policies/torch/weights_only.toml")
     session.run("torch-compat", "judge", "--findings", "reports/findings.md", success_codes=[0, 1, 4])
 
 

@@ -31,12 +31,20 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "options": ("id",),
     "rule": ("id",),
     "waiver": ("id",),
+    "need": ("id",),
+    "quirk": ("id",),
+    "module": ("name",),
+    "builtin": ("operator", "first"),
+    "conversion": ("given", "first"),
 }
 _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     "options": (("since",),),
     "corpus": (("writers",), ("readers",), ("besides",)),
     "waiver": (("readers", "first"), ("readers", "last")),
+    "weights_only": (("first",), ("last",)),
+    "builtin": (("first",), ("last",)),
+    "conversion": (("first",), ("last",)),
 }
 _REQUIRED: Final = {
     "release": "no [[release]]: without a calendar no reader is older or newer than another",
@@ -155,6 +163,36 @@ def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", "last")
 
 
+def weights_only_spans(entries: list[Entry]) -> Iterator[Problem]:
+    """What some releases do, from a newer one to an older one; a table that says nothing of them."""
+    for entry in _of(entries, "weights_only"):
+        first, last = (_version(entry.get(end)) for end in ("first", "last"))
+        if first and last and last < first:
+            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "last")
+        if not entry.raw.keys() - {"first", "last"}:
+            yield entry.problem("says nothing of these releases")
+
+
+def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """Who takes an archive is said in one way, of releases that there are, from an older to a newer one."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
+        if ("readers" in entry.raw) is ("python" in entry.raw):
+            yield entry.problem("needs either 'readers' or 'python', and not both")
+        if not entry.raw.keys() & {"all", "any"}:
+            yield entry.problem("needs 'all' or 'any': it would hold of every archive")
+        spans = entry.get("readers")
+        for at, span in enumerate(spans if isinstance(spans, list) else ()):
+            ends = [span.get(end) if isinstance(span, dict) else None for end in ("first", "last")]
+            for end, name in zip(("first", "last"), ends, strict=True):
+                if known and isinstance(name, str) and name not in known:
+                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
+                    yield entry.problem(message, "readers", at, end)
+            first, last = map(_version, ends)
+            if first and last and last < first:
+                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", at, "last")
+
+
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
     """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
     for entry in _of(entries, "corpus"):
@@ -181,6 +219,8 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     calendar_order,
     waiver_files,
     waiver_spans,
+    weights_only_spans,
+    takers_said_once,
 )
 
 

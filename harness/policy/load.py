@@ -11,9 +11,13 @@ from harness.policy.calendar import Calendar
 from harness.policy.checks import CHECKS, missing_tables
 from harness.policy.messages import explain
 from harness.policy.model import (
+    Builtin,
+    Conversion,
     CorpusScope,
     Disregard,
     Format,
+    Module,
+    Need,
     OptionSet,
     Policy,
     PolicyTable,
@@ -22,6 +26,7 @@ from harness.policy.model import (
     Table,
     Tolerance,
     Waiver,
+    WeightsOnly,
 )
 from harness.policy.source import Entry, read_folder
 
@@ -88,11 +93,22 @@ def _assemble(tables: Iterable[Table]) -> Policy:
         tolerances=tuple(sorted(_all(tables, Tolerance), key=lambda item: (item.dtype, item.operators))),
         disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
         waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
+        weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _span(item, calendar))),
+        needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
+        modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
+        conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, item.first))),
+        builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
     )
 
 
 def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
     return [table for table in tables if isinstance(table, kind)]
+
+
+def _span(item: WeightsOnly, calendar: Calendar) -> tuple[int, int, str]:
+    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
+    order = [release.version for release in calendar]
+    return order.index(item.first), order.index(item.last) if item.last else len(order), item.model_dump_json(exclude_none=True)
 
 
 def _introduced(options: OptionSet, calendar: Calendar) -> tuple[int, str]:

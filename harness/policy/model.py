@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from harness.policy.calendar import Calendar
 
 __all__ = [
+    "Builtin",
+    "Conversion",
     "CorpusScope",
     "Dtype",
     "Family",
@@ -34,14 +36,19 @@ __all__ = [
     "FormatKind",
     "LoadOptions",
     "Milestone",
+    "Module",
+    "Need",
+    "OpenSpan",
     "OptionSet",
     "Policy",
     "PolicyTable",
+    "Quirk",
     "Release",
     "RuleEntry",
     "Span",
     "Tolerance",
     "Waiver",
+    "WeightsOnly",
 ]
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
@@ -50,13 +57,23 @@ Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex
 
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 PYTHON: Final = r"^[0-9]+\.[0-9]+$"
+MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
+SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
 IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
 ONE_LINE: Final = r"^\S.*\S$"
+GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
+OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
+SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
     PYTHON: "a Python version such as '3.11'",
     ONE_LINE: "one line of text",
+    MODULE: "a module such as 'numpy.core'",
+    SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
+    GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
+    OPCODE: "an opcode of pickletools such as 'BINPERSID'",
+    SIGN: "a sign of an archive such as 'record:model.json' (see harness/needs/signs.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
 }
@@ -345,6 +362,120 @@ class Waiver(Table):
         return self.expires is not None and as_of >= self.expires
 
 
+class WeightsOnly(Table):
+    """What `torch.load(weights_only=True)` of some releases does. What holds for a release is what all tables with it say together."""
+
+    first: ReleaseName
+    """The first release of which this was recorded."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest that was recorded still does."""
+    default: bool | None = None
+    """The value of the argument where none is given."""
+    globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
+    """What a pickle may name without the user's leave."""
+    opcodes: Several[Annotated[str, Field(pattern=OPCODE)]] | None = None
+    """The opcodes that are taken, by the names of pickletools; any other is refused when it is met."""
+    blocked: Several[Text] | None = None
+    """Modules nothing of which may be named, not even with the user's leave."""
+    renames: Literal["never", "protocol-2", "always"] | None = None
+    """When names of Python 2 are looked up under those of Python 3: in pickles that state protocol 2, or in all."""
+    objects: Literal["none", "safe", "allowed"] | None = None
+    """Of which classes besides its own NEWOBJ and BUILD are taken: of none, of those that the user allowed, of all that are allowed."""
+    adds: bool | None = None
+    """Whether the user can allow more (torch.serialization.add_safe_globals)."""
+    nested: bool | None = None
+    """Whether a class that the user allowed is known by its qualified name, `Outer.Inner`; else by its own, `Inner`."""
+    setitem: Several[Text] | None = None
+    """Of which classes SETITEM and SETITEMS are taken; '*' where nobody asks."""
+    appends_safe: bool | None = None
+    """Whether APPEND and APPENDS are taken of list subclasses that the user allowed."""
+    tar: bool | None = None
+    """Whether the tar container of 0.1 is taken."""
+    torchscript: bool | None = None
+    """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
+
+
+class OpenSpan(Table):
+    """Releases from one to another; an end that is not named is open."""
+
+    first: ReleaseName | None = None
+    """The oldest release; absent where none is too old."""
+    last: ReleaseName | None = None
+    """The newest release; absent while the newest there is belongs to it."""
+
+
+class Need(Table):
+    """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["readers"]}, {"required": ["python"]}],
+            "anyOf": [{"required": ["all"]}, {"required": ["any"]}],
+        }
+    )
+
+    id: Annotated[str, Field(pattern=IDENTIFIER)]
+    """Its name."""
+    all: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs that the archive must have, all of them; the rarest last. Either this or `any`, or both."""
+    any: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs of which it must have one at least."""
+    none: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs of which it must have none."""
+    readers: Annotated[tuple[OpenSpan, ...], Field(strict=False)] | None = None
+    """The releases that take it; an empty list where none does. Either this or `python`."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The oldest Python that takes it: a release does if it has a wheel for that one or a newer one. Either this or `readers`."""
+    because: Text
+    """Why, as people are told it."""
+
+
+class Quirk(Need):
+    """The same for what no general rule explains."""
+
+    cells: PositiveInt
+    """How many recorded observations nothing else explains, exactly."""
+
+
+class Module(Table):
+    """A module that a pickle may name though it is neither in torch nor in Python's standard library."""
+
+    name: Annotated[str, Field(pattern=MODULE)]
+    """The module; what lies below it belongs to it, unless that has an entry of its own."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The oldest Python that has it."""
+    because: Text
+    """Why it is expected there."""
+
+
+class Conversion(Table):
+    """Arguments of operators that are taken for another type than they have, by some releases."""
+
+    given: Literal["None", "bool", "complex", "float", "int", "str"]
+    """The type of the argument."""
+    taken_as: Several[Text]
+    """The types that it is taken for."""
+    first: ReleaseName
+    """The first release that does so."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest does."""
+    because: Text
+    """Why."""
+
+
+class Builtin(Table):
+    """An operator that a release has, though its own list of operators leaves it out."""
+
+    operator: Annotated[str, Field(pattern=SCHEMA)]
+    """Its schema."""
+    first: ReleaseName
+    """The first release that has it so."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest has it."""
+    because: Text
+    """Why it is left out."""
+
+
 class CorpusScope(Table):
     """Which releases the corpus must cover: `writers` and `readers`, or a rule over the calendar that gives both."""
 
@@ -402,6 +533,11 @@ class Policy:
     tolerances: tuple[Tolerance, ...]
     disregarded: tuple[Disregard, ...]
     waivers: tuple[Waiver, ...]
+    weights_only: tuple[WeightsOnly, ...] = ()
+    needs: tuple[Need, ...] = ()
+    modules: tuple[Module, ...] = ()
+    builtins: tuple[Builtin, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -423,6 +559,11 @@ class Policy:
             "tolerances": [_plain(item) for item in self.tolerances],
             "disregarded": [_plain(item) for item in self.disregarded],
             "waivers": [_plain(item) for item in self.waivers],
+            "weights_only": [_plain(item) for item in self.weights_only],
+            "needs": [_plain(item) for item in self.needs],
+            "modules": [_plain(item) for item in self.modules],
+            "builtins": [_plain(item) for item in self.builtins],
+            "conversions": [_plain(item) for item in self.conversions],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

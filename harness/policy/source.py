@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import Problem
 from harness.policy.messages import unknown_key
 from harness.policy.model import (
+    Builtin,
+    Conversion,
     CorpusScope,
     Disregard,
     Format,
+    Module,
+    Need,
     OptionSet,
     PolicyTable,
+    Quirk,
     Release,
     RuleEntry,
     Table,
     Tolerance,
     Waiver,
+    WeightsOnly,
 )
 from harness.policy.positions import Lines, Path, line_of, scan
 
@@ -35,6 +41,12 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "rule": RuleEntry,
     "tolerance": Tolerance,
     "disregard": Disregard,
+    "weights_only": WeightsOnly,
+    "need": Need,
+    "quirk": Quirk,
+    "module": Module,
+    "builtin": Builtin,
+    "conversion": Conversion,
 }
 """The tables that are written ``[[name]]``, in any file and any number."""
 SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}

@@ -17,6 +17,7 @@ import pytest
 from harness.policy import load_policy
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
+from tests.surveyed import small_survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,6 @@ numpy = "<2"
 """
 PRODUCE = f'run nox -s "produce(torch-{INVENTED})"'
 OBSERVE = f'run nox -s "observe(torch-{INVENTED})" -- --record'
-SURVEY = {"schemas": {"obtained": "Asked.", "complete": True, "why_incomplete": None, "entries": ["aten::add"]}}
 
 
 @dataclass
@@ -108,7 +108,7 @@ def growing(tree: Tree, command: Callable[..., Any], monkeypatch: pytest.MonkeyP
     assert '"2.13.0"' in newest
     releases.write_text(calendar, encoding="utf-8")
     # miniatures have no operators to be asked for
-    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: SURVEY)
+    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: small_survey())
     assert command("judge").status == 0
     return command
 

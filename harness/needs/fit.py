@@ -1,0 +1,72 @@
+"""Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
+
+What an argument of a known kind can never become is refused (see :mod:`harness.needs.source`). So a call that fits may still be
+refused by the release, because of the types of what it is given, and one that does not fit never loads.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from harness.needs.source import CallShape
+    from harness.operators.shape import Shape
+
+__all__ = ["fits", "takes"]
+
+NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
+VARIABLE = re.compile(r"t\d*\Z|Any\Z|AnyType\Z|.*\bUnion\b")
+NONES = frozenset({"None", "NoneType", "Generator"})  # a generator was never anything else, before it was optional
+BECOMES = {
+    "i": re.compile(
+        r"(?:int|SymInt)(?:\[\d+\])?\Z|number\Z|Scalar\Z|ScalarType\Z|Layout\Z|MemoryFormat\Z|QScheme\Z|DeviceIndex\Z|Stream\Z"
+    ),
+    "f": re.compile(r"float(?:\[\d+\])?\Z|number\Z|Scalar\Z"),
+    "b": re.compile(r"(?:bool|SymBool)(?:\[\d+\])?\Z"),
+    "c": re.compile(r"complex\Z|number\Z|Scalar\Z"),
+    "s": re.compile(r"str\Z|string\Z|Device\Z|Dimname\Z|Layout\Z|MemoryFormat\Z|ScalarType\Z"),
+}
+"""The types that an argument of a kind becomes in every release. A list of a fixed length takes one value for all."""
+
+
+def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+    """Whether an argument of this kind may be given where this type is asked for.
+
+    Parameters:
+        conversions: further types that a kind becomes, in the release in question.
+    """
+    if kind == "x" or VARIABLE.match(type_):
+        return True
+    if kind == "N":
+        return type_.endswith("?") or type_ in NONES or type_.startswith("Optional")
+    type_ = type_.rstrip("?")
+    return BECOMES[kind].match(type_) is not None or type_ in conversions.get(kind, ())
+
+
+def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+    """Whether a call may be a call of this schema."""
+    if schema.vararg:
+        return True
+    places = [argument for argument in schema.arguments if not argument.kwarg_only]
+    kinds = call.positional
+    left = {argument.name: argument for argument in schema.arguments}
+    for at, kind in enumerate(kinds):
+        if at >= len(places):
+            return False
+        if not takes(places[at].type, kind, conversions):
+            # the elements of a list that comes last may be given one by one
+            last = at == len(places) - 1 and places[at].type.endswith("[]")
+            if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
+                return False
+            del left[places[at].name]
+            break
+        del left[places[at].name]
+    for name, kind in call.keywords:
+        wanted = left.pop(name, None)
+        if wanted is None or not takes(wanted.type, kind, conversions):
+            return False
+    return all(argument.default is not None for argument in left.values())

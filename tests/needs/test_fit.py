@@ -1,0 +1,74 @@
+"""Whether a call fits a schema."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.needs.fit import fits, takes
+from harness.needs.source import scan
+from harness.operators.shape import shape
+
+ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"
+OLD_SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int start=0, int end=9223372036854775807, int step=1) -> Tensor(a)"
+CONV = 'aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str mode="a, (b", int groups=1) -> Tensor'
+LISTS = "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"
+
+
+@pytest.mark.parametrize(
+    ("call", "schema", "fit"),
+    [
+        ("torch.permute(x, 1, 0)", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", True),
+        ("torch.permute(x, 1, 0.5)", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", False),
+        ("torch.flip(x, 1, 0, y)", "aten::flip(Tensor self, int[] dims, Tensor y) -> Tensor", False),
+        ("torch.add(x, y)", ADD, True),
+        ("torch.add(x, y, alpha=1)", ADD, True),
+        ("torch.add(x, y, 1)", ADD, False),
+        ("torch.add(x, y, beta=1)", ADD, False),
+        ("torch.add(x)", ADD, False),
+        ("torch.add(x, 1)", ADD, False),
+        ("torch.add(x, other=y)", ADD, True),
+        ("torch.slice(x, 0, None, 2)", SLICE, True),
+        ("torch.slice(x, 0, None, 2)", OLD_SLICE, False),
+        ("torch.slice(x, 0, 1, 2)", OLD_SLICE, True),
+        ("torch.conv2d(x, w, None, 2)", CONV, True),
+        ("torch.conv2d(x, w, None, 2.)", CONV, False),
+        ("torch.append(x, None)", LISTS, True),
+    ],
+)
+def test_fits(call: str, schema: str, fit: bool) -> None:
+    (called,) = scan(call).shapes
+    assert fits(called, shape(schema)) is fit
+
+
+@pytest.mark.parametrize(
+    ("type_", "kinds"),
+    [
+        ("Tensor", ""),
+        ("Tensor?", "N"),
+        ("int", "i"),
+        ("int?", "iN"),
+        ("int[2]", "i"),
+        ("int[]", ""),
+        ("float", "f"),
+        ("Scalar", "ifc"),
+        ("number", "ifc"),
+        ("bool", "b"),
+        ("str", "s"),
+        ("Device", "s"),
+        ("ScalarType", "is"),
+        ("Generator", "N"),
+        ("t", "ifbscN"),
+        ("Any", "ifbscN"),
+    ],
+)
+def test_what_a_type_takes(type_: str, kinds: str) -> None:
+    assert {kind for kind in "ifbscN" if takes(type_, kind)} == set(kinds)
+    assert takes(type_, "x"), "what does not show its kind may be anything"
+
+
+def test_a_conversion_of_some_releases_is_given_with_them() -> None:
+    (called,) = scan("torch.full([2], True)").shapes
+    full = shape("aten::full(int[] size, Scalar fill_value) -> Tensor")
+    assert not fits(called, full)
+    assert fits(called, full, {"b": {"Scalar"}})

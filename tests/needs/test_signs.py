@@ -1,0 +1,105 @@
+"""The signs of an archive."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.formats.facts import read_facts
+from harness.formats.model import Facts
+from harness.needs.signs import KINDS, signs_of
+from harness.pickles import unpickle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = {
+    "record": frozenset({"model.json", "data/", "none/"}),
+    "field": frozenset({"attributes", "isQuantized"}),
+    "word": frozenset({"NoneType", "Final"}),
+    "call": frozenset({"aten::add/2", "aten::add/3"}),
+    "newer": frozenset({"export-schema:8.2"}),
+    "none-in": frozenset({"attributes.pkl"}),
+}
+
+
+def signs(**given: Any) -> set[str]:
+    facts = Facts("some.pt", 1, **given)
+    facts.records = frozenset(facts.names)
+    found, _ = signs_of(facts, ASKED)
+    assert {sign.partition(":")[0] for sign in found} <= KINDS
+    return set(found)
+
+
+def test_family_container_and_versions_are_signs() -> None:
+    found = signs(family="mobile", container="zip", versions={"bytecode": 8})
+    assert found == {"family:mobile", "container:zip", "version:bytecode"}
+
+
+def test_a_folder_is_there_if_any_record_of_it_is() -> None:
+    found = signs(names=("model.json", "data/0", "database"))
+    assert {"record:model.json", "record:data/"} <= found
+    assert "record:none/" not in found
+
+
+def test_fields_are_found_at_any_depth() -> None:
+    model = {"mainModule": {"submodules": [{"attributes": []}]}, "tensors": [{"dims": [1]}]}
+    assert "field:attributes" in signs(extra={"model": model})
+    assert "field:isQuantized" not in signs(extra={"model": model})
+
+
+@pytest.mark.parametrize(("version", "newer"), [("8.2", False), ("8.1", False), ("7", False), ("8.10", True), ("9", True)])
+def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> None:
+    assert ("newer:export-schema:8.2" in signs(export_schema=version)) is newer
+
+
+def test_source_counts_where_it_is_compiled() -> None:
+    source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 3\n"
+    expected = {"word:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
+    assert expected <= signs(family="torchscript", sources={"code/a.py": source})
+    assert expected <= signs(family="package", sources={".data/ts_code/0/a.py": source})
+    assert not expected & signs(family="package", sources={"code/a.py": source}), "that is a module of Python"
+    assert not expected & signs(family="mobile", sources={"code/a.py": source}), "the bytecode is run"
+
+
+def test_a_call_knows_its_record() -> None:
+    facts = Facts("some.pt", 1, family="torchscript", sources={"code/a.py": "torch.add(x, 1)"})
+    found, shapes = signs_of(facts, ASKED)
+    assert found["call:aten::add/2"] == "code/a.py"
+    assert set(shapes.values()) == {"code/a.py"}
+
+
+def test_none_in_a_pickle() -> None:
+    def unpickled(value: Any) -> Any:
+        return unpickle(pickle.dumps(value, 2), where="attributes.pkl")
+
+    assert "none-in:attributes.pkl" in signs(pickles={"attributes.pkl": unpickled((1, [None]))})
+    assert "none-in:attributes.pkl" not in signs(pickles={"attributes.pkl": unpickled((1, [2]))})
+    assert "protocol:2" in signs(pickles={"data.pkl": unpickled(1)})
+
+
+def rebuilt(path: Path, function: bytes, arguments: bytes) -> set[str]:
+    """The signs of an archive of torch.save whose pickle calls a function."""
+    module, name = function.rsplit(b".", 1)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02c" + module + b"\n" + name + b"\n(" + arguments + b"tR.")
+        archive.writestr("a/version", "3\n")
+    found, _ = signs_of(read_facts(path), ASKED)
+    return set(found)
+
+
+def test_how_many_arguments_rebuild_a_tensor(tmp_path: Path) -> None:
+    found = rebuilt(tmp_path / "a.pt", b"torch._utils._rebuild_tensor_v2", b"NNNNNNN")
+    assert "args:torch._utils._rebuild_tensor_v2/7" in found
+
+
+def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:
+    tensor = b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nfloat32\n(K\x02tK\x01\x85\x89tR"
+    layout = b"ctorch.serialization\n_get_layout\n(U\x10torch.sparse_cootR"
+    found = rebuilt(
+        tmp_path / "b.pt", b"torch._utils._rebuild_sparse_tensor", layout + b"(" + tensor + tensor + b"K\x03\x85\x89t"
+    )
+    assert {"sparse:coo", "sparse:coalesced"} <= found

@@ -1,0 +1,99 @@
+"""What is read out of TorchScript source."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.needs.source import CallShape, bases, has_word, scan
+
+
+def shapes(text: str) -> set[str]:
+    return {str(shape) for shape in scan(text).shapes}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("return torch.relu(x)", "aten::relu(_)"),
+        ("x = torch.add(a, b, alpha=1)", "aten::add(_, _, alpha=int)"),
+        ("x = torch.mul(a, 0.5)", "aten::mul(_, float)"),
+        ("x = torch.mul(a, 1e+22)", "aten::mul(_, float)"),
+        ("x = torch.mul(a, 2.)", "aten::mul(_, float)"),
+        ("x = torch.sub(a, -1)", "aten::sub(_, int)"),
+        ("x = torch.full([2], True, dtype=6, layout=None)", "aten::full(_, bool, dtype=int, layout=None)"),
+        ("x = torch.mul(a, 2j)", "aten::mul(_, complex)"),
+        ('x = torch.div(a, b, rounding_mode="trunc")', "aten::div(_, _, rounding_mode=str)"),
+        ("x = torch.t((self).forward(x, ))", "aten::t(_)"),
+        ("x = torch.slice(x, 0, None, 2, 1)", "aten::slice(_, int, None, int, int)"),
+        ("x = ops.prim.data(x)", "prim::data(_)"),
+        ("x = ops.my.lib.go(x)", "my.lib::go(_)"),
+        ("x = torch.zeros([2, torch.len(y)], dtype=None)", "aten::zeros(_, dtype=None)"),
+        ("x = torch.rand()", "aten::rand()"),
+        ("x = torch.add(a[0], {1: 2}[1], )", "aten::add(_, _)"),
+    ],
+)
+def test_a_call_has_the_shape_of_its_arguments(text: str, expected: str) -> None:
+    assert expected in shapes(text)
+
+
+def test_a_parameter_shows_the_kind_that_it_is_declared_with_until_the_next_function() -> None:
+    text = """
+def first(a: bool,
+    b: bool=False,
+    c: Optional[bool]=None,
+    d: Tensor) -> bool:
+  return torch.ne(a, b, c, d)
+def second(a: int, s: str) -> Tensor:
+  return torch.eq(a, b, s)
+"""
+    assert shapes(text) == {"aten::ne(bool, bool, _, _)", "aten::eq(int, _, str)"}
+
+
+def test_methods_functions_and_texts_of_the_program_are_no_operators() -> None:
+    text = """
+class Model(Module):
+  def forward(self: __torch__.Model, x: Tensor) -> Tensor:
+    # torch.commented(x)
+    _0 = __torch__.torch.nn.functional.relu
+    _1 = "torch.quoted(x)"
+    _2 = 'torch.single(x)'
+    return (self).pick(_0(x, ), )
+"""
+    assert shapes(text) == set()
+
+
+def test_unbalanced_brackets_end_without_an_error() -> None:
+    assert shapes("torch.add(x, 1)) ] } ( torch.mul(x") == {"aten::add(_, int)"}
+
+
+def test_words_are_those_of_the_language_and_not_of_texts_or_attributes() -> None:
+    code = scan('class A(Module):\n  x : NoneType\n  y = "Final"\n  z = (a).Enum\n  # __buffers__\n').code
+    assert has_word(code, "NoneType")
+    assert not any(has_word(code, word) for word in ("Final", "Enum", "__buffers__", "None"))
+
+
+def test_bases_of_classes() -> None:
+    assert list(bases("class A(Module):\n  pass\nclass B(Enum):\n  X = 1\nclass C:\n")) == ["Module", "Enum"]
+
+
+@pytest.mark.parametrize(
+    ("body", "whole"),
+    [
+        ("-> float:\n    return 30000000000000000", True),
+        ("-> float:\n    return 3.", False),
+        ("-> int:\n    return 3", False),
+        ("-> Tuple[float, int]:\n    return (1., 3)", False),
+        ("-> Tuple[int, float]:\n    return (1, -3)", True),
+        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7)\n    return _0", True),
+        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7.)\n    return _0", False),
+        ("-> Tuple[Tuple[float, int], float]:\n    return ((1., 2), 3.)", False),
+        ("-> float:\n    return torch.add(x, 1)", False),
+    ],
+)
+def test_a_whole_float_is_an_int_that_is_returned_as_a_float(body: str, whole: bool) -> None:
+    text = f"class Model(Module):\n  def forward(self: Model) {body}\n  def other(self: Model) -> int:\n    return 3\n"
+    assert scan(text).whole_floats is whole
+
+
+def test_shapes_are_equal_by_value() -> None:
+    assert scan("torch.add(x, 1)").shapes == scan("y = torch.add(z, 2)").shapes == {CallShape("aten::add", "xi", ())}

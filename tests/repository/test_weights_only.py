@@ -1,0 +1,67 @@
+"""What ``weights_only=True`` of each release said to every recorded archive is what its rules make of the pickle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.corpus.observations import read_observations
+from harness.needs.rules import packaged_rules
+from harness.pickles import Unpickled, unpickle
+from harness.pickles.machine import CORE
+from harness.pickles.weights_only import refusals
+from tests.repository.test_pickles import pickles
+
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
+    from harness.pickles.weights_only import Refusal
+
+REPOSITORY = Path(__file__).parents[2]
+# what the restricted unpickler says itself; everything else is said by what comes after it
+OWN = re.compile(
+    r"Unsupported (?:class|global: GLOBAL|operand) \S+|Trying to (?:instantiate|call|load) .*|Can only .*|Only persistent_load .*"
+    r"|persistent_load id must .*|legacy \.tar format"
+)
+EXPECTED = {"global": "Unsupported ", "opcode": "Unsupported operand", "persistent-id": "persistent_load", "tar": "legacy .tar"}
+
+
+def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
+    rules = packaged_rules().weights_only
+    restricted = tuple(rules.values())
+    verdicts: dict[str, dict[str, Refusal | None]] = {}
+    for fixture in corpus.fixtures.values():
+        if fixture.family == "torch-save":
+            read: list[Unpickled] = [found for _, found in pickles(corpus.path(fixture), fixture.container)]
+            said = refusals(read, restricted, container=fixture.container)
+            verdicts[fixture.id] = dict(zip(rules, said, strict=True))
+    compared = refused = 0
+    for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl")):
+        observed = read_observations(path)
+        for (name, options), cell in observed.cells.items():
+            if options != "weights-only":
+                continue
+            where = (observed.name, name)
+            verdict = verdicts[name][observed.release]
+            message = " ".join(error["message"] for error in cell.errors)
+            own = OWN.search(message) if cell.result == "refused" else None
+            assert (verdict is not None) is (own is not None), where
+            if verdict is not None and own is not None:
+                refused += 1
+                assert EXPECTED.get(verdict.code, "") in own[0], where
+                if verdict.code == "global":
+                    assert verdict.subject.removeprefix("builtins.") in message, where
+            elif cell.result == "refused":  # not by its unpickler: then it refuses without weights_only, too
+                assert observed.cells[name, "default"].result == "refused", where
+            compared += 1
+    assert compared > 19_000
+    assert refused > 6_000
+
+
+def test_no_release_refuses_what_the_machine_does_not_note() -> None:
+    assert all(one.opcodes >= CORE for one in packaged_rules().weights_only.values())
+
+
+def test_a_pickle_of_plain_values_is_taken_by_every_release() -> None:
+    plain = unpickle(b"\x80\x02}q\0X\1\0\0\0aq\1]q\2(K\1K\2es.", where="file")
+    assert set(refusals(plain, tuple(packaged_rules().weights_only.values()))) == {None}
