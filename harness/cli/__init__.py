@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "replay": "Observe with the chosen readers, judge, report: the main job.",
+    "inspect": "Say what archives are, what they hold and which releases read them.",
     "judge": "Judge the recorded observations.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",

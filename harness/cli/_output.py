@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from harness.cli._format import exit_status, format_option, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["Progress", "exit_status", "format_option", "print_json", "stderr", "stdout"]
-
-Command = Callable[..., Any]
-SEVEREST_FIRST = (3, 2, 1, 4, 0)
-
-
-def format_option(command: Command) -> Command:
-    """Adds ``--format text|json``."""
-    return click.option(
-        "--format",
-        "format_",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="What to print on standard output.",
-    )(command)
 
 
 def stdout() -> Console:
@@ -45,17 +32,6 @@ def stdout() -> Console:
 def stderr() -> Console:
     """For progress and messages."""
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
-
-
-def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document."""
-    sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=2, sort_keys=True) + "\n")
-
-
-def exit_status(statuses: Iterable[int]) -> int:
-    """The one that counts where several apply: 3, 2, 1, 4, 0."""
-    found = set(statuses)
-    return next((status for status in SEVEREST_FIRST if status in found), 0)
 
 
 class Progress:

@@ -1,7 +1,11 @@
-"""On-disk formats: what an archive is, by the records it holds."""
+"""On-disk formats: what an archive is, by the records it holds, and everything that it says.
+
+One module for each format; its docstring is the specification of that format.
+"""
 
 from __future__ import annotations
 
+from harness.formats.facts import Call, Facts, Producer, StorageRecord, read_facts
 from harness.formats.identify import Identity, identify
 
-__all__ = ["Identity", "identify"]
+__all__ = ["Call", "Facts", "Identity", "Producer", "StorageRecord", "identify", "read_facts"]

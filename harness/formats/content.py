@@ -61,6 +61,11 @@ def content_digest(path: Path) -> str:
         parts = _zip_parts(records, path)
     else:
         parts = [("bytes", path.read_bytes())]
+    archive.verify()
+    if archive.damage:
+        damage = archive.damage[0]
+        where = f"{path}, record {damage.record!r}" if damage.record else str(path)
+        raise Corrupt(damage.detail, where=where, code=damage.code)
     total = hashlib.sha256()
     for name, data in parts:
         total.update(f"{name}\0{len(data)}\0".encode() + data)

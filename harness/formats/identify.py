@@ -1,37 +1,88 @@
-"""Family, container and versions of an archive, from which records it holds.
+"""Which format an archive is, from which records it holds.
 
-Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip:
+Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip, the
+first of these that is there decides (each format's module says which it is):
 
-* ``archive_format``, or ``serialized_exported_program.json`` before there were pt2 archives    export (.pt2)
-* ``.data/extern_modules``, ``.data/python_version``, or ``extern_modules`` in 1.8    package
+* ``archive_format``; ``serialized_exported_program.json``     export (pt2 archives; before there were any)
+* ``.data/extern_modules``, ``.data/python_version``, ``extern_modules``    package
 * ``bytecode.pkl``                                mobile (a TorchScript archive with bytecode beside its source)
-* ``model.json`` (1.0 to 1.2) or ``constants.pkl``    torchscript
+* ``model.json`` (1.0 to 1.2), ``constants.pkl``    torchscript
 * ``data.pkl`` alone                              torch-save
 
-The file format version stands in ``.data/version`` (from version 6 on) or in ``version``. The schema version of an exported
-program stands in its JSON; before there were pt2 archives, ``version`` is that version ("7.3"), and there is no other one.
+Where the records of two formats are there that no writer puts together, the archive is damaged: ``ambiguous-format``.
 """
 
 from __future__ import annotations
 
-import json
-import pickletools
-import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, cast
 
-from harness.archive import open_archive
+from harness.archive import Damage, ZipArchive, open_archive
 from harness.errors import Corrupt, Unsupported
+from harness.formats import (
+    bare_pickle,
+    export_plain,
+    export_pt2,
+    mobile_flatbuffer,
+    mobile_pickle,
+    package,
+    torch_save_stream,
+    torch_save_tar,
+    torch_save_zip,
+    torchscript,
+    torchscript_json,
+)
+from harness.formats.model import Facts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.archive import Archive
 
-__all__ = ["Identity", "identify"]
+__all__ = ["Identity", "add_versions", "identify", "recognised"]
 
-VERSION_RECORDS = (".data/version", "version")
-PLAIN_EXPORT = "serialized_exported_program.json"
+
+class Format(Protocol):
+    """What every module of a format in a zip archive has."""
+
+    LAYOUT: str
+    FAMILY: str
+
+    def recognise(self, names: frozenset[str]) -> str | None:
+        """The record that tells this format."""
+
+    def versions(self, archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
+        """The version numbers found inside."""
+
+    def read(self, archive: ZipArchive, facts: Facts) -> None:
+        """Fill in what the archive says."""
+
+
+class OtherFormat(Protocol):
+    """The same for other containers."""
+
+    LAYOUT: str
+    FAMILY: str
+
+    def versions(self, archive: Archive) -> dict[str, int]:
+        """The version numbers found inside."""
+
+    def read(self, archive: Archive, facts: Facts) -> None:
+        """Fill in what the archive says."""
+
+
+IN_ZIP: tuple[Format, ...] = (
+    export_pt2, export_plain, package, mobile_pickle, torchscript_json, torchscript, torch_save_zip,
+)  # fmt: skip
+MARKERS = frozenset({
+    "archive_format", "serialized_exported_program.json", *package.MARKERS, "bytecode.pkl", "model.json", "constants.pkl", "data.pkl",
+})  # fmt: skip
+OTHERS: dict[str, OtherFormat] = {
+    "stream": torch_save_stream, "tar": torch_save_tar, "flatbuffer": mobile_flatbuffer, "pickle": bare_pickle,
+}  # fmt: skip
+# A mobile archive is a TorchScript archive with one record more, and that holds a pickle as torch.save writes it.
+LAYERS = (mobile_pickle.LAYOUT, torchscript.LAYOUT, torch_save_zip.LAYOUT)
 
 
 @dataclass(frozen=True)
@@ -40,7 +91,7 @@ class Identity:
 
     Attributes:
         family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
-        container: ``zip``, ``stream``, ``tar`` or ``flatbuffer``.
+        container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
         versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``,
             ``export-schema`` (the major number, the only one that loaders compare).
     """
@@ -58,90 +109,67 @@ def identify(path: Path) -> Identity:
         Corrupt: it contradicts its own container.
         Unsupported: no format that PyTorch writes.
     """
-    archive = open_archive(path)
-    if archive.container == "zip":
-        return Identity(_zip_family(archive), "zip", _zip_versions(archive))
-    if archive.container == "stream":
-        return Identity("torch-save", "stream", {"stream-protocol": 1001})
-    if archive.container == "tar":
-        return Identity("torch-save", "tar", {})
-    return Identity("mobile", "flatbuffer", {"bytecode": _flatbuffer_bytecode_version(archive)})
+    with open_archive(path) as archive:
+        facts, module = recognised(archive)
+        add_versions(facts, module, archive)
+        return Identity(facts.family, facts.container, facts.versions)
 
 
-def _zip_family(archive: Archive) -> str:
-    names = set(archive.names)
-    if names & {"archive_format", PLAIN_EXPORT}:
-        return "export"
-    if names & {".data/extern_modules", ".data/python_version", "extern_modules"}:
-        return "package"
-    if "bytecode.pkl" in names:
-        return "mobile"
-    if names & {"model.json", "constants.pkl"}:
-        return "torchscript"
-    if "data.pkl" in names:
-        return "torch-save"
-    raise Unsupported(
-        f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(names)[:5]) or 'nothing'}",
-        where=str(archive.path),
-        code="no-format",
-    )
+def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
+    """Facts that say which format an archive is and nothing more, and the format, which can fill in the rest.
+
+    Raises:
+        Corrupt: what could tell its format is damaged.
+        Unsupported: no format that PyTorch writes.
+    """
+    facts = Facts(str(archive.path), archive.size, container=archive.container, damage=archive.damage)
+    if not isinstance(archive, ZipArchive):
+        other = OTHERS[archive.container]
+        facts.family, facts.layout = other.FAMILY, other.LAYOUT
+        return facts, other
+    facts.names = archive.names
+    facts.records = records = frozenset(archive.names)
+    found, rest = _among(records & MARKERS)
+    if found is None:
+        if archive.damage:
+            first = archive.damage[0]
+            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
+            raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
+        raise Unsupported(
+            f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(records)[:5])[:200] or 'nothing'}",
+            where=str(archive.path),
+            code="no-format",
+        )
+    facts.family, facts.layout = found.FAMILY, found.LAYOUT
+    if rest:
+        said = f"holds the records of several formats: {', '.join(rest)}; it is read as the first"
+        archive.damage.append(Damage("ambiguous-format", None, said))
+    if "version" in records and ".data/version" in records:
+        said = "holds both version and .data/version; readers take the latter"
+        archive.damage.append(Damage("ambiguous-version", "version", said))
+    return facts, found
 
 
-def _zip_versions(archive: Archive) -> dict[str, int]:
-    names = archive.names
-    versions = {}
-    if PLAIN_EXPORT in names:
-        return {"export-schema": _schema_version(archive, PLAIN_EXPORT)}
-    record = next((name for name in VERSION_RECORDS if name in names), None)
-    if record is not None:
-        text = archive.record(record).decode("ascii", "replace").strip()
-        if not text.isdigit() or len(text) > 9:
-            raise Corrupt(f"record {record!r} holds {text!r}, expected a number", where=str(archive.path), code="bad-version")
-        versions["file-format"] = int(text)
-    if "bytecode.pkl" in names:
-        number = _bytecode_version(archive.record("bytecode.pkl"), archive.path)
-        if number is not None:
-            versions["bytecode"] = number
-    program = next((name for name in sorted(names) if name.startswith("models/") and name.endswith(".json")), None)
-    if program is not None and "archive_format" in names:
-        versions["export-schema"] = _schema_version(archive, program)
-    return versions
+def add_versions(facts: Facts, module: Format | OtherFormat, archive: Archive) -> None:
+    """Fill in the version numbers.
+
+    Raises:
+        ArchiveError: one of them cannot be read.
+    """
+    if isinstance(archive, ZipArchive):
+        facts.versions = cast("Format", module).versions(archive, facts.records)
+    else:
+        facts.versions = cast("OtherFormat", module).versions(archive)
 
 
-def _schema_version(archive: Archive, record: str) -> int:
-    """The major number of the ``schema_version``: ``{"major": 8, "minor": 1}``, or one number in 2.1 and 2.2."""
-    try:
-        program = json.loads(archive.record(record))
-    except (ValueError, RecursionError) as error:
-        raise Corrupt(f"record {record!r} is no JSON: {error}", where=str(archive.path), code="damaged-record") from error
-    version = program.get("schema_version") if isinstance(program, dict) else None
-    major = version.get("major") if isinstance(version, dict) else version
-    if not isinstance(major, int) or isinstance(major, bool) or major < 0:
-        said = f"record {record!r} has the schema version {version!r}, expected a number or a major and a minor one"
-        raise Corrupt(said, where=str(archive.path), code="bad-version")
-    return major
-
-
-def _flatbuffer_bytecode_version(archive: Archive) -> int:
-    """The first field, ``bytecode_version:uint``, of the root table (see mobile_bytecode.fbs)."""
-    head = archive.head
-    try:
-        (root,) = struct.unpack_from("<I", head, 0)
-        (to_vtable,) = struct.unpack_from("<i", head, root)
-        if to_vtable > root:  # struct would count a negative offset from the end
-            raise Corrupt("its root table points before the file", where=str(archive.path))
-        (field,) = struct.unpack_from("<H", head, root - to_vtable + 4)
-        return int(struct.unpack_from("<I", head, root + field)[0]) if field else 0
-    except struct.error as error:
-        raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path)) from error
-
-
-def _bytecode_version(record: bytes, path: Path) -> int | None:
-    """The number that opens ``bytecode.pkl``; None where the functions follow at once, as in 1.5 and 1.6."""
-    try:
-        for opcode, argument, _ in pickletools.genops(record):
-            if opcode.name not in {"PROTO", "MARK"}:
-                return argument if isinstance(argument, int) and opcode.name.startswith("BININT") else None
-    except ValueError as error:
-        raise Corrupt(f"record 'bytecode.pkl' is no pickle: {error}", where=str(path), code="damaged-record") from error
-    return None
+@lru_cache(maxsize=256)
+def _among(markers: frozenset[str]) -> tuple[Format | None, tuple[str, ...]]:
+    """The format that these records tell; and what they all tell, if that is more than one writer's."""
+    found = [(one, record) for one in IN_ZIP if (record := one.recognise(markers))]
+    if not found:
+        return None, ()
+    told = [f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT not in LAYERS]
+    layered = next((f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT in LAYERS), None)
+    if layered is not None:
+        told.append(layered)
+    return found[0][0], tuple(told) if len(told) > 1 else ()

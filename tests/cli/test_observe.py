@@ -4,15 +4,16 @@ import importlib
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.corpus.observations import read_observations, write_observations
+from harness.corpus.surveys import read_survey
 from harness.errors import ReaderError
 from harness.readers.torch_release import TorchRelease
 from tests.miniatures import miniature
+from tests.surveyed import SCHEMAS, small_survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
 
 READER = ("observe", "--reader", "torch-1.6.0")
 ADD = ("--fixture", "torch-1.5.1/add")
-SURVEY = {"schemas": {"obtained": "Asked.", "complete": True, "why_incomplete": None, "entries": ["aten::add"]}}
 NUDGE = "value = Tensor([i * (1 + 2 ** -23) for i in value.items]) if isinstance(value, Tensor) else value"
 
 
 @pytest.fixture
 def surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Miniatures have no operators to be asked for."""
-    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: SURVEY)
+    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: small_survey())
 
 
 def test_what_is_as_recorded_ends_with_0_and_is_told_on_stdout(command: Callable[..., Any], tree: Tree) -> None:
@@ -374,15 +374,23 @@ def test_recording_anew_what_is_recorded_gives_the_same_file(command: Callable[.
 
 
 def test_what_the_release_says_of_its_operators_is_recorded_when_asked_for(
-    command: Callable[..., Any], tree: Tree, surveyed: None
+    command: Callable[..., Any], tree: Tree, surveyed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tree.recording("1.6.0").read_bytes()
     ended = command(*READER, "--record", "--survey")
     assert ended.status == 0
-    assert "recorded fixtures/operators/torch-1.6.0.json" in ended.err
-    assert (tree.root / "fixtures" / "operators" / "torch-1.6.0.json").is_file()
+    assert "recorded the survey of 1.6.0 in fixtures/globals and fixtures/operators" in ended.err
+    recorded = read_survey(tree.root / "fixtures", "1.6.0")
+    assert recorded.sections["schemas"].entries == SCHEMAS
+    assert f"torch-{recorded.identity['torch']}" == read_observations(tree.recording("1.6.0")).name
     assert tree.recording("1.6.0").read_bytes() == before
-    assert "fixtures/operators" not in command(*READER, "--record", "--survey").err  # the same again is nothing new
+    assert "survey" not in command(*READER, "--record", "--survey").err  # the same again is nothing new
+    changed = small_survey()
+    changed["schemas"]["entries"] = SCHEMAS[1:]
+    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: changed)
+    ended = command(*READER, "--record", "--survey")
+    assert f"survey of 1.6.0: schemas: 1 gone, first '{SCHEMAS[0]}'" in ended.err
+    assert read_survey(tree.root / "fixtures", "1.6.0").sections["schemas"].entries == SCHEMAS[1:]
 
 
 def test_recording_accepts_what_comes_out(command: Callable[..., Any], tree: Tree, surveyed: None) -> None:
@@ -435,4 +443,4 @@ def test_a_survey_that_fails_is_said(command: Callable[..., Any], tree: Tree, mo
     ended = command(*READER, "--record", "--survey")
     assert ended.status == 3
     assert "surveying ended with crashed" in ended.err
-    assert not list(Path(tree.root / "fixtures").rglob("operators/*.json"))
+    assert not (tree.root / "fixtures" / "operators").exists()

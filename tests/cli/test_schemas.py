@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 SCHEMAS = Path(harness.__file__).parent / "schemas"
 SCHEMA_OF = {
+    "inspect": "inspect",
     "judge": "report",
     "replay": "report",
     "observe": "observe",

@@ -1,0 +1,127 @@
+"""TorchScript of 1.0 to 1.2: a program described by ``model.json``, in a zip archive of file format 1.
+
+Written by torch.jit.save of 1.0, 1.1 and 1.2; read by torch.jit.load of 1.0 and newer, until a release drops it.
+
+Records, in the order of writing: ``version`` (1), ``code/NAME.py`` for the program and one file for each submodule, ``libs/`` for
+classes (1.2), ``debug/NAME.pkl`` (1.2), ``extra/FILE``, ``attributes.pkl`` (1.1 and 1.2), ``tensors/N``, ``model.json``.
+Headers carry the time of writing.
+
+``model.json`` is the protobuf message ``ModelDef`` as JSON, its 64-bit numbers as texts:
+
+* ``protoVersion``: 1 in 1.0, 3 in 1.1, 5 in 1.2; ``producerName`` pytorch, ``producerVersion`` 1.0 in all three
+* ``mainModule``: ``name``, ``torchscriptArena.key`` (its source), ``torchscriptDebugArena.key``, ``parameters`` (``name``,
+  ``tensorId``, ``isBuffer``), ``attributes`` (``name``, ``type``, ``id``: the index in ``attributes.pkl``), ``submodules``
+* ``tensors``: ``dims``, ``strides``, ``offset``, ``dataType`` (``FLOAT``...), ``data.key`` (the record), ``device``, ``requiresGrad``
+
+``attributes.pkl`` holds a tuple; a tensor in it is a call of ``torch.jit._pickle.build_tensor_from_id``.
+Source begins with ``op_version_set = 0`` (1.0, 1.1) or ``1`` (1.2); methods are functions with an untyped ``self``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import Corrupt
+from harness.formats import _zip
+from harness.formats.model import Producer, StorageRecord
+from harness.formats.torch_save_zip import read_markers
+from harness.formats.torchscript import read_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.archive import ZipArchive
+    from harness.formats.model import Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
+
+LAYOUT, FAMILY = "torchscript_json", "torchscript"
+versions = _zip.file_format
+LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
+# caffe2/proto/caffe2.proto, message TensorProto.DataType
+DATA_TYPES = {
+    "FLOAT": ("float32", 4), "INT32": ("int32", 4), "BYTE": ("uint8", 1), "BOOL": ("bool", 1), "UINT8": ("uint8", 1),
+    "INT8": ("int8", 1), "UINT16": ("uint16", 2), "INT16": ("int16", 2), "INT64": ("int64", 8), "FLOAT16": ("float16", 2),
+    "DOUBLE": ("float64", 8),
+}  # fmt: skip
+
+
+def recognise(names: frozenset[str]) -> str | None:
+    """The record that tells this format."""
+    return "model.json" if "model.json" in names else None
+
+
+def read(archive: ZipArchive, facts: Facts) -> None:
+    """Fill in what the archive says.
+
+    Raises:
+        ArchiveError: a record of it cannot be read.
+    """
+    read_markers(archive, facts)
+    where = f"{archive.path}, record 'model.json'"
+    try:
+        model = json.loads(archive.record("model.json"))
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"is no JSON: {error}", where=where, code="bad-json") from error
+    if not isinstance(model, dict):
+        raise Corrupt(f"holds a {type(model).__name__}, expected an object", where=where, code="bad-json")
+    proto = str(model.get("protoVersion"))
+    line = LINES.get(proto)
+    because = f"protoVersion {proto[:20]} in model.json"
+    facts.producer = Producer(first=line or "1.0", last=line or "1.2", because=(because,))
+    facts.extra["model"] = model
+    read_sources(archive, facts)
+    if "attributes.pkl" in facts.records:
+        _zip.read_pickle(archive, facts, "attributes.pkl")
+    tensors = model.get("tensors", [])
+    tensors = tensors if isinstance(tensors, list) else [tensors]
+    _add_tensors(archive, facts, tensors)
+    facts.extra["tensors"] = dict(_parameters(model.get("mainModule"), tensors))
+
+
+def _parameters(module: Any, tensors: list[Any]) -> Iterator[tuple[str, str]]:
+    """The parameters of a module and of all those in it: qualified names, and dtype and shape as text."""
+    modules = [("", module)]
+    while modules:
+        prefix, one = modules.pop()
+        if not isinstance(one, dict):
+            continue
+        for parameter in _dicts(one.get("parameters")):
+            number = str(parameter.get("tensorId"))
+            tensor = tensors[int(number)] if number.isdigit() and len(number) < 9 and int(number) < len(tensors) else {}
+            dtype = DATA_TYPES.get(str(tensor.get("dataType")), ("(dtype not stated)",))[0]
+            kind = "buffer" if parameter.get("isBuffer") else "parameter"
+            shape = ", ".join(str(size)[:20] for size in tensor.get("dims", ()))
+            yield f"{prefix}{parameter.get('name')}", f"{kind} {dtype} [{shape}]"
+        modules += [(f"{prefix}{inner.get('name')}.", inner) for inner in reversed(_dicts(one.get("submodules")))]
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
+    seen: set[str] = set()
+    places: dict[str, int] | None = None
+    for tensor in tensors:
+        data = tensor.get("data") if isinstance(tensor, dict) else None
+        record = data.get("key") if isinstance(data, dict) else None
+        if not isinstance(record, str):
+            where = f"{archive.path}, record 'model.json'"
+            raise Corrupt(f"describes a tensor without data: {str(tensor)[:80]}", where=where, code="bad-json")
+        if record in seen:
+            continue
+        seen.add(record)
+        dtype = DATA_TYPES.get(str(tensor.get("dataType")), (None, 0))[0]
+        if record not in facts.records:
+            said = f"has no record {record!r} for a tensor"
+            _zip.note(archive, "missing-record", record, said)
+            facts.storages.append(StorageRecord(record, dtype, 0, None, None, record, why=said))
+            continue
+        member = archive.member(record)
+        if places is None:
+            places = _zip.calculated(archive, facts)
+        one = StorageRecord(record.rpartition("/")[2], dtype, member.size, member.data_offset, places.get(record), record)
+        one.why = None if places else _zip.NOT_TORCH
+        facts.storages.append(one)

@@ -1,0 +1,226 @@
+"""What an archive is and what it needs to be read: the facts of the file, and what is recorded of the releases.
+
+:func:`inspect` is the library's form of ``torch-compat inspect``; both give the same object. Nothing that an archive says is
+executed or imported, and torch is not needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.archive import open_archive
+from harness.errors import ArchiveError, Corrupt, UsageError
+from harness.formats.facts import fill
+from harness.formats.identify import recognised
+from harness.needs import of as needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.archive import Archive, Damage
+    from harness.errors import HarnessError
+    from harness.formats import Facts, Producer
+    from harness.needs import Needs
+
+__all__ = ["Inspected", "files_of", "inspect", "look_at"]
+
+
+class Inspected:
+    """One file: what was found out, as far as it could be.
+
+    Attributes:
+        path: as it was given.
+        size, sha256: of the file; None where it could not even be opened.
+        facts: None where it is no archive, or nothing of it can be read.
+        damage: what contradicts itself in it, and what is ambiguous.
+        needs: None where it cannot be read to its end, and so nobody can say.
+        error: why it could not be read further, or the first damage; None where all of it is sound.
+    """
+
+    __slots__ = ("damage", "error", "facts", "needs", "path", "sha256", "size")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size: int | None = None
+        self.sha256: str | None = None
+        self.facts: Facts | None = None
+        self.damage: list[Damage] = []
+        self.needs: Needs | None = None
+        self.error: HarnessError | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The object that stands for it in JSON."""
+        row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
+        row.update(UNKNOWN if self.facts is None else _described(self.facts, self.needs))
+        row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
+        error = self.error
+        row["error"] = None if error is None else {"code": error.code, "message": self.message}
+        return row
+
+    @property
+    def message(self) -> str:
+        """The error without the path; empty where there is none."""
+        error = self.error
+        if error is None:
+            return ""
+        where = (error.where or "").removeprefix(self.path).lstrip(", ")
+        said = f"{where}: {error.message}" if where else error.message
+        return f"{said} ({error.hint})" if error.hint else said
+
+
+UNKNOWN: dict[str, Any] = {
+    "family": None, "container": None, "name": None, "format_version": None, "bytecode_version": None,
+    "schema_version_export": None, "producer": None, "readable_by": None, "minimum_release": None, "maximum_release": None,
+    "reasons": [], "operators": [], "globals": [], "weights_only": None, "weights_only_default": None, "byteorder": None,
+    "storage_alignment": None, "storages": [], "damage": [],
+}  # fmt: skip
+
+
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Say what an archive is, what it holds and which releases read it; executes nothing.
+
+    Returns:
+        One object of ``torch-compat inspect --format json``; its schema is ``harness/schemas/inspect.schema.json``. An archive
+        that cannot be read gives one, too: ``error`` says why, and everything that was found out before it is there.
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+    """
+    found = look_at(os.fspath(path))
+    if isinstance(found.error, UsageError):
+        raise found.error
+    return found.row()
+
+
+def look_at(path: str) -> Inspected:
+    """Find out everything about a file.
+
+    Never raises for what is in it.
+
+    Raises:
+        PolicyError: what is recorded of the releases cannot be read.
+    """
+    found = Inspected(path)
+    try:
+        archive = open_archive(Path(path))
+    except UsageError as error:
+        found.error = error
+        return found
+    except ArchiveError as error:
+        found.error = error
+        _hash_file(found)
+        return found
+    with archive:
+        found.size = archive.size
+        found.damage = archive.damage
+        found.sha256 = _sha256(archive)
+        try:
+            facts, module = recognised(archive)
+            found.facts = facts
+            fill(facts, module, archive)
+        except ArchiveError as error:
+            found.error = error
+            return found
+        found.needs = needs_of(facts)
+        if found.damage:
+            first = found.damage[0]
+            where = f"{path}, record {first.record!r}" if first.record else path
+            found.error = Corrupt(first.detail, where=where, code=first.code)
+    return found
+
+
+SMALL = 1 << 16
+
+
+def _sha256(archive: Archive) -> str:
+    """Of the whole file. A large one is read, not mapped: looking at mapped pages would count as memory of this process."""
+    if archive.size <= SMALL:
+        return hashlib.sha256(archive.data).hexdigest()
+    with archive.path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash_file(found: Inspected) -> None:
+    try:
+        with Path(found.path).open("rb") as file:
+            found.size = os.fstat(file.fileno()).st_size
+            found.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:  # it went away meanwhile; the row has its error already
+        found.size = found.sha256 = None
+
+
+def _described(facts: Facts, needs: Needs | None) -> dict[str, Any]:
+    versions = facts.versions
+    row: dict[str, Any] = {
+        "family": facts.family,
+        "container": facts.container,
+        "name": facts.name,
+        "format_version": versions.get("file-format"),
+        "bytecode_version": versions.get("bytecode"),
+        "schema_version_export": facts.export_schema,
+        "producer": _produced(facts.producer),
+    }
+    row.update(NOT_SAID if needs is None else _needed(needs))
+    row["operators"] = facts.operators
+    row["globals"] = facts.globals
+    row["byteorder"] = facts.byteorder
+    row["storage_alignment"] = facts.storage_alignment
+    row["storages"] = [
+        {
+            "key": one.key,
+            "dtype": one.dtype,
+            "nbytes": one.nbytes,
+            "offset": one.offset,
+            "calculated_offset": one.calculated_offset,
+            "absent": one.absent,
+        }
+        for one in facts.storages
+    ]
+    return row
+
+
+# Of an archive that cannot be read to its end nobody can say what it needs.
+NOT_SAID: dict[str, Any] = {
+    name: UNKNOWN[name]
+    for name in ("readable_by", "minimum_release", "maximum_release", "reasons", "weights_only", "weights_only_default")
+}
+
+
+def _needed(needs: Needs) -> dict[str, Any]:
+    return {
+        "readable_by": [{"from": first, "to": last} for first, last in needs.readable_by],
+        "minimum_release": needs.minimum_release,
+        "maximum_release": needs.maximum_release,
+        "reasons": [{"needs": reason.needs, "because": reason.because} for reason in needs.reasons],
+        "weights_only": {
+            release: None if refusal is None else {"code": refusal.code, "detail": refusal.detail}
+            for release, refusal in needs.weights_only.items()
+        },
+        "weights_only_default": dict(needs.weights_only_default),
+    }
+
+
+def _produced(producer: Producer | None) -> dict[str, Any] | None:
+    if producer is None:
+        return None
+    return {
+        "torch": producer.torch,
+        "from": producer.first,
+        "to": producer.last,
+        "python": producer.python,
+        "because": list(producer.because),
+    }
+
+
+def files_of(path: str) -> Iterator[str]:
+    """The path itself; of a folder every file in it and in the folders in it, in order of their names."""
+    if not os.path.isdir(path):  # noqa: PTH112 - a million of them: text is quicker
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            yield os.path.join(folder, name)  # noqa: PTH118

@@ -1,0 +1,374 @@
+"""``torch-compat inspect``: one row for each file, whatever is in it, and nothing of it executed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import harness
+from harness.cli import main
+from harness.errors import PolicyError, Problem, UsageError
+from harness.inspection import inspect as inspect_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPOSITORY = Path(__file__).parents[2]
+FIXTURES = REPOSITORY / "fixtures"
+DIV = FIXTURES / "torch-2.8.0" / "div.pt"
+SAVED = FIXTURES / "torch-2.8.0" / "save_checkpoint.pt"
+SCHEMA = json.loads((REPOSITORY / "harness" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
+MODULE = importlib.import_module("harness.cli.inspect")
+
+Run = "Callable[..., tuple[int, str, str]]"
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command; its exit status, standard output and standard error."""
+    monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["inspect", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        return int(ended.value.code or 0), out, err
+
+    return command
+
+
+@pytest.fixture
+def rows(run: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, list[dict[str, Any]]]]:
+    """The same as JSON that the schema accepts: exit status and rows."""
+
+    def command(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+        status, out, _ = run(*arguments, "--format", "json")
+        document = json.loads(out)
+        jsonschema.Draft202012Validator(SCHEMA).validate(document)
+        return status, document["archives"]
+
+    return command
+
+
+def spoil(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+# ------------------------------------------------------------------------------------------------------------------- JSON
+
+
+def test_one_sound_archive(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
+    status, (row,) = rows(DIV)
+    assert status == 0
+    assert row["path"] == str(DIV)
+    assert row["size"] == DIV.stat().st_size
+    assert row["name"] == "TorchScript (zip, file format 4)"
+    assert (row["family"], row["container"], row["format_version"], row["bytecode_version"]) == ("torchscript", "zip", 4, None)
+    assert row["operators"] == ["aten::div"]
+    assert row["minimum_release"] == "1.6.0"
+    assert row["maximum_release"] is None
+    assert row["readable_by"][0]["from"] == "1.6.0"
+    assert row["weights_only"]["2.6.0"]["code"] == "torchscript"
+    assert row["weights_only_default"]["2.5.1"] is False
+    assert row["weights_only_default"]["2.6.0"] is True
+    assert row["error"] is None
+    assert row["damage"] == []
+
+
+def test_storages(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
+    _, (row,) = rows(SAVED)
+    assert (row["byteorder"], row["storage_alignment"]) == ("little", 64)
+    assert len(row["storages"]) == 16
+    assert all(one["offset"] == one["calculated_offset"] for one in row["storages"])
+    assert row["weights_only"]["2.8.0"] is None
+    assert "torch._utils._rebuild_tensor_v2" in row["globals"]
+
+
+def test_rows_come_in_order_also_of_what_cannot_be_read(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    pointer = tmp_path / "pointer.pt"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    damaged = Path(shutil.copy(SAVED, tmp_path / "damaged.pt"))
+    offset = inspect_file(SAVED)["storages"][0]["offset"]
+    spoil(damaged, offset)
+    cut = tmp_path / "cut.pt"
+    cut.write_bytes(SAVED.read_bytes()[:900])
+    given = [DIV, tmp_path / "nowhere.pt", pointer, damaged, cut, SAVED]
+    status, found = rows(*given)
+    assert status == 2
+    assert [row["path"] for row in found] == [str(path) for path in given]
+    assert [row["error"] and row["error"]["code"] for row in found] == [
+        None, "usage", "git-lfs-pointer", "crc-mismatch", found[4]["error"]["code"], None,
+    ]  # fmt: skip
+    assert found[1]["sha256"] is None
+    assert found[2]["sha256"] is not None
+    assert found[3]["damage"][0]["record"] == "data/0"
+    assert found[3]["readable_by"]
+    assert found[4]["damage"]
+    assert found[4]["damage"][0]["record"] == "data.pkl"
+    assert found[4]["error"]["code"] == "cut-off"
+    assert found[4]["readable_by"] is None
+    assert str(tmp_path) not in found[3]["error"]["message"]
+
+
+def test_a_folder_stands_for_every_file_in_it(rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path) -> None:
+    for name in ("b/z.pt", "b/a/x.bin", "a.pt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAVED, tmp_path / name)
+    status, found = rows(tmp_path)
+    assert status == 0
+    assert [os.path.relpath(row["path"], tmp_path) for row in found] == ["a.pt", "b/z.pt", "b/a/x.bin"]
+    (tmp_path / "b" / "README").write_text("read me")
+    status, found = rows(tmp_path / "b", DIV)
+    assert status == 2
+    assert [row["error"] and row["error"]["code"] for row in found] == ["text", None, None, None]
+
+
+def test_a_folder_without_files_is_nothing_selected(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    status, out, err = run(tmp_path, "--format", "json")
+    assert status == 4
+    assert json.loads(out) == {"schema_version": 1, "archives": []}
+    assert "there is no file" in err
+
+
+def test_many_files_come_in_order_and_one_that_is_damaged_costs_one_row(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _: {0, 1})
+    for number in range(150):
+        shutil.copy(SAVED if number % 2 else DIV, tmp_path / f"{number:03}.pt")
+    (tmp_path / "077.pt").write_bytes(SAVED.read_bytes()[:1000])
+    status, found = rows(tmp_path)
+    assert status == 2
+    assert [Path(row["path"]).name for row in found] == [f"{number:03}.pt" for number in range(150)]
+    assert [Path(row["path"]).name for row in found if row["error"]] == ["077.pt"]
+    alone = rows(DIV)[1][0]
+    assert {**found[0], "path": ""} == {**alone, "path": ""}
+
+
+def test_a_process_that_dies_costs_one_row(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _: {0, 1})
+    real = MODULE.look_at
+
+    def dies(path: str) -> Any:
+        if path.endswith("077.pt"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(path)
+
+    monkeypatch.setattr(MODULE, "look_at", dies)
+    for number in range(150):
+        shutil.copy(SAVED, tmp_path / f"{number:03}.pt")
+    status, found = rows(tmp_path)
+    assert status == 3
+    assert [Path(row["path"]).name for row in found] == [f"{number:03}.pt" for number in range(150)]
+    assert [row["error"]["code"] for row in found if row["error"]] == ["crashed"]
+    assert found[77]["error"]
+
+
+def test_a_fault_of_ours_costs_one_row(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = MODULE.look_at
+
+    def breaks(path: str) -> Any:
+        if path == str(DIV):
+            raise KeyError("unforeseen")
+        return real(path)
+
+    monkeypatch.setattr(MODULE, "look_at", breaks)
+    status, found = rows(DIV, SAVED)
+    assert status == 3
+    assert found[0]["error"]["code"] == "fault"
+    assert "KeyError" in found[0]["error"]["message"]
+    assert found[1]["error"] is None
+
+
+def test_policies_that_cannot_be_read_are_no_fault_of_the_file(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise PolicyError([Problem("needs.toml", 3, "", "is no TOML")])
+
+    monkeypatch.setattr(MODULE, "packaged_rules", broken)
+    status, out, err = run(DIV, "--format", "json")
+    assert (status, out) == (2, "")
+    assert "needs.toml:3" in err
+
+
+def test_a_name_that_is_no_text_is_shown(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff\x1b[31m.pt")
+    shutil.copy(DIV, path)
+    status, out, _ = run(path)
+    assert status == 0
+    assert "\x1b" not in out
+    assert "\\x1b[31m" in out
+    status, out, _ = run(path, "--format", "json")
+    assert json.loads(out)["archives"][0]["path"] == str(path)
+
+
+# ------------------------------------------------------------------------------------------------------------------- text
+
+
+def test_one_file_is_one_screen(run: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = run(SAVED)
+    assert status == 0
+    for said in (
+        "what          torch.save (zip, file format 3)",
+        "written by    torch 2.7 or newer (record .format_version)",
+        "storages      16, 88 bytes: 14 float32, 1 int64, 1 float64",
+        "16 of 16 places can be calculated without reading",
+        "damage        none",
+    ):
+        assert said in out
+    assert "Contents" not in out
+
+
+def test_several_files_are_a_table(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "page.pt").write_text("<!DOCTYPE html><html></html>")
+    status, out, _ = run(DIV, tmp_path / "page.pt")
+    assert status == 2
+    heading, first, second = out.splitlines()
+    assert heading.split() == ["WHAT", "READ", "BY", "TORCH", "STATE", "PATH"]
+    assert first.startswith("TorchScript (zip, file format 4)")
+    assert "1.6.0 and newer" in first
+    assert " sound " in first
+    assert " html-page " in second
+
+
+def test_tree_and_code(run: Callable[..., tuple[int, str, str]]) -> None:
+    _, out, _ = run(SAVED, "--tree")
+    assert "0.weight: tensor float32 [1, 2] (storage 0)" in out
+    _, out, _ = run(DIV, SAVED, "--code")
+    assert "Source of code/__torch__/div.py" in out
+    assert "return (torch.div(a, b)," in out or "torch.div(a, b)" in out
+    assert "No TorchScript source" in out
+
+
+def test_damage_is_named(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    damaged = Path(shutil.copy(SAVED, tmp_path / "damaged.pt"))
+    spoil(damaged, inspect_file(SAVED)["storages"][0]["offset"])
+    status, out, _ = run(damaged)
+    assert status == 2
+    assert "damage        crc-mismatch: record data/0: " in out
+    (tmp_path / "cut.pt").write_bytes(SAVED.read_bytes()[:300])
+    status, out, _ = run(tmp_path / "cut.pt")
+    assert status == 2
+    assert "error         " in out
+    status, out, _ = run(tmp_path / "nowhere.pt")
+    assert status == 2
+    assert "usage: there is no such file" in out
+
+
+def test_text_of_an_archive_cannot_act_on_the_terminal(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("x/data.pkl", b"\x80\x02c\x1b[31mos\n\x07system\n.")
+        out.writestr("x/version", "3\n")
+    _, text, _ = run(path, "--tree")
+    assert not set(text) & set(map(chr, {*range(32), 127} - {10}))
+    assert "\\x1b[31mos.\\x07system" in text
+
+
+def test_long_lists_are_cut_and_counted(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    pickled = b"\x80\x02" + b"".join(b"ccollections\nname%d\n0" % number for number in range(500)) + b"N."
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("x/data.pkl", pickled)
+        out.writestr("x/version", "3\n")
+    _, text, _ = run(path)
+    assert "and 476 more" in text
+    assert max(map(len, text.splitlines())) < 400
+
+
+def test_help_says_what_a_folder_stands_for(run: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = run("--help")
+    assert status == 0
+    assert "a folder stands for every file in it" in " ".join(out.split())
+
+
+def test_no_path_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, err = run()
+    assert (status, out) == (2, "")
+    assert "PATH" in err
+
+
+# ------------------------------------------------------------------------------------------------------------- the library
+
+
+def test_the_library_gives_the_same_object(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
+    _, (row,) = rows(SAVED)
+    assert harness.inspect(SAVED) == row
+    assert harness.inspect(str(SAVED)) == row
+
+
+def test_the_library_raises_for_what_is_no_file_and_nothing_else(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        harness.inspect(tmp_path / "nowhere.pt")
+    (tmp_path / "x.pt").write_bytes(b"\0" * 100)
+    assert harness.inspect(tmp_path / "x.pt")["error"]["code"] == "only-zeros"
+
+
+def test_what_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'inspekt'"):
+        harness.inspekt  # noqa: B018
+
+
+class Run2:
+    """Pickles as a call."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("touch executed",)
+
+
+def test_nothing_is_executed(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("x.pt", "w") as out:
+        out.writestr("x/data.pkl", pickle.dumps(Run2(), 2))
+        out.writestr("x/version", "3\n")
+    status, (row,) = rows("x.pt")
+    assert status == 0
+    assert not (tmp_path / "executed").exists()
+    assert row["globals"] == ["posix.system"]
+    assert row["weights_only"]["2.8.0"]["code"] in {"global", "blocked-module"}
+
+
+HEAVY = "{'numpy', 'torch', 'rich', 'pydantic', 'jinja2', 'zipfile', 'pickletools', 'xml', 'asyncio'}"
+
+
+@pytest.mark.parametrize("arguments", [[str(SAVED), "--format", "json"], [str(DIV)]])
+def test_what_is_slow_is_not_imported(arguments: list[str]) -> None:
+    program = f"""
+import sys
+sys.argv = ["torch-compat", "inspect", *{arguments!r}]
+import harness
+assert "harness.inspection" not in sys.modules
+from harness.cli import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(sorted(sys.modules.keys() & {HEAVY}), file=sys.stderr)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert ended.stderr.strip() == "[]"

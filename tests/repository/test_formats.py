@@ -1,0 +1,162 @@
+"""Every fixture is read by the formats as its manifest says; what is calculated is compared with the bytes."""
+
+from __future__ import annotations
+
+import mmap
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.corpus.manifest import MANIFEST, SYNTHETIC, Fixture, read_manifest
+from harness.formats import Facts, read_facts
+from harness.pickles.dtypes import ELEMENT_SIZES
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+MANIFESTS = sorted(FIXTURES.glob(f"*/{MANIFEST}"))
+PROGRAMS = frozenset({"torchscript", "mobile", "export"})
+
+# What recipes call in Python, and what a program then holds instead: torch.nn.Linear, say, is an operator of its own since 1.8
+# or so, and was a choice of others before; tracing goes down to what was computed; export decomposes, up to 2.4 further down.
+STANDS_FOR: dict[str, set[str]] = {
+    "aten::__is__": {"__IS__"},
+    "aten::__isnot__": {"__ISNOT__"},
+    "aten::addmm": {"aten::linear", "aten::matmul"},
+    "aten::conv1d": {"aten::convolution"},
+    "aten::convolution": {"aten::conv1d"},
+    "aten::dim": {"DIM"},
+    "aten::format": {"FORMAT"},
+    "aten::ger": {"aten::outer"},
+    "aten::linear": {"aten::addmm", "aten::matmul"},
+    "aten::lp_pool2d": {"aten::avg_pool2d"},
+    "aten::matmul": {"aten::addmm", "aten::linear"},
+    "aten::max_pool1d": {"aten::max_pool2d", "aten::max_pool2d_with_indices"},
+    "aten::max_pool2d": {"aten::max_pool2d_with_indices"},
+    "aten::stack": {"aten::append"},  # named in the recipe's list, never called by its program
+    "aten::unsqueeze": {"aten::select"},  # the same
+    # 1.2 to 1.4 have one operator for all of interpolate
+    "aten::upsample_bilinear2d": {"aten::__interpolate"},
+    "aten::upsample_nearest1d": {"aten::__interpolate"},
+    "aten::upsample_nearest2d": {"aten::__interpolate"},
+}
+NOT_TORCH = "torch's writer did not lay out this archive"
+# Why a storage has no calculated offset, by (family, container, release or kind): all there are.
+NOT_CALCULATED = {
+    ("export", "zip", NOT_TORCH),  # 2.1 to 2.7 keep archives of torch.save in one of Python's zipfile
+    ("mobile", "flatbuffer", "a flatbuffer states the place of every storage"),
+    ("torch-save", "tar", "a pickle of unknown length stands before each storage"),
+}
+BY_THE_TESTS = {"big_endian", "bytecode_3"}  # synthetic archives in zip archives without the end that torch's writer makes
+
+
+def read(manifest: Path) -> list[tuple[Fixture, Path, Facts]]:
+    folder = manifest.parent
+    return [(one, folder / one.file, read_facts(folder / one.file)) for one in read_manifest(manifest).fixtures]
+
+
+def line(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+def test_every_archive_is_read_as_what_it_is(manifest: Path) -> None:
+    wrong = []
+    for entry, path, facts in read(manifest):
+        said = (facts.family, facts.container, facts.versions)
+        if said != (entry.family, entry.container, entry.versions):
+            wrong.append(f"{entry.id}: {said}")
+        if facts.damage:
+            wrong.append(f"{entry.id}: {facts.damage[0]}")
+        wrong += [
+            f"{entry.id}: {problem}" for problem in (*_operators(entry, facts), *_places(path, facts), *_producer(entry, facts))
+        ]
+    assert wrong == []
+
+
+def _operators(entry: Fixture, facts: Facts) -> list[str]:
+    if entry.family not in PROGRAMS:
+        return [] if not facts.calls or entry.family == "package" else [f"calls {facts.operators[:3]}"]
+    used = {call.name for call in facts.calls} | set(facts.extra.get("instructions", ()))
+    if not facts.calls:
+        return ["calls no operator"]
+    wanted = {operator.partition(".")[0] for operator in entry.operators}
+    return [f"does not call {name}" for name in sorted(wanted) if not used & {name, *STANDS_FOR.get(name, ())}]
+
+
+def _places(path: Path, facts: Facts) -> list[str]:
+    """Storages whose place is not what it is said to be; by the bytes, found without the reader of zip archives."""
+    wrong = []
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for one in facts.storages:
+            where = f"storage {one.key!r}"
+            if one.offset is None:
+                wrong.append(f"{where} has no offset: {one.why}")
+                continue
+            if not 0 <= one.offset <= one.offset + (0 if one.absent else one.nbytes) <= len(data):
+                wrong.append(f"{where} lies at {one.offset}, outside of the file")
+            if one.calculated_offset is None:
+                if (facts.family, facts.container, one.why) not in NOT_CALCULATED and path.stem not in BY_THE_TESTS:
+                    wrong.append(f"{where} has no calculated offset: {one.why}")
+            elif one.calculated_offset != one.offset:
+                wrong.append(f"{where} lies at {one.offset}, calculated {one.calculated_offset}")
+            if facts.container == "zip" and one.record is not None and not _behind_its_header(data, one.offset, one.record):
+                wrong.append(f"{where} is not behind the local header of {one.record}")
+            if facts.container == "stream":
+                count = int.from_bytes(data[one.offset - 8 : one.offset], "little")
+                if count * ELEMENT_SIZES[one.dtype or ""] != one.nbytes:
+                    wrong.append(f"{where} is not behind the number of its elements")
+    return wrong
+
+
+def _behind_its_header(data: mmap.mmap, offset: int, record: str) -> bool:
+    """Whether the bytes right before an offset are a local header with this name at its end, or that and torch's padding."""
+    inner = record.rpartition(".pt/")[2] if ".pt/" in record or ".json/" not in record else record.rpartition(".json/")[2]
+    start = data.rfind(b"PK\x03\x04", 0, offset)
+    name = int.from_bytes(data[start + 26 : start + 28], "little")
+    extra = int.from_bytes(data[start + 28 : start + 30], "little")
+    said = data[start + 30 : start + 30 + name].decode()
+    return said.endswith(f"/{inner}") and start + 30 + name + extra == offset
+
+
+def _producer(entry: Fixture, facts: Facts) -> list[str]:
+    """A range of releases that the real writer lies in."""
+    if entry.release == SYNTHETIC:
+        return []
+    producer = facts.producer
+    if producer is None:
+        return ["knows nothing of its writer"]
+    own = line(entry.release)
+    wrong = []
+    if (producer.first and own < line(producer.first)) or (producer.last and own > line(producer.last)):
+        wrong.append(f"is said to be written by {producer.first} to {producer.last}")
+    if producer.torch is not None and producer.torch.partition("+")[0] != entry.release:
+        wrong.append(f"is said to be written by {producer.torch}")
+    return wrong
+
+
+def test_what_is_read_is_there() -> None:
+    """Nothing above could fail if nothing were found."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    absent: Counter[str] = Counter()
+    for manifest in MANIFESTS:
+        for entry, _, facts in read(manifest):
+            kinds = [f"{'not ' * (one.calculated_offset is None)}calculated" for one in facts.storages]
+            found.update((entry.family, entry.container, kind) for kind in ("files", *kinds))
+            absent[entry.recipe] += sum(one.absent for one in facts.storages)
+    assert found["torch-save", "zip", "calculated"] >= 3000
+    assert found["torch-save", "stream", "calculated"] >= 800
+    assert found["torchscript", "zip", "calculated"] >= 700
+    assert found["mobile", "zip", "calculated"] >= 200
+    assert found["package", "zip", "calculated"] >= 200
+    assert found["export", "zip", "calculated"] >= 40
+    left_out = {key: count for key, count in found.items() if key[2] == "not calculated"}
+    assert left_out.keys() == {
+        ("export", "zip", "not calculated"),
+        ("mobile", "flatbuffer", "not calculated"),
+        ("mobile", "zip", "not calculated"),
+        ("torch-save", "tar", "not calculated"),
+        ("torch-save", "zip", "not calculated"),
+    }
+    assert left_out["torch-save", "zip", "not calculated"] == 9  # all of big_endian.pt
+    assert left_out["mobile", "zip", "not calculated"] == 1  # bytecode_3.ptl
+    assert {recipe for recipe, count in absent.items() if count} == {"save_skip_data", "save_fake_tensors", "traced"}
