@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.inspection import inspect
+    from harness.state import fill_storages, load_state
 
-__all__ = ["__version__", "inspect"]
+__all__ = ["__version__", "fill_storages", "inspect", "load_state"]
 
 __version__ = "0.1.0"
 
 # What is imported only when it is asked for, so that importing the package costs nothing.
-LAZY = {"inspect": "harness.inspection"}
+LAZY = {
+    "fill_storages": "harness.state",
+    "inspect": "harness.inspection",
+    "load_state": "harness.state",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,341 @@
+"""What a pickle says, with arrays for the tensors in it. Shared objects stay shared, and what contains itself still does.
+
+Nothing recurses but through keys, which the unpickler has bounded: values may be nested thousands deep. Containers that can be
+filled later are made empty first; tuples and frozen sets are made from the inside out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from harness.errors import Corrupt
+from harness.pickles import (
+    Deque,
+    Described,
+    Dict,
+    NumpyArray,
+    NumpyDtype,
+    NumpyScalar,
+    PersistentId,
+    Size,
+    Storage,
+    Tensor,
+)
+from harness.state.tensors import Tensors
+from harness.state.values import TypedStorage, TypedTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.state.storages import Storages
+
+__all__ = ["Converter"]
+
+# What np.dtype is asked for; a file may say anything. Sizes of texts are bounded by the data that have to be there.
+PLAIN_CODE = re.compile(r"[biufc]\d{1,2}|[SUV][1-9]\d{0,8}")
+TIME_CODE = re.compile(r"[mM]8")
+UNITS = frozenset({"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"})
+TUPLES = frozenset({tuple, Size, frozenset, slice})
+DEEPEST_DTYPE = 20
+
+
+class Converter:
+    """Turns what came out of a pickle into values with arrays.
+
+    Parameters:
+        storages: of the archive.
+        with_types: whether each tensor and storage comes with all that torch knows of it.
+    """
+
+    def __init__(self, storages: Storages, *, with_types: bool) -> None:
+        self.storages = storages
+        self.with_types = with_types
+        self.tensors = Tensors(storages, self.part, self._later)
+        self._made: dict[int, Any] = {}  # by the identity of what it was made from, which the pickle's value keeps alive
+        self._typed: dict[int, TypedTensor | TypedStorage] = {}
+        self._fill: list[Callable[[], None]] = []
+        self._makers: dict[type, Callable[[Any], Any]] = {
+            Tensor: self._tensor, Storage: self._storage, dict: self._dict, Dict: self._typed_dict, list: self._list,
+            Deque: self._deque, set: self._set, Described: self._described, PersistentId: self._persistent,
+            NumpyArray: self._numpy_array, NumpyScalar: self._numpy_scalar, NumpyDtype: self._numpy_dtype,
+        }  # fmt: skip
+
+    def _later(self, fill: Callable[[], None]) -> None:
+        self._fill.append(fill)
+
+    def convert(self, value: Any) -> Any:
+        """The whole value.
+
+        Raises:
+            Corrupt, Unsupported: something in it cannot be what it says.
+        """
+        made = self.part(value)
+        while self._fill:
+            self._fill.pop()()
+        return made
+
+    def part(self, value: Any) -> Any:
+        """What stands for a part of it. Containers are filled later."""
+        kind = value.__class__
+        if kind in TUPLES:
+            return self._tuple(value)
+        made = self._made.get(id(value))
+        if made is None:
+            make = self._makers.get(kind)
+            if make is None:
+                return value
+            made = make(value)
+            self._made[id(value)] = made
+        return made
+
+    # ---------------------------------------------------------------------------------------------------------- containers
+
+    def _tuple(self, value: Any) -> Any:
+        """Tuples and frozen sets, from the inside out."""
+        done = self._made
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if id(top) in done:
+                stack.pop()
+                continue
+            if top.__class__ is frozenset:
+                done[id(top)] = frozenset(map(self._key, top))
+                continue
+            parts = (top.start, top.stop, top.step) if top.__class__ is slice else top
+            inner = [part for part in parts if part.__class__ in TUPLES and id(part) not in done]
+            if inner:
+                stack.extend(inner)
+                continue
+            made = [done[id(part)] if part.__class__ in TUPLES else self.part(part) for part in parts]
+            done[id(top)] = slice(*made) if top.__class__ is slice else top.__class__(made)
+        return done[id(value)]
+
+    def _list(self, value: Any) -> list[Any]:
+        made: list[Any] = []
+        self._later(lambda: made.extend(map(self.part, value)))
+        return made
+
+    def _deque(self, value: Deque) -> Deque:
+        made = Deque(value.type, value.maxlen)
+
+        def fill() -> None:
+            made.extend(map(self.part, value))
+            made.state = self.part(value.state)
+
+        self._later(fill)
+        return made
+
+    def _dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        self._later(lambda: self._pairs(made, value))
+        return made
+
+    def _typed_dict(self, value: Dict) -> Dict:
+        made = Dict(value.type)
+
+        def fill() -> None:
+            self._pairs(made, value)
+            made.factory = self.part(value.factory)
+            made.state = self.part(value.state)
+
+        self._later(fill)
+        return made
+
+    def _pairs(self, made: dict[Any, Any], value: dict[Any, Any]) -> None:
+        for key, item in value.items():
+            made[self._key(key)] = self.part(item)
+
+    def _set(self, value: set[Any]) -> set[Any]:
+        made: set[Any] = set()
+        self._later(lambda: made.update(map(self._key, value)))
+        return made
+
+    def _key(self, key: Any) -> Any:
+        """What stands for a key: arrays cannot be one, so tensors come with their types there."""
+        kind = key.__class__
+        if kind is tuple or kind is Size:
+            return kind(map(self._key, key))
+        if kind is frozenset:
+            return frozenset(map(self._key, key))
+        if kind is Tensor:
+            return self._typed_tensor(key)
+        return self._typed_storage(key) if kind is Storage else key
+
+    def _described(self, value: Described) -> Described:
+        made = Described(value.kind, value.target, ())
+
+        def fill() -> None:
+            made.target = self.part(value.target)
+            made.args = self.part(value.args)
+            made.kwargs = self.part(value.kwargs)
+            made.state = self.part(value.state)
+            made.items = self.part(value.items)
+            made.pairs = None if value.pairs is None else [(self._key(key), self.part(item)) for key, item in value.pairs]
+
+        self._later(fill)
+        return made
+
+    def _persistent(self, value: PersistentId) -> PersistentId:
+        made = PersistentId(None)
+
+        def fill() -> None:
+            made.pid = self.part(value.pid)
+
+        self._later(fill)
+        return made
+
+    # ------------------------------------------------------------------------------------------------- tensors and storages
+
+    def _tensor(self, tensor: Tensor) -> Any:
+        return self._typed_tensor(tensor) if self.with_types else self.tensors.make(tensor)
+
+    def _typed_tensor(self, tensor: Tensor) -> TypedTensor:
+        found = self._typed.get(id(tensor))
+        if found is None:
+            storage = tensor.storage
+            found = TypedTensor(
+                self.tensors.make(tensor), tensor.dtype, tensor.shape, tensor.strides, tensor.offset, None if storage is None else storage.key,
+                tensor.requires_grad, tensor.parameter, tensor.subclass, tensor.device, tensor.layout, tensor.conj, tensor.neg,
+            )  # fmt: skip
+            self._typed[id(tensor)] = made = found
+            if tensor.state is not None:
+
+                def fill() -> None:
+                    made.state = self.part(tensor.state)
+
+                self._later(fill)
+        assert isinstance(found, TypedTensor)  # noqa: S101 - by its key
+        return found
+
+    def _storage(self, storage: Storage) -> Any:
+        return self._typed_storage(storage) if self.with_types else self.tensors.storage(storage)
+
+    def _typed_storage(self, storage: Storage) -> TypedStorage:
+        found = self._typed.get(id(storage))
+        if found is None:
+            array = self.tensors.storage(storage)
+            found = self._typed[id(storage)] = TypedStorage(
+                array, storage.dtype, storage.key, storage.type_name, storage.location
+            )
+        assert isinstance(found, TypedStorage)  # noqa: S101 - by its key
+        return found
+
+    # --------------------------------------------------------------------------------------------------------------- numpy
+
+    def _numpy_array(self, value: NumpyArray) -> Any:
+        """An array of numpy, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
+        dtype = _numpy_dtype(value.dtype)
+        where = f"{self.storages.archive.path}, array of numpy"
+        count = 1
+        for size in value.shape:
+            count *= size
+        order: Literal["F", "C"] = "F" if value.fortran else "C"
+        if value.dtype is not None and value.dtype.code in {"O", "O8"}:
+            if value.data.__class__ is not list or len(value.data) != count:
+                raise Corrupt(f"does not hold the {count} objects that it says", where=where, code="bad-array")
+            objects = np.empty(count, object)
+
+            def fill() -> None:
+                for index, item in enumerate(value.data):  # one by one: a list of lists would be taken for rows
+                    objects[index] = self.part(item)
+
+            if count:
+                self._later(fill)
+            try:
+                return objects.reshape(value.shape, order=order)
+            except ValueError as error:
+                raise Corrupt(f"has no possible shape: {error}", where=where, code="bad-array") from error
+        data = _raw(value.data, where)
+        if dtype is None or data.__class__ not in {bytes, bytearray}:
+            return value
+        if len(data) != count * dtype.itemsize:
+            said = f"has {len(data)} bytes; {count} elements of {dtype} are {count * dtype.itemsize}"
+            raise Corrupt(said, where=where, code="bad-array")
+        try:
+            made = np.ndarray(value.shape, dtype, buffer=bytes(data), order=order)
+        except ValueError as error:
+            raise Corrupt(f"has no possible shape: {error}", where=where, code="bad-array") from error
+        native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves records as they are
+        if native != dtype:
+            made = made.astype(native, order="K")
+        return made.copy(order="K") if self.storages.mmap is False else made
+
+    def _numpy_scalar(self, value: NumpyScalar) -> Any:
+        dtype = _numpy_dtype(value.dtype)
+        data = _raw(value.data, f"{self.storages.archive.path}, scalar of numpy")
+        if dtype is None or data.__class__ not in {bytes, bytearray}:
+            return value
+        if len(data) != dtype.itemsize:
+            where = f"{self.storages.archive.path}, scalar of numpy"
+            raise Corrupt(f"has {len(data)} bytes; one of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
+        return np.ndarray((), dtype, buffer=bytes(data))[()]
+
+    @staticmethod
+    def _numpy_dtype(value: NumpyDtype) -> Any:
+        found = _numpy_dtype(value)
+        return value if found is None else found
+
+
+def _raw(data: Any, where: str) -> Any:
+    """Bytes that Python 2 pickled as text, as bytes.
+
+    Raises:
+        Corrupt: it is text that never was bytes.
+    """
+    if data.__class__ is not str:
+        return data
+    try:
+        return data.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise Corrupt(f"has text instead of bytes: {error.reason}", where=where, code="bad-array") from error
+
+
+def _numpy_dtype(value: NumpyDtype | None, depth: int = 0) -> np.dtype[Any] | None:
+    """The dtype that a description names; None for objects, and for what is not known."""
+    if value is None or value.__class__ is not NumpyDtype or depth > DEEPEST_DTYPE or value.order not in "<>|=":
+        return None
+    state: tuple[Any, ...] = value.state or ()
+    try:
+        if TIME_CODE.fullmatch(value.code):
+            return _time_dtype(value, state)
+        if not PLAIN_CODE.fullmatch(value.code):
+            return None
+        if len(state) > 2 and state[2] is not None:
+            return _fields(state, depth)
+        if depth and state and state[0] is not None:  # fields that are arrays themselves
+            inner, shape = state[0]
+            base = _numpy_dtype(inner, depth + 1)
+            shape = (shape,) if shape.__class__ is int else shape
+            if base is None or shape.__class__ is not tuple or any(one.__class__ is not int for one in shape):
+                return None
+            return np.dtype((base, shape))
+        return np.dtype(value.order + value.code)
+    except (TypeError, ValueError, LookupError, OverflowError):
+        return None
+
+
+def _time_dtype(value: NumpyDtype, state: tuple[Any, ...]) -> np.dtype[Any] | None:
+    """``datetime64`` and ``timedelta64``: their unit stands at the end of the state, as ``({}, (unit, number, 1, 1))``."""
+    last = state[-1] if state else None
+    unit = last[1] if last.__class__ is tuple and len(last) == 2 else None
+    if unit.__class__ is not tuple or len(unit) != 4:
+        return np.dtype(value.order + value.code)
+    name = unit[0].decode("ascii") if unit[0].__class__ is bytes else unit[0]
+    if name not in UNITS or unit[1].__class__ is not int:
+        return None
+    return np.dtype(value.order + value.code) if name == "generic" else np.dtype(f"{value.order}{value.code}[{unit[1]}{name}]")
+
+
+def _fields(state: tuple[Any, ...], depth: int) -> np.dtype[Any] | None:
+    """A record dtype: of sub-dtype, names, fields and size."""
+    names, fields, size = state[1:4]
+    if names.__class__ is not tuple or not isinstance(fields, dict) or size.__class__ is not int:
+        return None
+    formats = [_numpy_dtype(fields[name][0], depth + 1) for name in names]
+    if any(one is None for one in formats):
+        return None
+    return np.dtype({"names": list(names), "formats": formats, "offsets": [fields[name][1] for name in names], "itemsize": size})

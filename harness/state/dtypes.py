@@ -1,0 +1,57 @@
+"""Dtypes of torch as dtypes of numpy: which array shows the elements of a storage.
+
+Elements are little-endian unless the archive says otherwise (the record ``byteorder``; in streams and tar archives they always
+are, whatever ``sys_info`` says). Numpy has dtypes of the other byte order, so nothing needs to be copied for it, except for
+ml_dtypes, which have none.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PACKED", "Array", "array_dtype", "is_raw", "lane"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PLAIN: dict[str, str] = {
+    "float16": "f2", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16", "bool": "b1",
+    "uint8": "u1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint16": "u2", "uint32": "u4", "uint64": "u8",
+    "qint8": "i1", "quint8": "u1", "qint32": "i4",
+}  # fmt: skip
+IN_ML_DTYPES = frozenset({
+    "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+})  # fmt: skip
+# what neither has: the dtype of the bits, and how many of these an element consists of
+RAW: dict[str, tuple[str, int]] = {"complex32": ("float16", 2), "bcomplex32": ("bfloat16", 2), "bits16": ("uint16", 1)}
+PACKED = {"quint4x2": 4, "quint2x4": 2}
+"""Bits per element, where a byte of the storage holds several elements."""
+
+_SIGNS = {"little": "<", "big": ">"}
+
+
+def is_raw(dtype: str) -> bool:
+    """Whether there is no dtype for these elements, so that only their bits can be shown."""
+    return dtype not in PLAIN and dtype not in IN_ML_DTYPES
+
+
+def lane(dtype: str) -> tuple[str, int]:
+    """The dtype of what an element consists of, and how many of them: ``("float32", 1)``, of complex32 ``("float16", 2)``."""
+    return RAW.get(dtype, ("uint8", 1)) if is_raw(dtype) else (dtype, 1)
+
+
+def array_dtype(dtype: str, byteorder: str) -> np.dtype[Any] | None:
+    """The dtype of numpy for elements in a byte order; None where there is none, so that they have to be turned round first.
+
+    Parameters:
+        dtype: one of torch for which :func:`is_raw` is false.
+        byteorder: ``little`` or ``big``.
+    """
+    if dtype in PLAIN:
+        return np.dtype(_SIGNS[byteorder] + PLAIN[dtype])
+    import ml_dtypes  # noqa: PLC0415 - few files need it
+
+    found = np.dtype(getattr(ml_dtypes, dtype))
+    return found if byteorder == sys.byteorder or found.itemsize == 1 else None

@@ -1,0 +1,160 @@
+"""Every torch-save fixture of every writer is read, without torch, as its writer reads it back.
+
+Where the writer refused its own file, reads something else each time, or reads something else than it saved, what was saved
+counts. Each such fixture is listed here, with the reason as it follows from the recorded evidence; so is what no reader could
+know, because the file does not hold it.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.compare import compare
+from harness.corpus.manifest import Fixture, Synthetic, read_manifest
+from harness.corpus.observations import read_observations
+from harness.formats.facts import read_facts
+from harness.pickles import Tensor
+from harness.state import load_state
+from tests.state.neutral import Neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.corpus.observations import Observation
+
+ROOT = Path(__file__).parents[2]
+ORDER = ("default", "little-endian", "mmap", "mmap-calculated", "weights-only")  # default options first
+
+SAME = "as its writer reads it back"
+UNRESTRICTED = "its writer refuses it by default, and reads it back without weights_only"
+REFUSED = "its writer refuses it: what was saved counts"
+UNSTABLE = "its writer reads something else each time: what was saved counts"
+OTHER = "its writer reads something else than it saved: what was saved counts"
+LOST = "its writer reads something else than it saved, and so does everybody: the file does not hold what was saved"
+ABSENT = "its storages were skipped: absent, where torch shows zeros; the rest as its writer reads it back"
+SYNTHETIC = "no release wrote it: as the rules of its format say"
+
+FROM_2_6 = "2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0"
+ALL = (
+    "1.0.0 1.0.1 1.1.0 1.2.0 1.3.1 1.4.0 1.5.0 1.5.1 1.6.0 1.7.1 1.8.1 1.9.1 1.10.2 1.11.0 1.12.1 1.13.1 2.0.0 2.0.1 2.1.2 2.2.2"
+    f" 2.3.1 2.4.1 2.5.1 {FROM_2_6}"
+)
+LISTED = {
+    (UNRESTRICTED, "save_containers"): FROM_2_6,
+    (UNRESTRICTED, "save_module_buffers"): FROM_2_6,
+    (UNRESTRICTED, "save_module_cnn"): FROM_2_6,
+    (UNRESTRICTED, "save_module_stream"): FROM_2_6,
+    (UNRESTRICTED, "save_numpy_values"): FROM_2_6,
+    (UNRESTRICTED, "save_parameters"): FROM_2_6,
+    (UNRESTRICTED, "save_pickle_protocol_5"): FROM_2_6,
+    (UNRESTRICTED, "save_python_values"): FROM_2_6,
+    (UNRESTRICTED, "whole_module"): FROM_2_6,
+    (REFUSED, "save_class_of_the_writer"): ALL,
+    (UNSTABLE, "save_sparse_coo"): "1.4.0 1.5.0 1.5.1",
+    (OTHER, "save_one_storage_many_dtypes"): "1.8.1 1.9.1 1.10.2",
+    (OTHER, "save_storages"): "1.11.0",
+    (LOST, "save_conjugates"): "1.10.2 1.11.0 1.12.1 1.13.1",
+    (LOST, "save_negatives"): "1.10.2 1.11.0 1.12.1 1.13.1",
+    (ABSENT, "save_fake_tensors"): f"2.5.1 {FROM_2_6}",
+    (ABSENT, "save_skip_data"): f"2.5.1 {FROM_2_6}",
+    (SYNTHETIC, "big_endian"): "synthetic",
+    (SYNTHETIC, "big_endian_stream"): "synthetic",
+    (SYNTHETIC, "tar"): "synthetic",
+}
+
+
+def fixtures() -> Iterator[tuple[Fixture, Path, list[Observation]]]:
+    """Every torch-save fixture, its file, and what its writer did with it under each set of options."""
+    readers = {}
+    for path in (ROOT / "reports/observations").glob("*.jsonl"):
+        readers[path.stem.removeprefix("torch-").partition("+")[0]] = path
+    for folder in [*(ROOT / "fixtures").glob("torch-*"), ROOT / "fixtures/synthetic"]:
+        manifest = read_manifest(folder / "manifest.jsonl")
+        observed = None if manifest.release == "synthetic" else read_observations(readers[manifest.release])
+        for fixture in manifest.fixtures:
+            if fixture.family == "torch-save":
+                found = [] if observed is None else [observed.cells.get((fixture.id, options)) for options in ORDER]
+                yield fixture, folder / fixture.file, [one for one in found if one is not None]
+
+
+def plain(value: Any) -> Any:
+    """Keys in one order, and the one name that changes with numpy, not with torch."""
+    return json.loads(json.dumps(value, sort_keys=True).replace('"numpy.bool"', '"numpy.bool_"'))
+
+
+def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
+    """The reason why what is read of a fixture is what it has to be; fails where it is not."""
+    neutral = Neutral()
+    got = plain({"value": neutral.encode(load_state(path, with_types=True))})
+    golden = plain(fixture.golden)
+    saved = compare(golden, got)
+    cell = next((one for one in cells if one.result != "refused"), None)
+    if not cells:
+        assert isinstance(fixture, Synthetic)
+        assert saved.result == "same", (fixture.id, saved.differences)
+        return SYNTHETIC
+    if cell is None:
+        assert saved.result == "same", (fixture.id, saved.differences)
+        return REFUSED
+    if cell.result == "unstable":
+        assert saved.result == "same", (fixture.id, saved.differences)
+        return UNSTABLE
+    own = compare(plain(cell.own_result(fixture.golden)), got)
+    if cell.result == "differs":
+        if saved.result == "same":
+            return OTHER
+        assert own.result == "same", (fixture.id, own.differences)
+        assert alike_in_file(path, golden), f"{fixture.id}: the file tells apart what was saved"
+        return LOST
+    assert cell.result == "same"
+    assert own.result == "same", (fixture.id, own.differences)
+    if neutral.absent:
+        assert neutral.absent == sum(one.absent for one in named_absent(path))
+        return ABSENT
+    return SAME if cell is cells[0] else UNRESTRICTED
+
+
+def named_absent(path: Path) -> list[Any]:
+    """For each tensor of the file the record of its storage."""
+    facts = read_facts(path)
+    records = {one.key: one for one in facts.storages}
+    tensors = [one for one in facts.pickles["data.pkl"].value.values() if isinstance(one, Tensor) and one.storage]
+    return [records[one.storage.key] for one in tensors if one.storage]
+
+
+def alike_in_file(path: Path, golden: dict[str, Any]) -> bool:
+    """Whether the file says the same of two tensors that held different numbers."""
+    said: dict[Any, str] = {}
+    values = {key: one["tensor"]["bytes"] for key, one in golden["value"]["dict"]}
+    for key, tensor in read_facts(path).pickles["data.pkl"].value.items():
+        same = (tensor.storage.key, tensor.shape, tensor.strides, tensor.offset, tensor.conj, tensor.neg, tensor.rebuilt_by)
+        if values[said.setdefault(same, key)] != values[key]:
+            return True
+    return False
+
+
+def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason() -> None:
+    found: dict[tuple[str, str], list[str]] = {}
+    counts: collections.Counter[str] = collections.Counter()
+    for fixture, path, cells in fixtures():
+        reason = judged(fixture, path, cells)
+        counts[reason] += 1
+        if reason != SAME:
+            found.setdefault((reason, fixture.recipe), []).append(fixture.release)
+    assert {key: set(releases) for key, releases in found.items()} == {key: set(said.split()) for key, said in LISTED.items()}
+    assert counts.total() >= 1066
+    assert counts[SAME] >= 903
+
+
+@pytest.mark.parametrize("release", ["1.0.0", "1.5.1", "2.13.0"])
+def test_without_types_and_copied_it_is_the_same(release: str) -> None:
+    folder = ROOT / f"fixtures/torch-{release}"
+    for fixture in read_manifest(folder / "manifest.jsonl").fixtures:
+        if fixture.family == "torch-save":
+            typed = [Neutral().encode(load_state(folder / fixture.file, with_types=True, mmap=way)) for way in (None, False)]
+            assert json.dumps(typed[0]) == json.dumps(typed[1]), fixture.id
