@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import harness
 from harness.cli import main, torch_compat
 from harness.policy import load_policy
 
@@ -130,6 +132,20 @@ def test_the_shown_examples_run(monkeypatch: pytest.MonkeyPatch, small_tree: Pat
             with pytest.raises(SystemExit) as stopped:
                 main(arguments)
             assert stopped.value.code == 0, shown
+
+
+def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
+    monkeypatch.chdir(small_tree)
+    (block,) = re.findall(
+        r"^```python\n(.*?)^```$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    first, *shown = [line for line in block.splitlines() if line]
+    assert first == "import harness"
+    assert len(shown) == 2
+    for line in shown:
+        expression, _, said = line.partition("  # ")
+        found = eval(expression, {"harness": harness})
+        assert repr(found) == said or (said == "a numpy array" and type(found) is np.ndarray)
 
 
 def test_the_waivers_of_the_repository_last_until_every_shown_day() -> None:
