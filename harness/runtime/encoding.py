@@ -1,0 +1,236 @@
+"""Values of the runtime in the neutral JSON form, and back; what a program does, as an observation says it.
+
+The forms are those of the worker inside real releases (harness/readers/worker.py), so that results compare.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import HarnessError, Raised, Refused, Unsupported
+from harness.runtime import dtypes
+from harness.runtime.dtypes import Dtype
+from harness.runtime.horizons import horizon as named_horizon
+from harness.runtime.program import load
+from harness.runtime.tensor import OpaqueTensor, Tensor, owner
+from harness.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.runtime.horizons import Horizon
+    from harness.runtime.program import Module
+
+SIGNALS = frozenset({"SIGFPE", "SIGSEGV", "SIGABRT"})
+LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it
+
+__all__ = ["Decoder", "Encoder", "module_state", "perform"]
+
+
+def _float(x: float) -> float | str:
+    if math.isnan(x):
+        return "nan"
+    if x in {float("inf"), float("-inf")}:
+        return "inf" if x > 0 else "-inf"
+    return x
+
+
+class Encoder:
+    """Encodes values that belong together, so that storages shared between any of them are seen."""
+
+    def __init__(self, *, named_tuples: str = "torch._jit_internal") -> None:
+        self.storages: dict[int, int] = {}
+        self.named_tuples = named_tuples
+        self._kept: list[Any] = []
+
+    def encode(self, value: Any) -> Any:
+        """A value in the neutral form.
+
+        Raises:
+            Unsupported: it has none.
+        """
+        kind = value.__class__
+        if value is None or kind is bool or kind is str or kind is int:
+            return value
+        if kind is float:
+            return {"float": _float(value)}
+        if kind is complex:
+            return {"complex": [_float(value.real), _float(value.imag)]}
+        if kind is Tensor:
+            return self.tensor(value)
+        if kind is list:
+            return [self.encode(item) for item in value]
+        if kind is tuple:
+            return {"tuple": [self.encode(item) for item in value]}
+        if kind is dict:
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        if kind is Dtype:
+            return {"dtype": value.name}
+        if kind is Device:
+            return {"device": str(value)}
+        if isinstance(value, NamedTupleValue):
+            name = f"{self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
+            return {"object": {"type": name, "state": [self.encode(item) for item in value]}}
+        if kind is EnumMember:
+            return {"object": {"type": value.qualified_name, "state": value.a_name}}
+        if isinstance(value, ScriptObject):
+            state = {"dict": [[name[2:], self.encode(item)] for name, item in sorted(value.__dict__.items())]}
+            return {"object": {"type": value.qualified_name, "state": state}}
+        said = f"torch.{value.dtype.name}" if kind is OpaqueTensor else kind.__name__
+        raise Unsupported(f"the reference reader cannot show a value of {said}", code="value")
+
+    def tensor(self, value: Tensor) -> dict[str, Any]:
+        """A tensor."""
+        array = value.array
+        body: dict[str, Any] = {
+            "dtype": value.dtype.name,
+            "shape": list(array.shape),
+            "strides": list(value.strides),
+            "bytes": base64.b64encode(array.tobytes()).decode("ascii"),
+        }
+        base = owner(array)
+        if base.size:
+            self._kept.append(base)
+            body["storage"] = self.storages.setdefault(id(base), len(self.storages))
+            body["offset"] = value.storage_offset
+        if value.requires_grad:
+            body["requires_grad"] = True
+        return {"tensor": body}
+
+
+class Decoder:
+    """The way back: values that were encoded together come back sharing the storages that they shared."""
+
+    def __init__(self) -> None:
+        self.storages: dict[tuple[int, str], np.ndarray[Any, Any]] = {}
+        self.extents: dict[tuple[int, str], int] = {}
+
+    def decode(self, value: Any) -> Any:
+        """A value of the runtime."""
+        self._measure(value)
+        return self._decode(value)
+
+    def _measure(self, value: Any) -> None:
+        """How long each storage has to be: all its views are looked at before the first is made."""
+        if isinstance(value, list):
+            for item in value:
+                self._measure(item)
+        elif isinstance(value, dict):
+            body = value.get("tensor")
+            if isinstance(body, dict) and "storage" in body:
+                key = body["storage"], body["dtype"]
+                self.extents[key] = max(self.extents.get(key, 0), _extent(body))
+            elif "tuple" in value or "dict" in value:
+                self._measure(value.get("tuple") or value.get("dict"))
+
+    def _decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, body),) = value.items()
+        if kind == "float":
+            return float(body)
+        if kind == "complex":
+            return complex(float(body[0]), float(body[1]))
+        if kind == "tuple":
+            return tuple(self._decode(item) for item in body)
+        if kind == "dict":
+            return {self._decode(k): self._decode(v) for k, v in body}
+        if kind == "tensor":
+            return self._tensor(body)
+        if kind == "dtype":
+            return dtypes.named(body)
+        if kind == "device":
+            return Device(body)
+        raise Unsupported(f"cannot give a value of kind {kind!r} to a program", code="value")
+
+    def _tensor(self, body: dict[str, Any]) -> Tensor:
+        found = dtypes.named(body["dtype"])
+        if found is None:
+            raise Unsupported(f"there is no dtype {body['dtype']}", code="dtype")
+        dtype = found.array
+        shape = tuple(body["shape"])
+        if "data" in body:
+            return Tensor(np.array([_number(item) for item in body["data"]], dtype).reshape(shape))
+        raw = np.frombuffer(base64.b64decode(body["bytes"]), dtype).reshape(shape)
+        strides = tuple(step * dtype.itemsize for step in body["strides"])
+        offset = body.get("offset", 0)
+        key = body.get("storage"), body["dtype"]
+        base = self.storages.get(key) if key[0] is not None else None  # type: ignore[arg-type]
+        if base is None:
+            base = np.zeros(self.extents.get(key, _extent(body)), dtype)  # type: ignore[arg-type]
+            if key[0] is not None:
+                self.storages[key] = base  # type: ignore[index]
+        array = np.ndarray(shape, dtype, base, offset * dtype.itemsize, strides)
+        if array.size:
+            array[...] = raw
+        return Tensor(array, bool(body.get("requires_grad")))
+
+
+def _number(item: Any) -> Any:
+    if isinstance(item, list):
+        return complex(float(item[0]), float(item[1]))
+    return float(item) if isinstance(item, str) else item
+
+
+def _extent(body: dict[str, Any]) -> int:
+    last = int(body.get("offset", 0))
+    for size, step in zip(body["shape"], body["strides"], strict=True):
+        if size == 0:
+            return 0
+        last += (size - 1) * step
+    return last + 1
+
+
+def module_state(encoder: Encoder, module: Module) -> dict[str, Any]:
+    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of the parameters and buffers."""
+    entries = [[name, {"tuple": [kind, encoder.encode(tensor)]}] for name, kind, tensor in module.named_tensors()]
+    return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
+
+
+def _error(stage: str, error: HarnessError) -> dict[str, Any]:
+    return {"stage": stage, "type": error.code, "message": error.message}
+
+
+def perform(path: Path, family: str, calls: list[dict[str, Any]], horizon: str | Horizon) -> dict[str, Any]:
+    """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
+
+    Parameters:
+        family: ``torchscript`` or ``mobile``: which of a release's loaders is asked.
+
+    Raises:
+        Unsupported: the reference reader lacks something; nothing is said about the rest then.
+    """
+    known = named_horizon(horizon) if isinstance(horizon, str) else horizon
+    if family == "mobile" and known.release < LITE_INTERPRETER:
+        missing = f"{known.name} has no lite interpreter that Python can reach"
+        return {"error": _error("load", Refused(missing, code="no-loader"))}
+    try:
+        module = load(path, known)
+    except Unsupported:
+        raise
+    except (Refused, Raised) as error:
+        return {"error": _error("load", error)}
+    names = "torch.jit" if module.program.horizon.release < (1, 7, 0) else "torch._jit_internal"
+    result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}
+    for call in calls:
+        said: dict[str, Any] = {"method": call["method"]}
+        for turn in ("first", "second"):
+            args = Decoder().decode({"tuple": call["args"]})
+            try:
+                value = module.run(call["method"], args)
+            except Raised as error:
+                if error.code in SIGNALS:  # what the operator of that release dies of
+                    return {"crashed": {"signal": error.code, "stage": "call"}}
+                said[turn] = {"error": _error("call", error)}
+            else:
+                together = Encoder(named_tuples=names)
+                said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
+        result["calls"].append(said)
+    result["state_after"] = module_state(Encoder(), module)
+    return result

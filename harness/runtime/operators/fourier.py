@@ -1,0 +1,116 @@
+"""Fourier transforms: the old ones, whose last dimension holds the parts (up to 1.7), and those of ``torch.fft``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.runtime.operators._common import FLOAT32, FLOAT64, Array, axis, fail, floating, full_words, functional
+from harness.runtime.registry import operator
+from harness.runtime.tensor import Tensor
+
+
+def _checked(self: Tensor) -> Array:
+    if self.array.dtype not in {FLOAT32, FLOAT64}:
+        raise fail(
+            f"Expected an input tensor of floating types, but got input={full_words(self.array.dtype)}{list(self.array.shape)}"
+        )
+    return self.array.astype(FLOAT64)
+
+
+def _norm(normalized: bool) -> Any:
+    return "ortho" if normalized else "backward"
+
+
+def _pairs(self: Tensor, value: Array) -> Tensor:
+    return Tensor(np.stack([value.real, value.imag], axis=-1).astype(self.array.dtype))
+
+
+def _complex(array: Array) -> Array:
+    if array.shape[-1] != 2:
+        raise fail("Expected an input tensor with a last dimension of size 2 representing real + imaginary components")
+    return array[..., 0] + 1j * array[..., 1]
+
+
+@operator("aten::rfft")
+def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True) -> Tensor:
+    """Of real numbers."""
+    array = _checked(self)
+    dims = tuple(range(array.ndim - signal_ndim, array.ndim))
+    transform: Any = np.fft.rfftn if onesided else np.fft.fftn
+    return _pairs(self, transform(array, axes=dims, norm=_norm(normalized)))
+
+
+@operator("aten::irfft")
+def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True, signal_sizes: Any = ()) -> Tensor:
+    """Back to real numbers; without sizes the last one is taken for odd."""
+    values = _complex(_checked(self))
+    dims = tuple(range(values.ndim - signal_ndim, values.ndim))
+    if not onesided:
+        return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
+    sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
+    return Tensor(np.fft.irfftn(values, s=sizes, axes=dims, norm=_norm(normalized)).astype(self.array.dtype))
+
+
+def _whole(name: str, transform: Any) -> None:
+    def call(self: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
+        values = _complex(_checked(self))
+        return _pairs(self, transform(values, axes=tuple(range(values.ndim - signal_ndim, values.ndim)), norm=_norm(normalized)))
+
+    operator(f"aten::{name}")(call)
+
+
+_whole("fft", np.fft.fftn)
+_whole("ifft", np.fft.ifftn)
+
+
+# -------------------------------------------------------------------------------------------------------------- torch.fft
+
+
+def _kinds(array: Array) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    double = array.dtype in {FLOAT64, np.dtype(np.complex128)}
+    return (FLOAT64, np.dtype(np.complex128)) if double else (FLOAT32, np.dtype(np.complex64))
+
+
+def _one(name: str, transform: Any, *, real: bool) -> None:
+    def call(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        array = floating(self.array)
+        kinds = _kinds(array)
+        value = transform(array, n, axis(dim, array.ndim), norm or "backward")
+        return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
+
+    functional(f"fft_{name}")(call)
+
+
+def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> None:
+    def call(self: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None) -> Tensor:
+        array = floating(self.array)
+        kinds = _kinds(array)
+        sizes = None if s is None else list(s)
+        axes = None if dim is None else [axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim)]
+        if axes is None and sizes is not None:
+            axes = list(range(array.ndim - len(sizes), array.ndim))
+        value = transform(array, sizes, axes, norm or "backward")
+        return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
+
+    functional(f"fft_{name}")(call)
+
+
+for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True), ("hfft", True), ("ihfft", False)):
+    _one(_name, getattr(np.fft, _name), real=_real)
+for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True)):
+    _several(f"{_name}n", getattr(np.fft, f"{_name}n"), real=_real, dims=None)
+    _several(f"{_name}2", getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1))
+
+
+@operator("aten::fft_fftshift")
+def fftshift(self: Tensor, dim: Any = None) -> Tensor:
+    """Zero frequency in the middle."""
+    return Tensor(np.fft.fftshift(self.array, None if dim is None else dim))
+
+
+@operator("aten::fft_ifftshift")
+def ifftshift(self: Tensor, dim: Any = None) -> Tensor:
+    """The other way round."""
+    return Tensor(np.fft.ifftshift(self.array, None if dim is None else dim))

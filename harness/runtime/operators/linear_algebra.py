@@ -1,0 +1,564 @@
+"""Products of vectors and matrices, sums with them, and solvers.
+
+Floats of 32 bits and fewer are multiplied and summed in double precision and rounded once: as near as any order of summing comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.runtime import dtypes
+from harness.runtime.operators._common import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    HALVES,
+    Array,
+    Scalar,
+    axis,
+    broadcast,
+    checked_scalar,
+    common,
+    fail,
+    functional,
+    not_implemented,
+    words,
+)
+from harness.runtime.operators.reductions import norm_of
+from harness.runtime.registry import operator
+from harness.runtime.tensor import Tensor
+from harness.runtime.values import raised
+
+
+def exact(array: Array) -> Array:
+    """Wide enough to sum many products in."""
+    if array.dtype == FLOAT32 or array.dtype in HALVES:
+        return array.astype(FLOAT64)
+    return array.astype(np.complex128) if array.dtype == np.complex64 else array
+
+
+def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
+    """The matrix product of arrays of one type.
+
+    Raises:
+        Raised: unlike types or shapes.
+    """
+    if a.dtype != b.dtype:
+        raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
+    if a.dtype == BOOL:
+        raise not_implemented(kernel, a.dtype)
+    return np.asarray(np.matmul(exact(a), exact(b))).astype(a.dtype, copy=False)
+
+
+def _matrices(a: Array, b: Array) -> None:
+    if a.ndim != 2 or b.ndim != 2:
+        raise fail("self must be a matrix" if a.ndim != 2 else "mat2 must be a matrix")
+    if a.shape[1] != b.shape[0]:
+        raise fail(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+
+
+@functional("mm", exact=True)
+def mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """Of two matrices."""
+    _matrices(self.array, mat2.array)
+    return Tensor(product(self.array, mat2.array))
+
+
+@functional("bmm", exact=True)
+def bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    """Of batches of matrices."""
+    _batches(self.array, mat2.array)
+    return Tensor(product(self.array, mat2.array, "bmm"))
+
+
+def _batches(a: Array, b: Array) -> None:
+    if a.ndim != 3 or b.ndim != 3:
+        raise fail("batch1 must be a 3D tensor" if a.ndim != 3 else "batch2 must be a 3D tensor")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise fail(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+
+
+@functional("mv", exact=True)
+def mv(self: Tensor, vec: Tensor) -> Tensor:
+    """Of a matrix and a vector."""
+    a, b = self.array, vec.array
+    if a.ndim != 2 or b.ndim != 1:
+        raise fail(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise fail(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+    return Tensor(product(a, b))
+
+
+@functional("dot", "vdot", "inner_1d", exact=True)
+def dot(self: Tensor, tensor: Tensor) -> Tensor:
+    """Of two vectors."""
+    a, b = self.array, tensor.array
+    if a.ndim != 1 or b.ndim != 1:
+        raise fail(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype != b.dtype:
+        raise fail(f"dot : expected both vectors to have same dtype, but found {words(a.dtype)} and {words(b.dtype)}")
+    if a.shape != b.shape:
+        raise fail(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
+    return Tensor(product(a, b, "dot"))
+
+
+@functional("matmul", "linalg_matmul", "__matmul__", exact=True)
+def matmul(self: Tensor, other: Tensor) -> Tensor:
+    """Of vectors, matrices, and batches of them."""
+    a, b = self.array, other.array
+    if not a.ndim or not b.ndim:
+        raise fail(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        if a.ndim <= 2 and b.ndim <= 2:
+            raise fail(
+                f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and {'x'.join(map(str, b.shape))})"
+            )
+        raise fail(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: {list(b.shape[-2:])}."
+        )
+    if a.ndim > 2 and b.ndim > 2:
+        broadcast(np.empty(a.shape[:-2], BOOL), np.empty(b.shape[:-2], BOOL))
+    return Tensor(product(a, b, "dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_"))
+
+
+@functional("inner", exact=True)
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Sums of products over the last dimensions."""
+    a, b = self.array, other.array
+    if not a.ndim or not b.ndim:
+        x, y = common(self, other)
+        return Tensor(x * y)
+    return Tensor(np.asarray(np.inner(exact(a), exact(b))).astype(a.dtype))
+
+
+@functional("ger", "outer")
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of two elements."""
+    a, b = self.array, vec2.array
+    if a.ndim != 1 or b.ndim != 1:
+        raise fail(
+            f"outer: Expected 1-D argument self, but got {a.ndim}-D"
+            if a.ndim != 1
+            else f"outer: Expected 1-D argument vec2, but got {b.ndim}-D"
+        )
+    kind = dtypes.result_type((self, vec2)).array
+    return Tensor(np.multiply.outer(a.astype(kind), b.astype(kind)))
+
+
+# ------------------------------------------------------------------------------------------------------- sums with products
+
+
+def _sum_with(self: Array, computed: Array, kind: np.dtype[Any], beta: Scalar, alpha: Scalar, *, nothing: bool = True) -> Array:
+    """``beta * self + alpha * computed``; with beta 0, self is not looked at."""
+    scaled = computed if alpha == 1 else computed * checked_scalar(alpha, kind).astype(computed.dtype)
+    if beta == 0 and nothing:
+        return np.broadcast_to(scaled, np.broadcast_shapes(self.shape, scaled.shape)).astype(kind)
+    base = exact(self) if beta == 1 else exact(self) * checked_scalar(beta, kind).astype(scaled.dtype)
+    try:
+        whole = np.broadcast_to(base, scaled.shape)
+    except ValueError:
+        raise fail(
+            f"The expanded size of the tensor ({scaled.shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at "
+            f"non-singleton dimension {scaled.ndim - 1}.  Target sizes: {list(scaled.shape)}.  Tensor sizes: {list(self.shape)}"
+        ) from None
+    return np.asarray(whole + scaled).astype(kind)
+
+
+def _same(*arrays: Array) -> np.dtype[Any]:
+    first: np.dtype[Any] = arrays[0].dtype
+    for other in arrays[1:]:
+        if other.dtype != first:
+            raise fail(f"self and mat2 must have the same dtype, but got {words(first)} and {words(other.dtype)}")
+    return first
+
+
+@functional("addmm", inplace=True, exact=True)
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha * mat1 @ mat2``."""
+    a, b = mat1.array, mat2.array
+    kind = _same(self.array, a, b)
+    _matrices(a, b)
+    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
+
+
+@functional("addmv", inplace=True, exact=True)
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha * mat @ vec``."""
+    a, b = mat.array, vec.array
+    kind = _same(self.array, a, b)
+    if a.ndim != 2 or b.ndim != 1 or a.shape[1] != b.shape[0]:
+        raise fail(f"size mismatch, got input ({self.array.size}), mat ({'x'.join(map(str, a.shape))}), vec ({b.size})")
+    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
+
+
+@functional("addr", inplace=True)
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha * outer(vec1, vec2)``."""
+    kind = dtypes.result_type((self, vec1, vec2)).array
+    pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
+    return Tensor(_sum_with(self.array.astype(kind), pairs, kind, beta, alpha))
+
+
+def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, *, nothing: bool) -> Tensor:
+    a, b = batch1.array, batch2.array
+    kind = _same(self.array, a, b)
+    _batches(a, b)
+    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha, nothing=nothing))
+
+
+# Up to 1.10 a NaN in the first tensor stays although it counts nothing.
+functional("baddbmm", inplace=True)(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: _baddbmm(self, batch1, batch2, beta, alpha, nothing=False)
+)
+functional("baddbmm", inplace=True, since="1.11.0")(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: _baddbmm(self, batch1, batch2, beta, alpha, nothing=True)
+)
+
+
+@functional("addbmm", inplace=True)
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha`` times the sum of a batch of products."""
+    a, b = batch1.array, batch2.array
+    kind = _same(self.array, a, b)
+    _batches(a, b)
+    return Tensor(_sum_with(self.array, np.matmul(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
+
+
+@functional("linear", exact=True)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+    """``input @ weight.T + bias``."""
+    a, w = input.array, weight.array
+    if a.dtype != w.dtype or (bias is not None and bias.array.dtype != a.dtype):
+        other = w.dtype if a.dtype != w.dtype else bias.array.dtype  # type: ignore[union-attr]
+        raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(other)}")
+    if not a.ndim or a.shape[-1] != w.shape[-1]:
+        rows = int(np.prod(a.shape[:-1]))
+        raise fail(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1] if a.ndim else 1} and {'x'.join(map(str, w.shape[::-1]))})"
+        )
+    if a.dtype == BOOL:
+        raise not_implemented("addmm_impl_cpu_", a.dtype)
+    value = np.matmul(exact(a), exact(w).T)
+    if bias is not None:
+        value = value + exact(bias.array)
+    return Tensor(np.asarray(value).astype(a.dtype, copy=False))
+
+
+@operator("aten::bilinear")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A bilinear form of two inputs for every output."""
+    a, b, w = exact(input1.array), exact(input2.array), exact(weight.array)
+    value = np.einsum("...i,oij,...j->...o", a, w, b)
+    if bias is not None:
+        value = value + exact(bias.array)
+    return Tensor(value.astype(input1.array.dtype))
+
+
+@operator("aten::einsum")
+def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = None) -> Tensor:
+    """Sums of products by an equation."""
+    del path
+    arrays = [one.array for one in tensors]
+    kind = arrays[0].dtype
+    _same(*arrays)
+    try:
+        return Tensor(np.asarray(np.einsum(equation.replace(" ", ""), *(exact(one) for one in arrays))).astype(kind))
+    except ValueError as error:
+        raise fail(f"einsum(): {error}") from error
+
+
+@operator("aten::tensordot")
+def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
+    """Sums of products over given dimensions."""
+    a, b = self.array, other.array
+    for x, y in zip(dims_self, dims_other, strict=True):
+        if a.shape[x] != b.shape[y]:
+            raise fail(
+                f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
+            )
+    return Tensor(np.asarray(np.tensordot(exact(a), exact(b), (list(dims_self), list(dims_other)))).astype(a.dtype))
+
+
+@functional("chain_matmul", "linalg_multi_dot")
+def chain_matmul(matrices: list[Tensor]) -> Tensor:
+    """Of several matrices."""
+    value = exact(matrices[0].array)
+    for one in matrices[1:]:
+        value = value @ exact(one.array)
+    return Tensor(value.astype(matrices[0].array.dtype))
+
+
+@functional("kron")
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """Kronecker's product."""
+    kind = dtypes.result_type((self, other)).array
+    return Tensor(np.kron(self.array.astype(kind), other.array.astype(kind)))
+
+
+def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
+    a, b = self.array, other.array
+    if dim is None:
+        found = [one for one, size in enumerate(a.shape) if size == 3]
+        if not found:
+            raise fail("no dimension of size 3 in input")
+        dim = found[0]
+    at = axis(dim, a.ndim)
+    if a.shape[at] != 3 or b.shape[axis(dim, b.ndim)] != 3:
+        raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
+    broadcast(a, b)
+    return Tensor(np.cross(a, b, axis=at).astype(a.dtype))
+
+
+functional("cross")(lambda self, other, dim=None: _cross(self, other, dim))
+functional("linalg_cross")(lambda self, other, *, dim=-1: _cross(self, other, dim))
+
+
+# ------------------------------------------------------------------------------------------------------------- solvers
+
+
+def _square(where: str, a: Array) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise fail(
+            f"{where}: A must be batches of square matrices, but they are {a.shape[-2] if a.ndim > 1 else 1} by {a.shape[-1] if a.ndim else 1} matrices"
+        )
+    _floating(where, a)
+
+
+def _floating(where: str, a: Array) -> None:
+    if a.dtype.kind not in "fc" or a.dtype.itemsize < 4:
+        raise fail(f"{where}: Expected a floating point or complex tensor as input. Got {words(a.dtype)}")
+
+
+def _factored(matrix: Array) -> tuple[Array, list[int], int]:
+    """LU with the largest pivot of each column, as LAPACK's getrf: both factors in one matrix, rows, and the first zero pivot."""
+    lu = matrix.copy()
+    n = lu.shape[0]
+    rows = list(range(n))
+    zero = 0
+    for k in range(n):
+        best = k + int(np.argmax(np.abs(lu[k:, k])))
+        if lu[best, k] == 0:
+            zero = zero or k + 1
+            continue
+        if best != k:
+            lu[[k, best]] = lu[[best, k]]
+            rows[k], rows[best] = rows[best], rows[k]
+        lu[k + 1 :, k] /= lu[k, k]
+        lu[k + 1 :, k + 1 :] -= np.outer(lu[k + 1 :, k], lu[k, k + 1 :])
+    return lu, rows, zero
+
+
+def _each(function: Any, a: Array) -> Array:
+    try:
+        return function(exact(a))
+    except np.linalg.LinAlgError as error:
+        raise raised(
+            "RuntimeError",
+            f"linalg: The diagonal element is zero, the inversion could not be completed because the input matrix is singular ({error}).",
+        ) from error
+
+
+@operator("aten::solve", "aten::gesv")
+def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """The solution of ``A X = self`` and the factors of A."""
+    b, a = self.array, A.array
+    _square("solve", a)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
+    solution, factors = np.empty_like(b), np.empty_like(a)
+    for index in np.ndindex(*batch):
+        lu, rows, zero = _factored(exact(a[index]))
+        if zero:
+            raise fail(f"solve_cpu: U({zero},{zero}) is zero, singular U.")
+        lower = np.tril(lu, -1) + np.eye(lu.shape[0])
+        solution[index] = np.linalg.solve(np.triu(lu), np.linalg.solve(lower, exact(b[index])[rows]))
+        factors[index] = lu
+    return Tensor(solution), Tensor(factors)
+
+
+@operator("aten::linalg_solve")
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
+    """The solution of ``A X = B``."""
+    a, b = A.array, B.array
+    _square("linalg.solve", a)
+    vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+    right = exact(b)[..., None] if vector else exact(b)
+    if not left:
+        found = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
+    else:
+        found = _each(lambda x: np.linalg.solve(x, right), a)
+    return Tensor((found[..., 0] if vector else found).astype(a.dtype))
+
+
+def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
+    a = self.array
+    _square("symeig", a)
+    values, vectors = np.linalg.eigh(exact(a), UPLO="U" if upper else "L")
+    nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
+    return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
+
+
+# Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
+operator("aten::symeig")(lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=True))
+operator("aten::symeig", since="1.4.0")(
+    lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=False)
+)
+
+
+@operator("aten::linalg_eigh", "aten::_linalg_eigh")
+def linalg_eigh(self: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:  # noqa: N803
+    """Eigenvalues and vectors of symmetric matrices."""
+    _square("linalg.eigh", self.array)
+    decompose: Any = np.linalg.eigh
+    values, vectors = decompose(exact(self.array), UPLO=UPLO)
+    return Tensor(values.astype(self.array.dtype)), Tensor(vectors.astype(self.array.dtype))
+
+
+@operator("aten::linalg_eigvalsh")
+def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """Eigenvalues of symmetric matrices."""
+    return linalg_eigh(self, UPLO)[0]
+
+
+@functional("inverse", "linalg_inv")
+def inverse(self: Tensor) -> Tensor:
+    """Of square matrices."""
+    _square("linalg.inv", self.array)
+    return Tensor(_each(np.linalg.inv, self.array).astype(self.array.dtype))
+
+
+@functional("det", "linalg_det")
+def det(self: Tensor) -> Tensor:
+    """Determinants."""
+    _square("linalg.det", self.array)
+    return Tensor(np.asarray(np.linalg.det(exact(self.array))).astype(self.array.dtype))
+
+
+@operator("aten::logdet")
+def logdet(self: Tensor) -> Tensor:
+    """Logarithms of determinants."""
+    _square("logdet", self.array)
+    return Tensor(np.log(np.asarray(np.linalg.det(exact(self.array)))).astype(self.array.dtype))
+
+
+@operator("aten::slogdet", "aten::linalg_slogdet")
+def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Signs and logarithms of determinants."""
+    _square("linalg.slogdet", self.array)
+    sign, size = np.linalg.slogdet(exact(self.array))
+    return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(self.array.dtype))
+
+
+@functional("cholesky")
+def cholesky(self: Tensor, upper: bool = False) -> Tensor:
+    """The triangular root of positive definite matrices."""
+    _square("cholesky", self.array)
+    try:
+        found = np.linalg.cholesky(exact(self.array)).astype(self.array.dtype)
+    except np.linalg.LinAlgError as error:
+        raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
+    return Tensor(np.swapaxes(found, -1, -2) if upper else found)
+
+
+@functional("linalg_cholesky")
+def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
+    """As :func:`cholesky`."""
+    return cholesky(self, upper)
+
+
+@operator("aten::qr")
+def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
+    """Orthogonal and triangular factors."""
+    _floating("qr", self.array)
+    q, r = np.linalg.qr(exact(self.array), mode="reduced" if some else "complete")
+    return Tensor(q.astype(self.array.dtype)), Tensor(r.astype(self.array.dtype))
+
+
+@operator("aten::linalg_qr")
+def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
+    """As :func:`qr`."""
+    return qr(A, mode != "complete")
+
+
+@operator("aten::svd")
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular vectors and values."""
+    del compute_uv
+    _floating("svd", self.array)
+    u, s, vh = np.linalg.svd(exact(self.array), full_matrices=not some)
+    kind = self.array.dtype
+    return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
+
+
+@operator("aten::linalg_svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
+    """Singular vectors and values."""
+    del driver
+    u, s, vh = np.linalg.svd(exact(A.array), full_matrices=full_matrices)
+    return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
+
+
+@operator("aten::pinverse", "aten::linalg_pinv")
+def pinverse(self: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
+    """Moore and Penrose's inverse."""
+    return Tensor(np.linalg.pinv(exact(self.array), rcond, hermitian).astype(self.array.dtype))
+
+
+@operator("aten::matrix_power", "aten::linalg_matrix_power")
+def matrix_power(self: Tensor, n: int) -> Tensor:
+    """Whole powers of square matrices."""
+    return Tensor(np.linalg.matrix_power(exact(self.array), n).astype(self.array.dtype))
+
+
+_matrix_norm: Any = np.linalg.norm
+
+
+@functional("linalg_norm")
+def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """Of vectors and matrices."""
+    array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    dims = (
+        tuple(range(array.ndim))
+        if dim is None
+        else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
+    )
+    if ord is None:
+        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(array.dtype))
+    if len(dims) == 2 and ord != 0:
+        return Tensor(
+            np.asarray(_matrix_norm(exact(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(array.dtype)
+        )
+    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(array.dtype))
+
+
+@operator("aten::nuclear_norm")
+def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of singular values."""
+    dims = (0, 1) if dim is None or dim.__class__ is bool else tuple(dim)
+    return Tensor(np.asarray(np.linalg.norm(exact(self.array), "nuc", dims, keepdim)).astype(self.array.dtype))
+
+
+@operator("aten::triangular_solve")
+def triangular_solve(
+    self: Tensor,
+    A: Tensor,  # noqa: N803
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The solution of a triangular system."""
+    a = exact(A.array)
+    triangle = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        n = a.shape[-1]
+        triangle = triangle - triangle * np.eye(n) + np.eye(n)
+    if transpose:
+        triangle = np.swapaxes(triangle, -1, -2)
+    return Tensor(np.linalg.solve(triangle, exact(self.array)).astype(self.array.dtype)), Tensor(A.array.copy())

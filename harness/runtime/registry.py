@@ -1,0 +1,199 @@
+"""Operators by name, kind of first argument and release.
+
+A function stands for all overloads of an operator that have the same kind of first argument. It takes the arguments as the
+schemas name them and in their order, with their defaults; what schemas have by keyword only is by keyword only::
+
+    @operator("aten::add")                              # Tensor add.Tensor, add.Scalar, add.out
+    def add(self: Tensor, other: Tensor | Scalar, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor: ...
+
+    @operator("aten::add", of="scalar")                 # int, float and bool of TorchScript
+    def add_scalars(a: Scalar, b: Scalar) -> Scalar: ...
+
+    @operator("aten::gelu", since="1.12.0")             # from this release on it behaves so; an older one stands beside it
+    def gelu_1_12(self: Tensor, *, approximate: str = "none") -> Tensor: ...
+
+Which function a program calls is decided once, when it is compiled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.errors import Unsupported
+from harness.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NEWEST", "Grad", "Release", "grad", "known", "operator", "release", "resolve"]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+Release = tuple[int, int, int]
+NEWEST: Release = (9999, 0, 0)
+FLOATING = 2
+FORGETS_UNTIL: Release = (1, 1, 0)
+
+KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str"}  # fmt: skip
+
+
+class Grad:
+    """Whether what is computed from tensors that require gradients requires them."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+
+grad = Grad()
+
+
+class _Version:
+    __slots__ = ("call", "function", "gradient", "since")
+
+    def __init__(self, since: Release, function: Callable[..., Any], gradient: bool) -> None:
+        self.since = since
+        self.function = function
+        self.gradient = gradient
+        self.call: Callable[..., Any] | None = None
+
+
+_table: dict[str, dict[str, list[_Version]]] = {}  # name -> kind -> versions, oldest first
+_resolved: dict[tuple[str, Release], Callable[..., Any]] = {}
+_discovered = False
+
+
+def release(text: str) -> Release:
+    """``1.5.1`` as numbers; what is missing is 0."""
+    major, minor, patch = (*(int(part) for part in text.split("+", maxsplit=1)[0].split(".")), 0, 0)[:3]
+    return major, minor, patch
+
+
+def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bool = True) -> Callable[[Function], Function]:
+    """Register a function as an operator.
+
+    Parameters:
+        names: qualified names without overload.
+        since: the first release that behaves so.
+        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, or ``any`` for the rest,
+            which ``tensor`` is, too, where there is no ``any``.
+        gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
+    """
+    first = release(since)
+
+    def register(function: Function) -> Function:
+        for name in names:
+            versions = _table.setdefault(name, {}).setdefault(of, [])
+            if any(one.since == first for one in versions):
+                raise ValueError(f"{name} of {of} since {since} is registered twice")
+            versions.append(_Version(first, function, gradient and of == "tensor"))
+            versions.sort(key=lambda one: one.since)
+        return function
+
+    return register
+
+
+def known() -> dict[str, dict[str, tuple[Release, ...]]]:
+    """Every operator that is here: kinds of its first argument, and the releases its versions start at."""
+    _discover()
+    return {
+        name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
+        for name, kinds in sorted(_table.items())
+    }
+
+
+def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
+    """What a program of this horizon calls for an operator.
+
+    Raises:
+        Unsupported: nobody has written it; the message names it.
+    """
+    found = _resolved.get((name, horizon))
+    if found is None:
+        _discover()
+        found = _resolved[name, horizon] = _dispatcher(name, horizon)
+    return found
+
+
+def _discover() -> None:
+    global _discovered  # noqa: PLW0603 - done once for the process
+    if _discovered:
+        return
+    from harness.runtime import operators  # noqa: PLC0415 - they import this module
+
+    for found in pkgutil.iter_modules(operators.__path__):
+        importlib.import_module(f"{operators.__name__}.{found.name}")  # our own files only
+    _discovered = True
+
+
+def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
+    calls: dict[str, Callable[..., Any]] = {}
+    for kind, versions in _table.get(name, {}).items():
+        usable = [one for one in versions if one.since <= horizon]
+        if usable:
+            version = usable[-1]
+            forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
+            calls[kind] = _tracking(version.function, forgets=forgets) if version.gradient else version.function
+    if not calls:
+        raise Unsupported(f"the reference reader has no operator {name}", code="operator")
+    if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
+        return next(iter(calls.values()))
+    return _by_kind(name, calls)
+
+
+def _by_kind(name: str, calls: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    rest = calls.get("any") or calls.get("tensor")
+    by_class = {cls: calls[kind] for cls, kind in KINDS.items() if kind in calls}
+    tensor, scalar = calls.get("tensor"), calls.get("scalar")
+
+    def dispatch(*args: Any, **keywords: Any) -> Any:
+        first = args[0] if args else next(iter(keywords.values()))
+        found = by_class.get(first.__class__, rest)
+        if found is scalar and tensor is not None and scalar is not None and len(args) > 1 and args[1].__class__ is Tensor:
+            found = tensor
+        if found is None:
+            raise Unsupported(f"the reference reader has no operator {name} of a {type(first).__name__}", code="operator")
+        return found(*args, **keywords)
+
+    return dispatch
+
+
+def _tracking(function: Callable[..., Any], *, forgets: bool = False) -> Callable[..., Any]:
+    """The function, and its floating point results require gradients where an argument does.
+
+    Parameters:
+        forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
+    """
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        result = function(*args, **keywords)
+        if grad.enabled:
+            if forgets and _forgotten(args):
+                return result
+            for value in args:
+                if (value.__class__ is Tensor and value.requires_grad) or (
+                    value.__class__ is list and value and value[0].__class__ is Tensor and any(one.requires_grad for one in value)
+                ):
+                    _mark(result)
+                    break
+        return result
+
+    return call
+
+
+def _forgotten(args: tuple[Any, ...]) -> bool:
+    if len(args) != 2 or args[0].__class__ is not Tensor or args[1].__class__ is not Tensor:
+        return False
+    return bool(args[0].dtype.category < FLOATING and not args[1].is_leaf)
+
+
+def _mark(result: Any) -> None:
+    if result.__class__ is Tensor:
+        if result.dtype.category >= FLOATING:
+            result.requires_grad = True
+            result.is_leaf = False
+    elif result.__class__ is list or result.__class__ is tuple:
+        for one in result:
+            _mark(one)

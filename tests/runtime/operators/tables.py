@@ -1,0 +1,43 @@
+"""Tensors for tables of expected values, and how tables write results down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.errors import Raised
+from harness.runtime import dtypes
+from harness.runtime.registry import NEWEST, release, resolve
+from harness.runtime.tensor import Tensor
+
+nan, inf = float("nan"), float("inf")
+
+
+def t(values: Any, dtype: str | None = None) -> Tensor:
+    """As ``torch.tensor``."""
+    array = np.asarray(values)
+    if dtype is not None:
+        return Tensor(array.astype(dtypes.DTYPES[dtype].array))
+    return Tensor(array.astype(np.float32) if array.dtype == np.float64 else array)
+
+
+def shown(value: Any) -> str:
+    """A result as ``dtype[shape][values]``; float32 with as many digits as they need."""
+    if isinstance(value, Tensor):
+        if value.array.dtype.kind in "fV":
+            numbers = [float(f"{float(one):.6g}") for one in value.array.reshape(-1)]
+            return f"{value.dtype.name}{list(value.shape)}{numbers}"
+        return f"{value.dtype.name}{list(value.shape)}{value.array.reshape(-1).tolist()}"
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(shown(one) for one in value) + ")"
+    return repr(value)
+
+
+def called(name: str, args: tuple[Any, ...], keywords: dict[str, Any] | None = None, at: str | None = None) -> str:
+    """What an operator gives at a horizon, written down; ``raises`` where it does."""
+    with np.errstate(all="ignore"):
+        try:
+            return shown(resolve(f"aten::{name}", NEWEST if at is None else release(at))(*args, **(keywords or {})))
+        except Raised:
+            return "raises"

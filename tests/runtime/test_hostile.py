@@ -1,0 +1,265 @@
+"""Nothing in an archive reaches Python, whatever its source says, and nothing runs without end."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import HarnessError, Raised
+from harness.runtime.language import compiler
+from tests.runtime.archives import HEAD, program
+
+ATTACKS = [
+    "x = 1\n  for i in range(60):\n    x = torch.mul(x, 'ab')\n  return x",
+    "x = 'ab'\n  for i in range(60):\n    x = torch.add(x, x)\n  return 1",
+    "x = [0]\n  n = 1\n  for i in range(60):\n    n = x\n    x = torch.add(n, n)\n  return 1",
+    "for i in range(3):\n    y = self.training\n    y = torch.add(self.training, i)\n  return y",
+    "return __import__('os').system('true')",
+    "return eval('1')",
+    "return open('/etc/passwd')",
+    "return ().__class__.__bases__[0].__subclasses__()",
+    "return (self).__class__",
+    "return self.__dict__",
+    "return self.__init__.__globals__",
+    "return getattr(self, '__class__')",
+    "return getattr((1, 2), '__class__')",
+    "return getattr(self, 'a_training')",
+    "return torch.__class__",
+    "return torch.os.system('true')",
+    "return ops.os.system('true')",
+    "return ops.prim.__import__('os')",
+    "return ops.builtins.eval('1')",
+    "return torch.add.__globals__",
+    "return __torch__.m.Model.__subclasses__()",
+    "return __torch__.m.Model.forward.__globals__",
+    "return __torch__.m.Model.mro()",
+    "return __torch__.m.Model.__dict__",
+    "return __builtins__",
+    "return f0",
+    "return k0",
+    "return k0.__self__",
+    "return vself",
+    "import os\n  return os",
+    "global x\n  x = 1\n  return x",
+    "return (lambda: 1)()",
+    "return [x for x in (1, 2)]",
+    "return {x for x in (1, 2)}",
+    "return f'{self.__class__}'",
+    "return '{0.__class__}'.format(self)",
+    "return torch.format('{0.__class__}', self)",
+    "return (yield 1)",
+    "return (x := 1)",
+    "del self\n  return 1",
+    "self.__class__ = 1\n  return self.__class__",
+    "[self.x] = [1]\n  return 1",
+    "try:\n    return 1\n  except Exception as e:\n    return e",
+    "return str.__class__",
+    "return print.__self__",
+    "return (1).__add__(2)",
+    "return [].append.__self__",
+    "return 'x'.__mod__(1)",
+    "return 'x' % self",
+    "return self()",
+    "return self[0]",
+    "return `1`",
+    "return torch.add(*[1, 2])",
+    "return torch.add(**{'a': 1})",
+    "return torch.sort(self)",
+    "return fork(open, '/etc/passwd')",
+    "return isinstance(self, open)",
+    "return annotate(__import__('os'), 1)",
+    "return CONSTANTS.__class__",
+    "return CONSTANTS.c99",
+    "return 1 if self.__class__ else 2",
+]
+
+
+def outcome(source: str | bytes) -> Any:
+    """What happens: a value that is plain, or an error of ours. Anything else is a hole."""
+    try:
+        value = program(source, steps=2_000).run("forward")
+    except HarnessError:
+        return None
+    assert plain(value), f"{value!r} came out"
+    return value
+
+
+def plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(plain(item) for item in value)
+    if isinstance(value, dict):
+        return all(plain(key) and plain(item) for key, item in value.items())
+    return (
+        value is None
+        or isinstance(value, bool | int | float | complex | str)
+        or type(value).__module__.startswith(("harness.", "__torch"))
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_attacks_end_in_errors_of_ours(attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the archive reached Python")
+
+    monkeypatch.setattr("os.system", never)
+    outcome("def forward(self) -> Any:\n  " + attack)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Model(Module, metaclass=open):\n  pass",
+        "class Model(open):\n  pass",
+        "@open\nclass Model(Module):\n  pass",
+        HEAD + "  x : int = open('/etc/passwd')\n",
+        HEAD + "  @open\n  def forward(self):\n    return 1\n",
+        HEAD + "  def forward(self, x=open('/etc/passwd')):\n    return 1\n",
+        HEAD + "  def forward(self, *args):\n    return 1\n",
+        HEAD + "import os\nos.system('true')\n",
+        HEAD + "print(1)\n",
+        HEAD + "  for x in range(3):\n    pass\n",
+        HEAD + "  def forward(self):\n    class X:\n      pass\n    return 1\n",
+        HEAD + "  def forward(self):\n    def f(x):\n      return x\n    return f(1)\n",
+    ],
+)
+def test_files_that_are_no_torchscript_are_refused(source: str) -> None:
+    with pytest.raises(HarnessError):
+        program(source).run("forward")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(" * 90 + "1" + ",)" * 90, "-" * 5000 + "1", "not " * 3000 + "True", "[" * 300 + "]" * 300, "1" + " + 1" * 20_000,
+     "self" + ".a" * 20_000, "self" + "[0]" * 20_000, "(self)" + ".f()" * 5000, "1 if True else " * 2000 + "2", "'" + "a" * 1_000_000 + "'", "9" * 5000],
+)  # fmt: skip
+def test_deep_and_long_source_ends_soon(expression: str) -> None:
+    outcome(f"def forward(self) -> Any:\n  return {expression}")
+
+
+def test_deep_blocks() -> None:
+    for depth in (30, 99, 150):
+        lines = ["def forward(self) -> int:"] + [" " * n + "if True:" for n in range(1, depth)] + [" " * depth + "return 1"]
+        outcome("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True:\n    pass\n  return 1",
+        "for i in range(9223372036854775807):\n    pass\n  return 1",
+        "for i in range(100000):\n    for j in range(100000):\n      pass\n  return 1",
+        "return (self).forward()",
+        "return torch.add((self).forward(), (self).forward())",
+        "for i in range(0, -9223372036854775808, -1):\n    pass\n  return 1",
+    ],
+)
+def test_endless_programs_meet_their_limit(body: str) -> None:
+    with pytest.raises(Raised) as caught:
+        program("def forward(self) -> int:\n  " + body, steps=10_000).run("forward")
+    assert caught.value.code in {"step-limit", "RuntimeError"}
+
+
+def test_calls_that_double_meet_the_limit() -> None:
+    functions = "".join(
+        f"def f{n}(n: int) -> int:\n  return torch.add(__torch__.m.f{n - 1}(n, ), __torch__.m.f{n - 1}(n, ))\n"
+        for n in range(1, 60)
+    )
+    source = (
+        HEAD
+        + "  def forward(self) -> int:\n    return __torch__.m.f59(1, )\n"
+        + "def f0(n: int) -> int:\n  return n\n"
+        + functions
+    )
+    with pytest.raises(Raised) as caught:
+        program(source, steps=10_000).run("forward")
+    assert caught.value.code == "step-limit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s = 'x'\n  for i in range(60):\n    s = torch.add(s, s)\n  return s",
+        "s = [1]\n  for i in range(60):\n    s = torch.add(s, s)\n  return s",
+        "return torch.mul([0], 1000000000000)",
+        "return torch.mul('x', 1000000000000)",
+        "return torch.ljust('x', 1000000000000)",
+        "return torch.zfill('x', 1000000000000)",
+    ],
+)
+def test_texts_and_lists_do_not_grow_without_bounds(body: str) -> None:
+    with pytest.raises(Raised, match="may not"):
+        program("def forward(self) -> Any:\n  " + body).run("forward")
+
+
+# ------------------------------------------------------------------------------------------------------- laws
+
+NAMES = st.sampled_from(
+    ["self", "x", "torch", "ops", "__torch__", "CONSTANTS", "k0", "f0", "v", "__builtins__", "getattr", "__class__", "open"]
+)
+PARTS = st.sampled_from(
+    ["__class__", "__globals__", "__dict__", "m", "Model", "forward", "add", "prim", "c0", "training", "a_training", "mro"]
+)
+EXPRESSIONS = st.recursive(
+    NAMES | st.sampled_from(["1", "2.5", "'t'", "None", "True", "()", "[]", "{}"]),
+    lambda inner: st.one_of(
+        st.builds("({}).{}".format, inner, PARTS),
+        st.builds("{}.{}".format, NAMES, PARTS),
+        st.builds("{}({}, )".format, inner, inner),
+        st.builds("torch.{}({})".format, PARTS | st.sampled_from(["len", "append", "eq", "format", "list", "keys"]), inner),
+        st.builds("({})[{}]".format, inner, inner),
+        st.builds("[{}, {}]".format, inner, inner),
+        st.builds("({}, {})".format, inner, inner),
+        st.builds("{{{}: {}}}".format, inner, inner),
+        st.builds("getattr({}, '{}')".format, inner, PARTS),
+        st.builds("annotate(List[int], {})".format, inner),
+        st.builds("fork({}, {})".format, inner, inner),
+        st.builds("{} if {} else {}".format, inner, inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(EXPRESSIONS)
+def test_whatever_is_said_only_plain_values_or_errors_of_ours_come_out(expression: str) -> None:
+    outcome(f"def forward(self) -> Any:\n  x = 1\n  return {expression}")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.binary(max_size=200))
+def test_any_bytes_are_source_or_an_error_of_ours(data: bytes) -> None:
+    outcome(b"class Model(Module):\n  training : bool\n" + data)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(EXPRESSIONS)
+def test_what_is_compiled_names_only_our_own(expression: str) -> None:
+    seen: list[ast.Module] = []
+    real = builtins.compile
+
+    def spy(source: Any, *args: Any, **keywords: Any) -> Any:
+        seen.append(source)
+        return real(source, *args, **keywords)
+
+    compiler.compile = spy  # type: ignore[attr-defined]
+    try:
+        outcome(f"def forward(self) -> Any:\n  x = 1\n  for i in range(2):\n    x = torch.add(x, i)\n  return {expression}")
+    finally:
+        del compiler.compile  # type: ignore[attr-defined]
+    for tree in seen:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                assert node.id[0] in "vkwt", node.id
+            elif isinstance(node, ast.Attribute) and node.attr == "__class__":  # our own check of what a value is
+                assert isinstance(node.value, ast.NamedExpr), ast.dump(node)
+                assert node.value.target.id[0] == "t"
+            elif isinstance(node, ast.Attribute):
+                assert node.attr.startswith(("a_", "m_")), node.attr
+            assert not isinstance(
+                node, ast.Import | ast.ImportFrom | ast.Lambda | ast.Global | ast.Nonlocal | ast.Starred | ast.JoinedStr
+            )

@@ -1,0 +1,249 @@
+"""Whole archives: what the corpus holds, and what is wrong with others."""
+
+from __future__ import annotations
+
+import copy
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.corpus.compare import compare
+from harness.corpus.manifest import Fixture, read_manifest
+from harness.errors import Corrupt, HarnessError, Refused, Unsupported
+from harness.runtime import upgraders
+from harness.runtime.encoding import perform
+from harness.runtime.program import load
+from harness.runtime.registry import NEWEST
+from harness.runtime.tensor import Tensor
+from tests.runtime.archives import archive, described, program
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LANGUAGE = frozenset({
+    "attribute_dict", "attributes", "control_flow", "dicts", "enums", "exceptions", "extra_files", "float_constants_whole", "hooks",
+    "integer_arithmetic", "interface", "mobile_containers", "mobile_flatbuffer", "mobile_flatbuffer_state", "mobile_state",
+    "module_with_buffers", "named_tuple", "optionals", "script_class", "string_utf8", "submodules", "tuples",
+})  # fmt: skip
+WRITERS = sorted(folder.name.removeprefix("torch-") for folder in FIXTURES.glob("torch-*"))
+
+
+def programs(writer: str) -> list[Fixture]:
+    found = read_manifest(FIXTURES / f"torch-{writer}" / "manifest.jsonl").fixtures
+    return [one for one in found if one.recipe in LANGUAGE]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_at_the_writers_horizon_a_program_does_what_its_writer_read_back(writer: str) -> None:
+    """Programs about the language; operators have their own tests. Strides, and the last bits of floats, are not looked at here."""
+    looked_at = 0
+    for fixture in programs(writer):
+        wanted = fixture.golden if isinstance(fixture.readback, str) else fixture.readback
+        got = perform(FIXTURES / f"torch-{writer}" / fixture.file, fixture.family, fixture.calls, f"reference@{writer}")
+        found = compare(wanted, got)
+        grave = [
+            one
+            for one in found.extent
+            if one["kind"] != "strides" and not (one["kind"] == "value" and one["frontier"] is not None)
+        ]
+        assert found.result in {"same", "differs"}, (fixture.id, found)
+        assert not grave, (fixture.id, found)
+        looked_at += 1
+    assert looked_at >= 3
+
+
+def test_a_module_takes_and_gives_arrays() -> None:
+    module = program("def forward(self, x: Tensor, n: int=2) -> Tuple[Tensor, List[int]]:\n  return (torch.mul(x, n), [n])")
+    given = np.array([1.0, 2.0], np.float32)
+    found, listed = module(given)
+    assert found.tolist() == [2, 4]
+    assert found.dtype == np.float32
+    assert listed == [2]
+    assert module.forward(given, n=3)[0].tolist() == [3, 6]
+    with pytest.raises(AttributeError):
+        _ = module.backward
+    assert module.attribute("training") is False
+
+
+def test_writing_in_place_does_not_reach_the_callers_array() -> None:
+    given = np.array([1.0])
+    program("def forward(self, x: Tensor) -> Tensor:\n  return torch.add_(x, 1)")(given)
+    assert given.tolist() == [1]
+
+
+def test_copies_of_a_module_do_not_ask_for_ever() -> None:
+    module = program("def forward(self) -> int:\n  return 1")
+    assert copy.copy(module).run("forward") == 1
+
+
+def test_the_runtime_is_imported_without_what_it_does_not_need() -> None:
+    said = (
+        "import sys, harness.runtime.encoding; print(sorted({'pydantic', 'click', 'rich', 'torch', 'jinja2'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, cwd=FIXTURES.parent)
+    assert found.stdout.strip() == "[]"
+
+
+def test_equal_results_of_1_0_are_one() -> None:
+    source = "def forward(self, a: Tensor) -> Tuple[Tensor, Tensor]:\n  return torch.mul(a, 2), torch.mul(a, 2)"
+    for horizon, shared in (("reference@1.0.0", True), ("reference@1.1.0", False)):
+        one, other = described(source, horizon).run("forward", (Tensor(np.ones(2)),))
+        assert (one.storage is other.storage) is shared
+
+
+def test_extra_files_are_there() -> None:
+    data = archive({"__torch__/m.py": "class Model(Module):\n  training : bool\n"})
+    stream = io.BytesIO(data)
+    with zipfile.ZipFile(stream, "a") as made:
+        made.writestr("m/extra/notes.txt", b"hello")
+    assert load(stream.getvalue()).program.extra == {"notes.txt": b"hello"}
+
+
+def test_a_mobile_archive_says_that_its_source_was_run() -> None:
+    module = load(FIXTURES / "torch-2.13.0" / "mobile.ptl")
+    assert "TorchScript source" in module.program.notes[0]
+
+
+def test_a_file_of_no_program_is_unsupported() -> None:
+    for name in ("state_dict.pt", "state_dict_stream.pt", "save_floats.pt"):
+        with pytest.raises((Unsupported, Corrupt, Refused)):
+            load(FIXTURES / "torch-1.5.1" / name)
+
+
+@pytest.mark.parametrize(
+    ("version", "horizon", "read"),
+    [
+        (3, "1.5.1", True),
+        (4, "1.5.1", False),
+        (10, "1.12.0", True),
+        (10, "1.11.0", False),
+        (11, "reference", False),
+        (3, "2020-03-01", False),
+    ],
+)
+def test_file_format_versions_are_read_when_a_release_read_them(version: int, horizon: str, read: bool) -> None:
+    def attempt() -> Any:
+        return program(
+            "def forward(self) -> int:\n  return 1", f"reference@{horizon}".removesuffix("@reference"), version=version
+        )
+
+    if read:
+        assert attempt().run("forward") == 1
+    else:
+        with pytest.raises(Refused):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
+        ({"m/version": b"3\n"}, Unsupported),
+        ({"m/data.pkl": b"\x80\x02N."}, Corrupt),
+        ({"m/version": b"3\n", "m/data.pkl": b"\x80\x02N."}, Refused),
+        ({"m/version": b"x\n", "m/data.pkl": b"\x80\x02N."}, Corrupt),
+        ({"m/version": b"3\n", "m/data.pkl": b"\x80\x02c__torch__.m\nModel\n)\x81}b."}, Refused),
+        ({"m/version": b"3\n", "m/data.pkl": b"\x80\x02cos\nsystem\n)\x81}b."}, Refused),
+        ({"m/version": b"1\n", "m/model.json": b"{"}, Corrupt),
+        ({"m/version": b"1\n", "m/model.json": b"[]"}, Corrupt),
+        ({"m/version": b"1\n", "m/model.json": b'{"mainModule": {"torchscriptArena": {"key": "code/x.py"}}}'}, Corrupt),
+        ({"m/version": b"1\n", "m/model.json": b'{"mainModule": {"parameters": [{"name": "w", "tensorId": "4"}]}}'}, Corrupt),
+        ({"m/version": b"1\n", "m/model.json": b'{"mainModule": {}, "tensors": [{"dataType": "FLOAT", "data": {"key": "tensors/0"}}]}'}, Corrupt),
+    ],
+)  # fmt: skip
+def test_broken_archives_end_in_errors_of_ours(records: dict[str, bytes], error: type[HarnessError]) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        for name, data in records.items():
+            made.writestr(name, data)
+    with pytest.raises(error):
+        load(stream.getvalue())
+
+
+def test_any_byte_of_a_flatbuffer_may_be_wrong() -> None:
+    data = bytearray((FIXTURES / "torch-2.13.0" / "mobile_flatbuffer_state.ptl").read_bytes())
+    for place in range(0, len(data), 37):
+        broken = bytearray(data)
+        broken[place] ^= 0xFF
+        try:
+            load_flatbuffer(bytes(broken))
+        except HarnessError:
+            continue
+
+
+def load_flatbuffer(data: bytes) -> Any:
+    from harness.runtime.flatbuffer import Flatbuffer  # noqa: PLC0415
+    from harness.runtime.horizons import horizon  # noqa: PLC0415
+    from harness.runtime.program import STEPS, Program  # noqa: PLC0415
+
+    return Program(Flatbuffer(memoryview(data), "broken"), horizon("reference"), STEPS, "broken")
+
+
+def test_any_byte_of_model_json_may_be_wrong(tmp_path: Path) -> None:
+    with zipfile.ZipFile(FIXTURES / "torch-1.0.0" / "submodules.pt") as whole:
+        parts = {info.filename: whole.read(info) for info in whole.infolist()}
+    (name,) = [one for one in parts if one.endswith("model.json")]
+    text = parts[name]
+    for place in range(0, len(text), 29):
+        parts[name] = text[:place] + b"9" + text[place + 1 :]
+        path = tmp_path / f"{place}.pt"
+        with zipfile.ZipFile(path, "w") as made:
+            for record, data in parts.items():
+                made.writestr(record, data)
+        try:
+            load(path)
+        except HarnessError:
+            continue
+
+
+# ----------------------------------------------------------------------------------------------------------- upgraders
+
+
+def test_old_division_of_integers_is_kept_by_the_upgrader_and_said() -> None:
+    source = "def forward(self, a: Tensor, b: Tensor) -> Tensor:\n  return torch.div(a, b)"
+    given = (Tensor(np.array([7, -7])), Tensor(np.array([2, 2])))
+    old = program(source, version=3)
+    assert old.run("forward", given).array.tolist() == [3, -3]
+    assert [(name, upgrader) for _, _, name, upgrader in old.program.applied] == [("aten::div", "div_0_3")]
+    new = program(source, version=4)
+    assert new.run("forward", given).array.tolist() == [3.5, -3.5]
+    assert new.program.applied == []
+
+
+def test_the_old_operator_and_its_upgrader_agree() -> None:
+    source = "def forward(self, a: Tensor, b: Tensor) -> Tensor:\n  return torch.div(a, b)"
+    for a in ([7, -7, 9], [7.5, -7.5, 0.0]):
+        for b in ([2, -2, 4], [2.5, -2.0, 4.0]):
+            given = (Tensor(np.array(a)), Tensor(np.array(b)))
+            if given[0].dtype is not given[1].dtype:
+                continue
+            was = program(source, "reference@1.5.1", version=2).run("forward", given)
+            now = program(source, version=2).run("forward", given)
+            assert was.array.tolist() == now.array.tolist()
+            assert was.dtype is now.dtype
+
+
+@pytest.mark.parametrize("one", upgraders.UPGRADERS, ids=lambda one: str(one.name))
+def test_an_upgrader_is_for_versions_below_its_bump_and_horizons_that_know_it(one: upgraders.Upgrader) -> None:
+    assert upgraders.find(one.operator, one.bump - 1, NEWEST) is one
+    assert upgraders.find(one.operator, one.bump, NEWEST) is None
+    assert upgraders.find(one.operator, one.bump - 1, one.since) is one
+    assert upgraders.find(one.operator, one.bump - 1, (1, 5, 1)) is None
+    assert one.call(NEWEST) is not None
+
+
+def test_modules_described_in_json_are_read_without_attributes() -> None:
+    source = "def forward(self,\n    n: int) -> int:\n  return torch.add(n, 1)\n"
+    assert described(source, "reference").run("forward", (2,)) == 3
+    with pytest.raises(Refused, match=r"model\.json"):
+        described(source, "reference@2.13.0")
+
+
+def test_a_horizon_refuses_what_its_release_refuses() -> None:
+    source = "def forward(self, n: int) -> NoneType:\n  return None"
+    assert program(source, "reference@1.9.0").run("forward", (1,)) is None
+    with pytest.raises(Refused, match="NoneType"):
+        program(source, "reference@1.8.1")
