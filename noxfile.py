@@ -37,7 +37,10 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
-OLD_PYTHON = ["fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py"]
+OLD_PYTHON = [
+    "fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
+]  # fmt: skip
 
 
 @nox.session(default=False)
@@ -161,6 +164,13 @@ def generate(session: nox.Session) -> None:
     )
     session.run("python", "-c", script, "fixtures", "policies/torch/weights_only.toml")
     session.run("torch-compat", "judge", "--findings", "reports/findings.md", success_codes=[0, 1, 4])
+
+
+@nox.session(default=False)
+def faults(session: nox.Session) -> None:
+    """Damage archives of the corpus, 100,000 times unless told, and look what is noticed: `-- --count 1000 --seed 2`."""
+    session.install(".", *group("test"))
+    session.run("python", "-m", "tests.faults", *session.posargs)
 
 
 @nox.session(default=False)

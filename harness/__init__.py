@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.inspection import inspect
+    from harness.readers.reference import load
     from harness.state import fill_storages, load_state
 
-__all__ = ["__version__", "fill_storages", "inspect", "load_state"]
+__all__ = ["__version__", "fill_storages", "inspect", "load", "load_state"]
 
 __version__ = "0.1.0"
 
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 LAZY = {
     "fill_storages": "harness.state",
     "inspect": "harness.inspection",
+    "load": "harness.readers.reference",
     "load_state": "harness.state",
 }
 

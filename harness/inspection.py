@@ -123,6 +123,7 @@ def look_at(path: str) -> Inspected:
             fill(facts, module, archive)
         except ArchiveError as error:
             found.error = error
+            archive.verify()  # what else is damaged may say more than what was met first
             return found
         found.needs = needs_of(facts)
         if found.damage:

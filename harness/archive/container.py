@@ -41,7 +41,7 @@ LATEST_PICKLE = 5
 # How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Text that people write does not start so.
 OLD_PICKLE = re.compile(
     rb"\([dl]p\d+\n"
-    rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
+    rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|os|posix|nt|sys|subprocess|importlib|runpy|pty|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
     rb"|[}\]]q[\x00-\x08]"
 )
 
@@ -59,7 +59,7 @@ def open_archive(path: Path | str, *, verify_offsets: bool | None = None) -> Arc
         Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
         Corrupt: it was one, and nothing can be read of it any more.
     """
-    path = Path(path)
+    path = path if isinstance(path, Path) else Path(path)
     raw = read_raw(path)
     archive = _open(path, raw)
     if verify_offsets is None:

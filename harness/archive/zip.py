@@ -177,34 +177,43 @@ class ZipArchive(Archive):
     def _account(self) -> None:
         """Compare where members end with where the next ones start."""
         cursor, after = 0, ""
+        overlapping = {one.record for one in self.damage if one.code == "overlap"}
         members = self.members if self._ordered else sorted(self.members, key=lambda member: member.header_offset)
         for member in members:
             start = member.header_offset
             if start != cursor >= 0:
-                self._between(cursor, start, after, member)
+                self._between(cursor, start, after, member, overlapping)
             cursor, after = member.end, member.record
         if cursor != self.directory_offset and cursor >= 0:
-            self._between(cursor, self.directory_offset, after, None)
+            self._between(cursor, self.directory_offset, after, None, overlapping)
 
-    def _between(self, start: int, end: int, after: str, member: Member | None) -> None:
+    def _between(self, start: int, end: int, after: str, member: Member | None, overlapping: set[str | None]) -> None:
         note, raw = self._shared.note, self.raw
         if start > end:
-            if member is not None and all((one.code, one.record) != ("overlap", member.record) for one in self.damage):
+            if member is not None and member.record not in overlapping:
                 said = f"starts at {end}, before the record {after!r} ends at {start}"
                 note("overlap", member.record, said, end)
             return
         if start == 0 and end == self._shift:
             return  # said when it was opened
         if raw[start : start + 4] == LOCAL_SIGNATURE and start + LOCAL_SIZE <= end:
-            length = LOCAL.unpack_from(raw, start)[8]
-            name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
-            record = name.removeprefix(f"{self.folder}/")
-            note("unlisted-record", record, "has a local header, but no entry in the central directory", start)
+            self._unlisted(start, end)
         elif start == 0:
             note("junk-before", None, f"{end} bytes stand before the first record", 0)
         else:
             said = f"{end - start} bytes that belong to nothing follow the record {after!r}"
             note("junk-between", after, said, start)
+
+    def _unlisted(self, start: int, end: int) -> None:
+        """Note each member that stands between others and has no entry in the directory."""
+        raw = self.raw
+        while 0 <= start <= end - LOCAL_SIZE:
+            length = LOCAL.unpack_from(raw, start)[8]
+            name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
+            record = name.removeprefix(f"{self.folder}/")
+            said = "has a local header, but no entry in the central directory"
+            self._shared.note("unlisted-record", record, said, start)
+            start = raw.find(LOCAL_SIGNATURE, start + LOCAL_SIZE, end)
 
     # ----------------------------------------------------------------------------------------------------- offsets
 

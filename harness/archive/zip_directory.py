@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ ZIP64_NAMES = (
 ZIP64_FREE = frozenset({1, 2, 3})  # other writers say other versions, and may put more into this record
 LOCATOR_NAMES = ("signature", "disk", "offset", "disks")
 END_NAMES = ("signature", *ZIP64_NAMES[4:], "comment")
+NOT_IN_NAMES = re.compile(rb"PK[\1\3\5-\7]|FB.\0(?:Z|$)|[\0-\x1f]", re.DOTALL)  # headers, the padding field of torch's writer
 MOST_TRIES = 1 << 20  # data descriptors looked at for the ends of members, in a file without a directory
 
 
@@ -195,7 +197,7 @@ class Directory:
         statements.append(END.unpack_from(raw, end)[4:7])
         stop = zip64 if zip64 >= 0 else end
         for _, length, start in statements:
-            if start + length == stop and (raw[start : start + 4] == CENTRAL_SIGNATURE or not length):
+            if start + length == stop and (not length or raw.find(CENTRAL_SIGNATURE, start, stop) >= 0):
                 self._read(start, stop)
                 return
         for _, length, start in statements:
@@ -206,21 +208,52 @@ class Directory:
                 self._read(real, stop)
                 return
         for count, length, start in statements:
-            if count and start + length < stop and raw[start : start + 4] == CENTRAL_SIGNATURE:
-                self._read(start, start + length)
-                said = f"{stop - start - length} bytes that belong to nothing follow the central directory"
-                self._add("junk-between", None, said, start + length)
+            if count and start < stop and raw[start : start + 4] == CENTRAL_SIGNATURE and self._lists_first(start, stop):
+                self._read(start, stop, start + length)
+                if start + length > stop:
+                    said = f"the directory is said to end at {start + length}, but what follows it starts at {stop}"
+                    self._add("directory-disagrees", None, said, start)
+                return
+        for _, length, start in statements:
+            real = stop - length
+            if length and 0 <= real != start and raw[real : real + 4] == CENTRAL_SIGNATURE:
+                if real > start and not self._lists_first(real, stop):
+                    continue
+                self.shared.slip = real - start
+                said = "were put in" if real > start else "are missing"
+                said = f"the directory stands at {real}, stated is {start}: {abs(real - start)} bytes {said} before it"
+                self._add("directory-moved", None, said, real)
+                self._read(real, stop)
                 return
         self._recover("has no central directory where its end record says", stop)
 
-    def _read(self, position: int, end: int) -> None:
-        """Read the entries of the directory; one whose lengths are damaged is bounded by the next one."""
+    def _lists_first(self, position: int, end: int) -> bool:
+        """Whether a directory lists the member at the start of the file; the directory of an archive in a record does not."""
+        raw = self.raw
+        if raw[:4] != LOCAL_SIGNATURE or len(raw) < LOCAL_SIZE:
+            return True
+        name = raw[LOCAL_SIZE : LOCAL_SIZE + LOCAL.unpack_from(raw)[8]]
+        return raw.find(name, position, end) >= 0
+
+    def _read(self, position: int, end: int, stated: int = -1) -> None:
+        """Read the entries of the directory; one whose lengths are damaged is bounded by the next one.
+
+        Args:
+            position: where it starts.
+            end: where what follows it starts.
+            stated: where it ends by what the file says, if that is not there.
+        """
         self.shared.directory = position
         self.length = end - position
         raw, members, shared = self.raw, self.members, self.shared
         floor = 0
         previous = -1
         while position < end:
+            if position == stated and raw[position : position + 4] != CENTRAL_SIGNATURE:
+                self._add(
+                    "junk-between", None, f"{end - position} bytes that belong to nothing follow the central directory", position
+                )
+                return
             if position + CENTRAL_SIZE > end:
                 position = self._torn(previous, position, end)
                 previous = -1
@@ -296,6 +329,12 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         position = raw.find(LOCAL_SIGNATURE)
+        directory = raw.find(CENTRAL_SIGNATURE) if position < 0 else -1
+        if directory >= 0:  # all that is left: it tells which records are not
+            self._add("cut-off", None, why, 0)
+            self.shared.slip = -(1 << 64)
+            self._read(directory, stop if stop >= 0 else size)
+            return
         if position < 0:
             raise Corrupt(
                 f"starts or ends like a zip archive, but {why}, and no record", where=str(shared.path), code="no-directory"
@@ -360,8 +399,10 @@ class _Walk:
         raw_name = raw[start : start + name_length]
         name = decode(raw_name, flags)
         data = start + name_length + extra_length
+        torn = NOT_IN_NAMES.search(raw_name)
+        lost = decode(raw_name[: torn.start()], flags) if torn else name  # where the length of the name is what is damaged
         if data > size:
-            return name, "the file ends within its local header"
+            return lost, "the file ends within its local header"
         extra = raw[start + name_length : data]
         zip64 = IN_ZIP64 in {stored, length} or extra[:2] == b"\x01\x00"
         if IN_ZIP64 in {stored, length}:
@@ -372,14 +413,15 @@ class _Walk:
                 after = raw.find(LOCAL_SIGNATURE, data)
                 self.end = size if after < 0 else after
                 ends = "the file ends within it, or" if after < 0 else ""
-                return name, f"{ends} its end cannot be found: {self.end - data} bytes follow its local header".strip()
+                return lost, f"{ends} its end cannot be found: {self.end - data} bytes follow its local header".strip()
             crc, stored, length, self.end = found
         else:
             self.end = data + stored
             if self.end > size:
                 said = f"the file ends within it: {size - data} of {stored} bytes are there"
-                self.end = size
-                return name, said
+                after = raw.find(LOCAL_SIGNATURE, start)
+                self.end = size if after < 0 else after
+                return lost, said
         return Member(shared, raw_name, name, needs, flags, method, time, crc, stored, length, position, zip64)
 
     def _descriptor(self, data: int) -> tuple[int, int, int, int] | None:

@@ -39,9 +39,10 @@ ENCRYPTED, DESCRIBED, UTF8 = 0x1, 0x8, 0x800
 FIELDS = ("the version needed", "the flags", "the method", "the time")
 COMPARED_FLAGS = ENCRYPTED | DESCRIBED | UTF8  # the others tell how hard a deflater tried
 
+LONGEST_SHOWN = 200  # bytes of a name
 MOST_INFLATED = 8 << 30  # bytes of one record
-FREELY_INFLATED = 64 << 20  # below it, any ratio is taken
-HIGHEST_RATIO = 200  # beyond it: text compresses to a tenth, zeros to a thousandth
+FREELY_INFLATED = 8 << 20  # below it, any ratio is taken
+HIGHEST_RATIO = 100  # beyond it: text compresses to a tenth, zeros to a thousandth
 
 
 class Shared:
@@ -55,9 +56,11 @@ class Shared:
         directory: where the central directory starts; no member reaches beyond it.
         torch: whether torch's writer wrote the archive.
         inflated: bytes of the file that were inflated so far.
+        slip: how far the directory stands behind the place that its end record states: as far have members slipped that
+            stand behind the bytes that were put in or taken out.
     """
 
-    __slots__ = ("damage", "directory", "inflated", "path", "raw", "torch", "view")
+    __slots__ = ("damage", "directory", "inflated", "path", "raw", "slip", "torch", "view")
 
     def __init__(self, path: Path, raw: Raw, view: memoryview, damage: list[Damage]) -> None:
         self.path = path
@@ -67,6 +70,7 @@ class Shared:
         self.directory = len(raw)
         self.torch = False
         self.inflated = 0
+        self.slip = 0
 
     def note(self, code: str, record: str | None, detail: str, offset: int | None = None) -> None:
         """Note damage."""
@@ -189,7 +193,12 @@ class Member:
         self._stored = stored = self.stored_size
         self._size = self._other_size = self.size
         raw = shared.raw
+        if shared.slip:
+            self._slip(shared.slip)
         start = self.header_offset
+        if start < 0:
+            self._spoil("cut-off", "stood among the bytes that are missing at the start of the file", 0)
+            return
         named = start + LOCAL_SIZE
         if named > shared.directory:
             said = f"its local header is said to start at {start}, but records end at {shared.directory}"
@@ -219,6 +228,15 @@ class Member:
                 self._descriptor = self.size != 0
                 return
         self._compare(local)
+
+    def _slip(self, by: int) -> None:
+        """Correct the offset of a member that has slipped with the directory."""
+        raw, moved = self._shared.raw, self.header_offset + by
+        if self.named_alike() and raw[self.header_offset : self.header_offset + 4] == LOCAL_SIGNATURE:
+            return
+        start = moved + LOCAL_SIZE
+        if moved < 0 or raw[start : start + self.name_length] == self._name or raw[moved : moved + 4] == LOCAL_SIGNATURE:
+            self.header_offset = moved
 
     def _compare(self, local: tuple[Any, ...]) -> None:
         """The same, one field after the other, for whoever wrote it."""
@@ -484,4 +502,4 @@ def decode(name: bytes, flags: int) -> str:
 
 
 def _shown(data: bytes) -> str:
-    return repr(data if len(data) <= 80 else data[:80] + b"...")
+    return repr(data if len(data) <= LONGEST_SHOWN else data[:LONGEST_SHOWN] + b"...")

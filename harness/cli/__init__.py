@@ -17,9 +17,11 @@ __all__ = ["main"]
 COMMANDS = {
     "replay": "Observe with the chosen readers, judge, report: the main job.",
     "inspect": "Say what archives are, what they hold and which releases read them.",
+    "run": "Run a TorchScript or mobile program, without torch or with a real release.",
     "judge": "Judge the recorded observations.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
+    "operators": "List the operators that the reference reader has.",
     "readers": "List, build and remove environments of real releases; ask for new ones.",
     "new": "Begin a recipe: a small one that works, to be made your own.",
 }
@@ -85,6 +87,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _explain(error: HarnessError) -> None:
     located = f"{error.where}: {error.message}" if error.where else error.message
-    click.echo(f"torch-compat: {located}", err=True)
+    click.echo(f"torch-compat: {_plain(located)}", err=True)
     if error.hint:
-        click.echo(f"  {error.hint}", err=True)
+        click.echo(f"  {_plain(error.hint)}", err=True)
+
+
+def _plain(text: str) -> str:
+    """Text with control characters, as names of files and contents of archives may have them, shown as escapes; lines stay."""
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)

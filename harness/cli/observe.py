@@ -15,6 +15,7 @@ import click
 
 from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout
 from harness.cli._readers import built, selected_fixtures
+from harness.cli._reference import NAME, is_reference, let_reference_read, reference_row
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather, uncollected
 from harness.corpus.manifest import SYNTHETIC
@@ -59,7 +60,10 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     multiple=True,
     required=True,
     metavar="torch-X.Y.Z",
-    help="The release that reads; may be given again. Must be built here, unless --recorded.",
+    help=(
+        "The release that reads; may be given again. Must be built here, unless --recorded. `reference` is the reference reader: "
+        "it reads programs without torch, each at the horizon of its writer."
+    ),
 )
 @click.option(
     "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture (torch-1.5.1/div); may be given again."
@@ -99,6 +103,9 @@ def observe(
 
     Exit status 0 if every outcome is the recorded one, 1 if one is not, 4 if nothing was recorded to compare with.
     With --missing also 0 if nothing is missing, which takes no running release.
+
+    What the reference reader does is held against what the writer of each fixture did on reading it back; 4 also if it lacks
+    something, which is named.
     """
     if missing and (fixtures or options):
         raise UsageError("--missing chooses by itself, so it does not go with --fixture or --options")
@@ -110,9 +117,11 @@ def observe(
         raise UsageError("--survey records what a release says of itself, so it goes with --record")
     if len(readers) > 1 and format_ == "json":
         raise UsageError("--format json tells of one reader; give one --reader")
+    reference = [reader for reader in readers if is_reference(reader)]
+    _check_reference(reference, wrong=missing or record or recorded)
     place = find_root(root)
     policy = place.policy()
-    releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers)
+    releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
         raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
@@ -133,7 +142,46 @@ def observe(
                 _start_ahead(following, ahead, stack)
             status, evidence = _observe(place, evidence, release, asked, ahead.pop(release.version, None))
             statuses.append(status)
+    if reference:
+        statuses.append(_observe_reference(place, evidence, asked))
     return exit_status(statuses)
+
+
+def _check_reference(asked: list[str], *, wrong: bool) -> None:
+    if asked and wrong:
+        raise UsageError(
+            "what the reference reader does is calculated anew and never recorded, so it does not go with --missing, --record or "
+            "--recorded"
+        )
+    for reader in asked:
+        if reader != NAME:
+            raise UsageError(
+                f"{reader}: the reference reader reads each fixture at the horizon of its own writer",
+                hint=f"give --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
+            )
+
+
+def _observe_reference(place: Root, evidence: Evidence, asked: _Asked) -> int:
+    """Let the reference reader read, and print how it stands to the writers."""
+    _refuse_damage(evidence.corpus, asked.fixtures, record=False)
+    with Progress(stderr()) as progress:
+        fresh = let_reference_read(
+            place,
+            evidence.policy,
+            evidence.corpus,
+            asked.fixtures,
+            progress,
+            again=asked.again,
+            whole=asked.whole,
+            options=asked.options,
+            sample=asked.sample,
+        )
+    if not fresh.cells:
+        raise NothingSelected(
+            "the reference reader has no cell for what was asked",
+            hint="it reads programs that a release wrote, with default options",
+        )
+    return _print_all(evidence, fresh, asked.show, asked.format_)
 
 
 def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack) -> None:
@@ -355,6 +403,21 @@ def _survey(place: Root, environment: Environment, fresh: ObservedReader, consol
 def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
     """One cell beside the recorded one, which must be about this very archive, golden and options to count."""
     fixture = evidence.corpus.fixtures[cell.fixture]
+    return {
+        "fixture": cell.fixture,
+        "options": cell.options,
+        "outcome": str(evidence.outcome(fixture, cell)),
+        **(reference_row(evidence, cell) if reader == NAME else _beside_recorded(evidence, reader, cell)),
+        "signal": cell.signal or None,
+        "stage": cell.stage or None,
+        "errors": [dict(error) for error in cell.errors],
+        "differences": [difference.as_json() for difference in cell.differences],
+        "difference_count": cell.count,
+    }
+
+
+def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
+    fixture = evidence.corpus.fixtures[cell.fixture]
     options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
     known = _comparable(evidence, reader)
     recorded = evidence.valid(known, fixture, options)
@@ -362,17 +425,9 @@ def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
     if known is not None and recorded is not None and known.name != reader:
         text = f"recorded by another build, {known.name}" + (f": {text}" if text else "")
     return {
-        "fixture": cell.fixture,
-        "options": cell.options,
-        "outcome": str(evidence.outcome(fixture, cell)),
         "recorded": str(evidence.outcome(fixture, recorded)) if recorded is not None else None,
         "reproduced": None if verdict is None else verdict != "fail",
         "remark": text,
-        "signal": cell.signal or None,
-        "stage": cell.stage or None,
-        "errors": [dict(error) for error in cell.errors],
-        "differences": [difference.as_json() for difference in cell.differences],
-        "difference_count": cell.count,
     }
 
 
@@ -415,11 +470,13 @@ def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> Non
     agree = sum(row["reproduced"] is True for row in rows)
     contradict = sum(row["reproduced"] is False for row in rows)
     missing = sum(row["recorded"] is None for row in rows)
+    unknown = sum(row["reproduced"] is None for row in rows) - missing
     remarks = sum(bool(row["remark"]) and row["reproduced"] is True for row in rows)
     text = f"{agree} as recorded"
     text += f" ({remarks} of them with a remark; --show prints it)" if remarks else ""
     text += f", {contradict} not as recorded" if contradict else ""
     text += f", {missing} not recorded" if missing else ""
+    text += f", {unknown} not checked, since the reference reader lacks something" if unknown else ""
     console.print(text, markup=False)
 
 
@@ -435,6 +492,8 @@ def _print_row(console: Any, row: dict[str, Any], reader: str) -> None:
         for line in lines[1:12]:
             console.print(f"    {line}", markup=False)
     wrote, reads = (f"torch {name.removeprefix('torch-').partition('/')[0]}" for name in (row["fixture"], reader))
+    if reader == NAME:
+        reads = "the reference reader"
     for difference in row["differences"]:
         facts = {key: value for key, value in difference.items() if key not in {"kind", "where", "dtype", "frontier"}}
         dtype = f" ({difference['dtype']})" if "dtype" in difference else ""

@@ -9,6 +9,7 @@ import click
 
 from harness.cli._output import Progress, format_option, stderr
 from harness.cli._readers import built
+from harness.cli._reference import NAME, is_reference, let_reference_read
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import as_of_option, full_option, gather, print_formatted, uncollected
 from harness.cli.observe import damage_of, observe_release
@@ -27,9 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
+# Whether the reference reader reads where no reader is named and the policy has the rule that judges it. It takes some ten
+# seconds, and no torch.
+REFERENCE_BY_DEFAULT = False
+RULE = "reference-agrees"
+
 
 @click.command()
-@click.option("--reader", "names", multiple=True, metavar="torch-X.Y.Z", help="Observe with this release; may be given again.")
+@click.option(
+    "--reader",
+    "names",
+    multiple=True,
+    metavar="torch-X.Y.Z",
+    help="Observe with this release, or with `reference`, the reference reader; may be given again.",
+)
 @click.option("--recorded", is_flag=True, help="Observe nothing: judge the recorded observations alone.")
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
 @root_option
@@ -56,11 +68,13 @@ def replay(
     (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
     policy = place.policy()
     chosen = [] if recorded else _chosen(policy, names)
+    reference = _reference_chosen(policy, names) and not recorded
     with uncollected():
         evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
     fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
+    modelled = _reference(place, policy, evidence.corpus, again) if reference else None
     with uncollected():
-        report = judge(replace(evidence, fresh=fresh, unavailable=unavailable))
+        report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
     write_whole(place.latest / "report.json", report_json(report))
     print_formatted(report, format_, full=full)
     return report.exit_status
@@ -68,7 +82,25 @@ def replay(
 
 def _chosen(policy: Policy, names: tuple[str, ...]) -> list[Release]:
     """The releases named; else all readers of the policy."""
-    return list(dict.fromkeys(policy.calendar.resolve(name) for name in names or policy.corpus.readers))
+    asked = names or policy.corpus.readers
+    return list(dict.fromkeys(policy.calendar.resolve(name) for name in asked if not is_reference(name)))
+
+
+def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
+    """Whether the reference reader is to read."""
+    for name in names:
+        if is_reference(name) and name != NAME:
+            raise UsageError(
+                f"{name}: the reference reader reads each fixture at the horizon of its own writer", hint=f"give --reader {NAME}"
+            )
+    return NAME in names if names else REFERENCE_BY_DEFAULT and any(rule.id == RULE for rule in policy.rules)
+
+
+def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> ObservedReader:
+    """What the reference reader does with every program of the corpus that is as it was recorded."""
+    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
+    with Progress(stderr()) as progress:
+        return let_reference_read(place, policy, corpus, fixtures, progress, again=again, whole=True)
 
 
 def _observe(

@@ -23,12 +23,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["RESULTS", "Observation", "ObservedReader", "Probe", "cell_key", "read_observations", "write_observations"]
+__all__ = [
+    "REFERENCE",
+    "RESULTS",
+    "Observation",
+    "ObservedReader",
+    "Probe",
+    "cell_key",
+    "read_observations",
+    "write_observations",
+]
 
 SAME = "same"
 SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
 OUTCOME_DIGITS = 12
-RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out"})
+RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out", "unsupported"})
+REFERENCE = "reference"
+"""The reader that is no release. It alone can lack something, and say so: ``unsupported``."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,8 @@ class ObservedReader:
     """All observations of one reader.
 
     Attributes:
-        name: ``torch-1.12.1+cu102``: the exact version. 2.13.0 and 2.13.0+cpu are two readers.
+        name: ``torch-1.12.1+cu102``: the exact version. 2.13.0 and 2.13.0+cpu are two readers. Or ``reference``, which read
+            each fixture at the horizon of its writer.
         identity: what exactly answered: torch with its local part, git revision, Python, wheel, CPU capability.
         observed: the day of the newest observation (ISO, UTC).
         protocol: version of the worker's protocol.
@@ -241,7 +253,16 @@ def read_observations(path: Path) -> ObservedReader:
                 raise
             what = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r}"
             raise CorpusError(what, where=where, code="bad-line") from error
-    return ObservedReader(*_reader(header, path), cells, probes)
+    observed = ObservedReader(*_reader(header, path), cells, probes)
+    if observed.name.partition("@")[0] != REFERENCE:
+        for cell in cells.values():
+            if cell.result == "unsupported":
+                raise CorpusError(
+                    f"says that {observed.name} does not support {cell.fixture}: a release does or refuses",
+                    where=str(path),
+                    code="bad-line",
+                )
+    return observed
 
 
 def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], str, int]:
@@ -251,7 +272,7 @@ def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], st
     observed, protocol = header.get("observed"), header.get("protocol")
     if name != path.stem:
         raise CorpusError(f"holds the observations of {name!r}, but is named {path.name!r}", where=where, code="wrong-reader")
-    if not isinstance(identity, dict) or name != f"torch-{identity.get('torch')}":
+    if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
         raise CorpusError(f"is said to be of {name}, but what answered was {identity}", where=where, code="wrong-reader")
     try:
         dt.date.fromisoformat(observed or "")
@@ -306,6 +327,15 @@ _CARRIES: dict[str, dict[str, bool | None]] = {
         "signal": False,
         "stage": True,
         "errors": None,
+        "count": False,
+        "digest": False,
+        "departures": False,
+        "both": False,
+    },
+    "unsupported": {
+        "signal": False,
+        "stage": False,
+        "errors": True,
         "count": False,
         "digest": False,
         "departures": False,

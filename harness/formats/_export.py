@@ -24,8 +24,9 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
         Corrupt: it does not.
     """
     where = f"{archive.path}, record {record!r}"
+    data = archive.record(record)
     try:
-        found = json.loads(archive.record(record))
+        found = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"is no JSON: {error}", where=where, code="bad-json") from error
     if not isinstance(found, dict):

@@ -81,6 +81,7 @@ MARKERS = frozenset({
 OTHERS: dict[str, OtherFormat] = {
     "stream": torch_save_stream, "tar": torch_save_tar, "flatbuffer": mobile_flatbuffer, "pickle": bare_pickle,
 }  # fmt: skip
+FOLDERS = frozenset({"no-folder", "outside-folder"})  # what is no archive of PyTorch need not keep its records in one folder
 # A mobile archive is a TorchScript archive with one record more, and that holds a pickle as torch.save writes it.
 LAYERS = (mobile_pickle.LAYOUT, torchscript.LAYOUT, torch_save_zip.LAYOUT)
 
@@ -131,8 +132,8 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
     facts.records = records = frozenset(archive.names)
     found, rest = _among(records & MARKERS)
     if found is None:
-        if archive.damage:
-            first = archive.damage[0]
+        first = next((one for one in archive.damage if one.code not in FOLDERS), None)
+        if first is not None:
             where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
             raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
         raise Unsupported(

@@ -63,7 +63,7 @@ class _Buffer:
         self.left = len(data)
         self.table = Table
         self.numbers = numbers
-        self.root = Table(data, encode.Get(packer.uoffset, data, 0))
+        self.root = self._table(encode.Get(packer.uoffset, data, 0))
 
     def number(self, table: Any, field: int, kind: Any, default: int) -> int:
         """A number; its default where it is left out."""
@@ -77,7 +77,7 @@ class _Buffer:
     def follow(self, table: Any, field: int) -> Any:
         """The table that a field points to, or None."""
         at = table.Offset(4 + 2 * field)
-        return self.table(self.data, self._inside(table.Indirect(table.Pos + at))) if at else None
+        return self._table(table.Indirect(table.Pos + at)) if at else None
 
     def vector(self, table: Any, field: int, size: int) -> tuple[int, int]:
         """Where the elements of a vector begin, and how many there are; the file must hold them."""
@@ -96,12 +96,19 @@ class _Buffer:
         if self.left < 0:  # vectors that share their elements could be read for ever
             raise Corrupt("its tables name more elements than it has bytes", where=self.where, code="overlap")
         for index in range(length):
-            yield self.table(self.data, self._inside(table.Indirect(start + 4 * index)))
+            yield self._table(table.Indirect(start + 4 * index))
 
-    def _inside(self, position: int) -> int:
-        if not 4 <= position <= len(self.data) - 4:
+    def _table(self, position: int) -> Any:
+        """The table at a place, once its list of fields has been seen to be one; readers of C++ verify that, too."""
+        data = self.data
+        if not 4 <= position <= len(data) - 4:
             raise Corrupt(f"a table is said to stand at {position}, outside of the file", where=self.where, code="bad-offset")
-        return position
+        fields = position - int.from_bytes(data[position : position + 4], "little", signed=True)
+        length = int.from_bytes(data[fields : fields + 2], "little") if fields >= 0 else 0
+        if length < 4 or length % 2 or fields + length > len(data):
+            said = f"the fields of the table at {position} are said to be {length} bytes at {fields}"
+            raise Corrupt(said, where=self.where, code="bad-table")
+        return self.table(data, position)
 
 
 def versions(archive: Archive) -> dict[str, int]:
@@ -113,6 +120,8 @@ def versions(archive: Archive) -> dict[str, int]:
     try:
         buffer = _Buffer(archive.data, str(archive.path))
         found = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
+    except Corrupt:
+        raise
     except ERRORS as error:
         raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path), code="bad-table") from error
     if not found:

@@ -11,7 +11,8 @@ The source is what ``python_print.cpp`` writes, not what a person wrote, so a sc
 * ``(self).pick(x, )``, ``__torch__.m.f(x, )``, ``_0(x, )``    methods, functions and classes of the program itself
 * ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``range(n)`` of a loop, ``fork(f, x)``    syntax
 
-Texts and comments are passed over. Results are kept by source text: many archives hold the same code.
+Texts and comments are passed over. Results are kept by source text, unless that is long: many archives
+hold the same code.
 """
 
 from __future__ import annotations
@@ -38,21 +39,33 @@ WORDS = {
     "print": "prim::Print",
     "str": "aten::str",
 }
+DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
+LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
 TYPES = frozenset({"Await", "Dict", "Final", "Future", "InferredType", "List", "Optional", "RRef", "Set", "Tuple", "Union"})
 GETITEM = Call("aten::__getitem__", None, 2, ())
 
 
-@lru_cache(maxsize=1024)
 def calls(source: str) -> frozenset[Call]:
     """The distinct shapes in which one file of TorchScript source calls operators."""
+    return _kept(source) if len(source) < LONGEST_KEPT else _calls(source)
+
+
+@lru_cache(maxsize=1024)
+def _kept(source: str) -> frozenset[Call]:
+    return _calls(source)
+
+
+def _calls(source: str) -> frozenset[Call]:
     found: set[Call] = set()
     # Of what is open: the operator, if it is a call of one; how many arguments ended; the names of those given by name.
     name, count, keywords = "", 0, ""
     outer: list[tuple[str, int, str]] = []
     last = ""  # the mark before this one; "call" behind the end of a call of an operator
-    for before, mark in TOKEN.findall(source):
+    for before, mark in map(re.Match.groups, TOKEN.finditer(source)):
+        if len(outer) > DEEPEST:
+            break
         if mark == ",":
             count += 1
         elif mark == "(":

@@ -60,8 +60,9 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     """
     read_markers(archive, facts)
     where = f"{archive.path}, record 'model.json'"
+    data = archive.record("model.json")
     try:
-        model = json.loads(archive.record("model.json"))
+        model = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"is no JSON: {error}", where=where, code="bad-json") from error
     if not isinstance(model, dict):

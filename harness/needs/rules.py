@@ -126,8 +126,8 @@ class Rules:
     def of_schemas(self, name: str) -> Iterable[tuple[str, int]]:
         """Every schema that ever stood under a name (one with an overload, or all of them), with its releases."""
         history = self.schemas
-        for text, spans in history.history(name):
-            yield text, self.translated(history.bits(spans), history.releases)
+        for text, bits in history.with_bits(name):
+            yield text, self.translated(bits, history.releases)
         yield from self.builtins.get(name, ())
 
     def of_upgraded(self, name: str) -> Iterable[tuple[int, str, int]]:

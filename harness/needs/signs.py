@@ -39,6 +39,7 @@ KINDS = frozenset({
     "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "protocol", "record", "sparse", "version", "whole-floats", "word",
 })  # fmt: skip
 """Every kind of sign."""
+LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
 """The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
@@ -133,9 +134,17 @@ def _sources(
                 found.setdefault(f"call:{call}", record)
 
 
-@lru_cache(maxsize=1024)
 def _of_source(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     """The signs of one file of source, and the shapes in which it calls operators. Many archives hold the same source."""
+    return _kept(text, words) if len(text) < LONGEST_KEPT else _scanned(text, words)
+
+
+@lru_cache(maxsize=1024)
+def _kept(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+    return _scanned(text, words)
+
+
+def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     source = scan(text)
     signs = {f"word:{word}" for word in words if has_word(source.code, word)}
     signs.update(f"base:{base}" for base in bases(source.code))

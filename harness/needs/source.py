@@ -64,22 +64,23 @@ class Source(NamedTuple):
     whole_floats: bool
 
 
-# What stands before a mark, and the mark. A comment is passed over as a mark, too.
+# What stands before a mark, and the mark. A comment is passed over as a mark, too; the end is one. A text that does not end is one up
+# to there: nothing is ever looked at twice.
 TOKEN = re.compile(
-    r"""([^"'#()\[\]{},=]*+)("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\#[^\n]*+|[()\[\]{},=])""",
+    r"""([^"'#()\[\]{},=]*+)("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|\#[^\n]*+|[()\[\]{},=]|\Z)""",
     re.DOTALL,
 )
-TEXT = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\#[^\n]*+""", re.DOTALL)
+TEXT = re.compile(r""""(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|\#[^\n]*+""", re.DOTALL)
 NUMBER = re.compile(r"-?(?:\d+(\.\d*)?|(\.\d+))((?:e[-+]?\d+)?)(j?)\Z")
 PARAMETER = re.compile(r"(\w+)\s*:\s*(\w+)\s*\Z")
 BASE = re.compile(r"^class [^\s(]+\(([^)\s]+)\)", re.MULTILINE)
 FUNCTION = re.compile(r"^( *)def ", re.MULTILINE)
-RETURNS = re.compile(r"\)\s*->\s*([^\n]+):\n")
 RETURN = re.compile(r"^ *return (.+)$", re.MULTILINE)
 NAMED = re.compile(r"^ *(_\d+) = (.+)$", re.MULTILINE)
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {word: letter for word, letter in KINDS.items() if word != "None"}
 INT = re.compile(r"-?\d+\Z")
+DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
 
 
 def scan(source: str) -> Source:
@@ -115,7 +116,9 @@ def _shapes(source: str) -> frozenset[CallShape]:
     keywords: tuple[str, ...] = ()
     outer: list[tuple[str, str, tuple[str, ...], str]] = []
     declared: dict[str, str] = {}
-    for before, mark in TOKEN.findall(source):
+    for before, mark in map(re.Match.groups, TOKEN.finditer(source)):
+        if not mark or len(outer) > DEEPEST:
+            break
         if mark == ",":
             if name:
                 if name == "def":
@@ -194,15 +197,17 @@ def _whole_floats(code: str) -> bool:
     """Whether some function returns an int constant where it is declared to return a float."""
     starts = [match.start() for match in FUNCTION.finditer(code)]
     for start, end in zip(starts, [*starts[1:], len(code)], strict=True):
-        declared = RETURNS.search(code, start, end)
-        if declared is None or "float" not in declared[1]:
+        arrow = code.find("->", start, end)
+        behind = code.find("\n", arrow, end)
+        declared = code[arrow + 2 : behind].strip() if 0 <= arrow < behind else ""
+        if "float" not in declared or not declared.endswith(":"):
             continue
-        types = _elements(declared[1].removeprefix("Tuple[").removesuffix("]"))
+        types = _elements(declared[:-1].removeprefix("Tuple[").removesuffix("]"))
         values = None
-        for value in RETURN.findall(code, declared.end(), end):
+        for value in RETURN.findall(code, behind, end):
             if value.startswith("_"):
                 if values is None:
-                    values = dict(NAMED.findall(code, declared.end(), end))
+                    values = dict(NAMED.findall(code, behind, end))
                 value = values.get(value, value)  # noqa: PLW2901 (the constant that the name stands for)
             inner = value[1:-1].removesuffix(",") if value.startswith("(") and value.endswith(")") else value
             for type_, element in zip(types, _elements(inner), strict=False):

@@ -249,6 +249,11 @@ class History(Recorded):
         found = [(bits & -bits, text, spans_text(bits, self.releases)) for text, bits in self._of(name)]
         return tuple((text, spans) for _, text, spans in sorted(found))
 
+    def with_bits(self, name: str) -> list[tuple[str, int]]:
+        """The same in the same order, with the releases as bits: bit 0 is the oldest release."""
+        found = sorted((bits & -bits, text, bits) for text, bits in self._of(name))
+        return [(text, bits) for _, text, bits in found]
+
     def having(self, name: str) -> tuple[str, ...]:
         """The releases that have some schema under a name, oldest first. See ``complete`` for those that are not among them."""
         return self.of(self.having_bits(name))

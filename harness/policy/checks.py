@@ -36,6 +36,7 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "module": ("name",),
     "builtin": ("operator", "first"),
     "conversion": ("given", "first"),
+    "change": ("id",),
 }
 _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
@@ -45,6 +46,7 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "weights_only": (("first",), ("last",)),
     "builtin": (("first",), ("last",)),
     "conversion": (("first",), ("last",)),
+    "change": (("since",),),
 }
 _REQUIRED: Final = {
     "release": "no [[release]]: without a calendar no reader is older or newer than another",

@@ -12,6 +12,7 @@ from harness.policy.checks import CHECKS, missing_tables
 from harness.policy.messages import explain
 from harness.policy.model import (
     Builtin,
+    Change,
     Conversion,
     CorpusScope,
     Disregard,
@@ -96,6 +97,7 @@ def _assemble(tables: Iterable[Table]) -> Policy:
         weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _span(item, calendar))),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
         modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
+        changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, item.first))),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
     )

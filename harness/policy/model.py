@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Builtin",
+    "Change",
     "Conversion",
     "CorpusScope",
     "Dtype",
@@ -515,6 +516,27 @@ class PolicyTable(Table):
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
 
 
+class Change(Table):
+    """An operator that computes something else from a release on."""
+
+    id: Annotated[str, Field(pattern=IDENTIFIER)]
+    """Its name."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    """Which operators; their forms in place and with `out=` are meant, too."""
+    since: ReleaseName
+    """The first release that behaves in the new way."""
+    kind: Literal["value", "type", "shape", "refused", "accepted"]
+    """What is another: the numbers, the dtype, the shape; or it raises where it gave a value; or the other way round."""
+    file_format: PositiveInt | None = None
+    """The file format version that announces the change; absent where none does."""
+    before: Text
+    """What it did until then."""
+    after: Text
+    """What it does since."""
+    evidence: Text
+    """What was run to see it."""
+
+
 @dataclass(frozen=True)
 class Policy:
     """Everything that the files of one policy folder say, cross-checked. Made by :func:`harness.policy.load_policy`.
@@ -538,6 +560,7 @@ class Policy:
     modules: tuple[Module, ...] = ()
     builtins: tuple[Builtin, ...] = ()
     conversions: tuple[Conversion, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -564,6 +587,7 @@ class Policy:
             "modules": [_plain(item) for item in self.modules],
             "builtins": [_plain(item) for item in self.builtins],
             "conversions": [_plain(item) for item in self.conversions],
+            "changes": [_plain(item) for item in self.changes],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

@@ -11,6 +11,7 @@ from harness.errors import Problem
 from harness.policy.messages import unknown_key
 from harness.policy.model import (
     Builtin,
+    Change,
     Conversion,
     CorpusScope,
     Disregard,
@@ -47,6 +48,7 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "module": Module,
     "builtin": Builtin,
     "conversion": Conversion,
+    "change": Change,
 }
 """The tables that are written ``[[name]]``, in any file and any number."""
 SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}

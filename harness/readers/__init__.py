@@ -1,1 +1,1 @@
-"""Readers: real torch releases, each in an environment of its own, and the process that questions them."""
+"""Readers: real torch releases, each in an environment of its own, the process that questions them; and the reference reader."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
 
-__all__ = ["Observing", "code_digest", "observe", "observers"]
+__all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
 MAKERS = (
     "corpus/compare.py",
@@ -40,6 +40,7 @@ MAKERS = (
     "readers/torch_release.py",
     "readers/worker.py",
     "replay/observe.py",
+    "replay/reference.py",
 )
 VALUES = frozenset(
     {"torch-save", "export"}
@@ -197,17 +198,17 @@ def _request(task: Task) -> dict[str, Any]:
 
 def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Observation:
     """One observation of a first reply; of a crash several, since corrupted memory does not always end the same way."""
-    first = _observation(task, reply)
+    first = observation(task, reply)
     for _ in range(CRASHES - 1):
         if first.result != "crashed":
             break
-        again = _observation(task, worker.request("observe", **_request(task)))
+        again = observation(task, worker.request("observe", **_request(task)))
         if again != first:
             return _settle(first, again)
     return first
 
 
-def _observation(task: Task, reply: dict[str, Any]) -> Observation:
+def observation(task: Task, reply: dict[str, Any]) -> Observation:
     """The facts of one reply, compared with the golden."""
     cell = Observation(task.fixture.id, task.options.id, task.key, "same")
     reply = neutral(reply, Path(task.path.name))

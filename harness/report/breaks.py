@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from harness.corpus.manifest import SYNTHETIC
+from harness.corpus.observations import REFERENCE
 from harness.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from harness.policy.model import Waiver
     from harness.rules.judge import Finding, Report
 
-__all__ = ["DIRECTIONS", "FORWARD", "LEGEND", "MARKS", "WORST_FIRST", "Break", "breaks", "direction", "parsed"]
+__all__ = ["DIRECTIONS", "FORWARD", "LEGEND", "MARKS", "WORST_FIRST", "Break", "breaks", "direction", "is_reference", "parsed"]
 
 # One mark per outcome; same and close share one, since both keep the promise.
 MARKS = {
@@ -40,12 +41,22 @@ WORST_FIRST = (
     Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,
 )  # fmt: skip
 FORWARD = frozenset({"older-never-differs", "forward-window"})
-DIRECTIONS = ("newer", "own", "older", SYNTHETIC)  # what a reader is to the writer, if there is one
+DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # what a reader is to the writer, if there is one
+
+
+def is_reference(reader: str) -> bool:
+    """Whether a reader is the reference reader, at whatever horizon."""
+    return reader.partition("@")[0] == REFERENCE
 
 
 @lru_cache(maxsize=1024)
 def parsed(name: str) -> Version:
-    """The version of a release, writer or reader, comparable: 1.9.0 before 1.10.0; what is synthetic comes before all."""
+    """The version of a release, writer or reader, comparable: 1.9.0 before 1.10.0.
+
+    What is synthetic comes before all, the reference reader after them.
+    """
+    if is_reference(name):
+        return Version("9999")
     return Version("0" if name == SYNTHETIC else name.removeprefix("torch-"))
 
 
@@ -53,6 +64,8 @@ def direction(writer: str, reader: str) -> str:
     """One of :data:`DIRECTIONS`: what the reader is to the writer. Builds of one release are the same."""
     if writer == SYNTHETIC:
         return SYNTHETIC
+    if is_reference(reader):
+        return REFERENCE
     wrote, reads = Version(parsed(writer).public), Version(parsed(reader).public)
     return "own" if reads == wrote else "newer" if reads > wrote else "older"
 

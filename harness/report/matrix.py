@@ -18,8 +18,8 @@ def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
     """For each family under default options: a title, and lines of equal width. Readers' versions are read downwards."""
     families = sorted({family for _, _, family, options in report.outcomes if options == "default"})
     for family in families:
-        worst = {
-            (writer, reader): next(MARKS[outcome][0] for outcome in WORST_FIRST if counts[outcome])
+        worst = {  # the reference reader is one column, whatever the horizons
+            (writer, reader.partition("@")[0]): next(MARKS[outcome][0] for outcome in WORST_FIRST if counts[outcome])
             for (writer, reader, one, options), counts in report.outcomes.items()
             if one == family and options == "default"
         }

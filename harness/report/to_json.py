@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from harness.rules.judgement import Verdict
+
 if TYPE_CHECKING:
     from harness.rules.judge import Report
 
@@ -21,6 +23,7 @@ def report_json(report: Report) -> str:
         "evidence": report.evidence,
         "exit_status": report.exit_status,
         "counts": {str(verdict): count for verdict, count in report.counts.items()},
+        "modelled": {str(verdict): report.modelled.get(verdict, 0) for verdict in Verdict},
         "matrix": [
             {
                 "writer": writer,
@@ -49,6 +52,7 @@ def report_json(report: Report) -> str:
                 "reproduce": finding.reproduce,
                 "waiver": finding.waiver or None,
                 "announced_by": finding.bump or None,
+                "modelled": finding.modelled,
             }
             for finding in report.findings
         ],

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.breaks import DIRECTIONS, FORWARD, LEGEND, MARKS, breaks, direction
+from harness.report.breaks import DIRECTIONS, FORWARD, LEGEND, MARKS, breaks, direction, is_reference
 from harness.report.matrix import matrix
 from harness.rules.judgement import Outcome, Verdict
 
@@ -80,6 +80,9 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     console.print()
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
     console.print(Text(f"{counts or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}"))
+    modelled = ", ".join(f"{count} {verdict}" for verdict, count in report.modelled.items() if count)
+    if modelled:
+        console.print(Text(f"of these, modelled by the reference reader alone: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
 
@@ -108,9 +111,11 @@ def _summary(report: Report, console: Console) -> None:
 
 def _title(report: Report) -> str:
     writers = {writer for writer, _, _, _ in report.outcomes}
-    readers = {reader for _, reader, _, _ in report.outcomes}
+    readers = {reader for _, reader, _, _ in report.outcomes if not is_reference(reader)}
+    also = " and the reference reader" if any(is_reference(reader) for _, reader, _, _ in report.outcomes) else ""
     return (
-        f"Cells of {len(writers)} writers and {len(readers)} readers with default options; readers by what they are to the writer"
+        f"Cells of {len(writers)} writers and {len(readers)} readers{also} with default options; "
+        "readers by what they are to the writer"
     )
 
 

@@ -88,6 +88,8 @@ class Evidence:
         unreadable: files of observations that could not be read, and why.
         unavailable: readers that were asked for and could not be had here, and why.
         as_of: the day on which it is judged.
+        reference: what the reference reader did just now, each program at the horizon of its writer; None where it was not let
+            read.
         files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
@@ -99,6 +101,7 @@ class Evidence:
     unreadable: dict[str, str] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    reference: ObservedReader | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -114,6 +117,7 @@ class Evidence:
             sorted(self.unreadable.items()),
             sorted(self.unavailable.items()),
             self.as_of.isoformat(),
+            *([self.reference.digest] if self.reference is not None else []),
         )
 
     @cached_property
@@ -139,6 +143,18 @@ class Evidence:
                     if observation is not None and observation.key == key:
                         yield reader, options, observation
                         break
+
+    @cached_property
+    def modelled(self) -> tuple[tuple[Fixture, str, Observation], ...]:
+        """What the reference reader did with the corpus as it is: fixture, options, observation, by fixture."""
+        if self.reference is None:
+            return ()
+        return tuple(
+            (fixture, options.id, observation)
+            for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id)
+            for options in self.policy.options
+            if (observation := self.valid(self.reference, fixture, options)) is not None
+        )
 
     @cached_property
     def _loads(self) -> list[tuple[OptionSet, dict[str, bool | str]]]:

@@ -10,10 +10,11 @@ import hashlib
 import importlib
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 from harness.corpus.manifest import release_folder
+from harness.corpus.observations import REFERENCE
 from harness.errors import UsageError
 from harness.rules.cells import kind_of
 from harness.rules.judgement import Judgement, Outcome, Verdict
@@ -53,6 +54,7 @@ class Finding:
         families: of the archives concerned.
         options: id of the load options, or "" where it is not about cells.
         bump: for values that changed: the file format version that announces it, or "" where nothing does.
+        modelled: whether it rests on the reference reader alone.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Finding:
     families: tuple[str, ...]
     options: str
     bump: str
+    modelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Report:
         findings: failures first, then what is waived, then what is expected.
         not_checked: what could not be checked, why, and how many times.
         waivers: those of the policy.
+        modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
     """
 
     as_of: str
@@ -95,6 +99,7 @@ class Report:
     not_checked: tuple[tuple[str, str, int], ...]
     notes: tuple[str, ...]
     waivers: tuple[Waiver, ...] = ()
+    modelled: dict[Verdict, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class _Named:
 
 
 class Rule(Protocol):
-    """A module of this package that judges."""
+    """A module of this package that judges. One with a ``READER`` is about what that reader did, where it was let read."""
 
     def judge(self, evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         """Judge everything that the rule selects."""
@@ -129,7 +134,14 @@ def judge(evidence: Evidence) -> Report:
         if entry.id == WAIVERS_EXACT:
             waiver_rule = entry
             continue
-        found = list(_rule(entry).judge(evidence, entry))
+        module = _rule(entry)
+        reader = getattr(module, "READER", None)
+        if reader is not None and evidence.reference is None:
+            notes.append(
+                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
+            )
+            continue
+        found = list(module.judge(evidence, entry))
         if not found and entry.expect_empty:
             notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
         elif not found:
@@ -156,6 +168,10 @@ def judge(evidence: Evidence) -> Report:
     for cell in evidence.cells:
         key = (release_folder(cell.fixture.release), cell.reader, cell.fixture.family, cell.options.id)
         outcomes.setdefault(key, Counter())[cell.outcome] += 1
+    for fixture, options, observation in evidence.modelled:
+        key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
+        outcomes.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
+    modelled = Counter(judgement.verdict for judgement in judgements if judgement.modelled)
     checked_nothing = not any(counts[verdict] for verdict in Verdict if verdict is not Verdict.NOT_CHECKED)
     return Report(
         as_of=evidence.as_of.isoformat(),
@@ -167,6 +183,7 @@ def judge(evidence: Evidence) -> Report:
         not_checked=(*sorted((what, why, count) for (what, why), count in not_checked.items()), *empty),
         notes=tuple(notes),
         waivers=evidence.policy.waivers,
+        modelled={verdict: modelled[verdict] for verdict in Verdict},
     )
 
 
@@ -177,6 +194,7 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
         ("fixtures-frozen", evidence.corpus.damage, "the corpus is damaged"),
         ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
         ("pairs-observed", evidence.unavailable, "readers that were asked for could not be had"),
+        ("reference-agrees", evidence.modelled, "the reference reader read"),
     ):
         if found and rule not in rules:
             yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
@@ -315,7 +333,7 @@ def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) 
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
     cells = [one.judgement.cell for one in members if one.judgement.cell is not None]
     readers = {one.judgement.reader for one in members if one.judgement.reader in evidence.rank}
-    reproduce, subject = "torch-compat judge", smallest.subject
+    reproduce, subject = smallest.reproduce or "torch-compat judge", smallest.subject
     if smallest.cell is not None:
         cell = smallest.cell
         subject = cell.fixture.id
@@ -339,6 +357,7 @@ def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) 
         families=tuple(sorted({cell.fixture.family for cell in cells})),
         options=smallest.cell.options.id if smallest.cell is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",
+        modelled=all(one.judgement.modelled for one in members),
     )
 
 

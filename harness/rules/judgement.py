@@ -65,6 +65,8 @@ class Judgement:
         cause: for every verdict but ``pass`` and ``no-promise``.
         cell: the cell, where the rule judges cells.
         reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
+        modelled: whether it rests on the reference reader alone.
+        reproduce: the command that shows it, where the cell does not give it.
     """
 
     rule: str
@@ -73,3 +75,5 @@ class Judgement:
     cause: Cause | None = None
     cell: Cell | None = None
     reader: str = ""
+    modelled: bool = False
+    reproduce: str = ""

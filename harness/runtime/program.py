@@ -82,6 +82,11 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, step
         if not isinstance(archive, ZipArchive):
             said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
             raise Unsupported(said, where=str(archive.path), code="no-source")
+        archive.verify()  # of each byte that a checksum covers; the reference does not compute with what is not as it was written
+        if archive.damage:
+            first = archive.damage[0]
+            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
+            raise Corrupt(first.detail, where=where, code=first.code)
         return Program(archive, known, steps, str(archive.path)).main
     finally:
         archive.close()

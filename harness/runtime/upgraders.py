@@ -1,7 +1,7 @@
 """Upgraders: what stands in for a call of an operator in an archive that is older than the operator's change.
 
 An archive states a file format version. Where an operator changed with a version, calls in archives of lower versions become
-calls of a small TorchScript program that computes what the operator computed before, with the operators of today
+calls of a small TorchScript program that computes what the operator computed before, with the operators of the release that reads
 (``torch/csrc/jit/operator_upgraders/upgraders_entry.cpp``). Releases before a change know nothing of its upgrader.
 
 Each overload has its own, named by operator, overload and the versions it is for. The source is run by this same runtime.
@@ -95,18 +95,20 @@ def gelu_out_0_9(self: Tensor, out: Tensor) -> Tensor:
   return torch.gelu(self, approximate="none", out=out)
 """
 Functions = dict[str, "Callable[..., Any]"]
+FIRST = registry.release("1.11.0")  # had upgraders first; their sources call operators by names and in forms that it has
 
 
 class _Host:
     """What the source of upgraders asks for: operators, as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, horizon: Release) -> None:
+        self.horizon = max(horizon, FIRST)
         self.steps = Steps(1 << 62)  # they loop nowhere
         self.once = False
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         del unit, line
-        return registry.resolve(name)  # of today, as the sources of upgraders are written for
+        return registry.resolve(name, self.horizon)
 
     def reference(self, name: str) -> Any:
         raise Refused(f"an upgrader refers to {name}", code="source")
@@ -148,7 +150,7 @@ class Upgrader:
                 an upgrader only those that the archive states, and it runs out of them.
         """
         needed = self.arguments if omits else 0
-        functions = _functions(self.source)
+        functions = _functions(self.source, horizon)
         plain = registry.resolve(self.operator, horizon)
         choose = self._choose
 
@@ -160,9 +162,9 @@ class Upgrader:
         return upgraded
 
 
-@lru_cache(maxsize=16)
-def _functions(source: str) -> Functions:
-    unit = Unit(_Host(), "upgraders", source.encode(), "upgraders")
+@lru_cache(maxsize=256)
+def _functions(source: str, horizon: Release) -> Functions:
+    unit = Unit(_Host(horizon), "upgraders", source.encode(), "upgraders")
     return {name: info.call for name, info in unit.functions.items()}
 
 

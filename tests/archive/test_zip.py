@@ -279,7 +279,7 @@ PLANTED: dict[str, tuple[Callable[[bytes], bytes], str, str | None]] = {
     "the end's signature": (lambda d: flip(d, len(d) - 22), "end-record-disagrees", None),
     "the end's comment": (lambda d: flip(d, len(d) - 2), "end-record-disagrees", None),
     "a whole entry": (lambda d: d[: (at := central(d, b"data.pkl"))] + bytes(46) + d[at + 46 :], "bad-directory", None),
-    "a directory that stops": (shorter_directory, "junk-between", None),
+    "a directory that stops": (shorter_directory, "zip64-end-disagrees", None),
     "junk behind": (lambda d: d + b"junk", "junk-after", None),
     "junk in front": (lambda d: b"junk" + d, "junk-before", None),
     "no end": (lambda d: d[:-30], "no-directory", None),

@@ -444,3 +444,23 @@ def test_a_survey_that_fails_is_said(command: Callable[..., Any], tree: Tree, mo
     assert ended.status == 3
     assert "surveying ended with crashed" in ended.err
     assert not (tree.root / "fixtures" / "operators").exists()
+
+
+@pytest.mark.parametrize("more", [("--record",), ("--missing",), ("--recorded",)])
+def test_what_the_reference_reader_does_is_never_recorded(command: Callable[..., Any], more: tuple[str, ...]) -> None:
+    ended = command("observe", "--reader", "reference", *more)
+    assert (ended.status, ended.out) == (2, "")
+    assert "never recorded" in ended.err
+
+
+def test_the_reference_reader_has_no_other_horizon_here(command: Callable[..., Any]) -> None:
+    ended = command("observe", "--reader", "reference@1.5.1")
+    assert (ended.status, ended.out) == (2, "")
+    assert "at the horizon of its own writer" in ended.err
+
+
+def test_the_reference_reader_reads_no_values(command: Callable[..., Any], tree: Tree) -> None:
+    values = next(fixture.id for fixture in tree.corpus.fixtures.values() if fixture.family == "torch-save")
+    ended = command("observe", "--reader", "reference", "--fixture", values)
+    assert (ended.status, ended.out) == (4, "")
+    assert "has no cell" in ended.err

@@ -246,3 +246,28 @@ def test_the_command_writes_data_to_stdout_and_progress_to_stderr(tree: Tree) ->
     )
     assert done.returncode == json.loads(done.stdout)["exit_status"] == 0
     assert len(done.stderr.splitlines()) == 2
+
+
+def test_the_reference_reader_reads_where_it_is_asked_to(command: Callable[..., Any], tree: Tree) -> None:
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    with promises.open("a", encoding="utf-8") as policy:
+        policy.write('[[rule]]\nid = "reference-agrees"\nasks = "It holds."\nsource = "here"\n')
+    ended = command("replay", "--recorded", "--format", "json")
+    assert (ended.status, len(ended.json["notes"])) == (0, 1)
+    assert "reference-agrees was not asked" in ended.json["notes"][0]
+    ended = command("replay", "--reader", "reference", "--format", "json")
+    programs = ended.json["modelled"]
+    assert sum(programs.values()) > 0
+    assert programs["pass"] == 0  # what the miniatures write is no program, and so nothing that anybody could agree about
+    assert ended.status in {1, 4}
+    assert ended.err == f"reference: {sum(programs.values())} cells observed, 0 known from the last run\n"
+    again = command("replay", "--reader", "reference", "--format", "json")
+    assert again.err == f"reference: 0 cells observed, {sum(programs.values())} known from the last run\n"
+    assert again.out == ended.out
+
+
+@pytest.mark.parametrize("name", ["reference@1.5.1", "reference@"])
+def test_the_reference_reader_reads_at_the_horizons_of_the_writers(command: Callable[..., Any], name: str) -> None:
+    ended = command("replay", "--reader", name)
+    assert (ended.status, ended.out) == (2, "")
+    assert "at the horizon of its own writer" in ended.err

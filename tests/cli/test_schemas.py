@@ -45,6 +45,8 @@ SCHEMA_OF = {
     "readers remove": "readers-remove",
     "readers available": "readers-available",
     "new recipe": "new",
+    "run": "run",
+    "operators": "operators",
 }
 BUILT: dict[str, Any] = {
     "torch": "1.5.1",
@@ -187,7 +189,8 @@ def test_outcomes_are_those_of_the_code(name: str) -> None:
 
 
 def test_verdicts_and_families_are_those_of_the_code() -> None:
-    assert set(schema("report")["properties"]["counts"]["properties"]) == {str(verdict) for verdict in Verdict}
+    for counted in ("counts", "modelled"):
+        assert set(schema("report")["properties"][counted]["properties"]) == {str(verdict) for verdict in Verdict}
     assert set(get_args(Family)) in enums("report")
 
 
@@ -239,6 +242,24 @@ def test_observe(run: Run, pretend: Callable[[ObservedReader], None], version: s
     assert len(document["cells"]) == len(observed.cells)
 
 
+def test_replay_with_the_reference_reader(run: Run, root: Path) -> None:
+    status, document = run("replay", "--reader", "reference", "--root", str(root))
+    programs = sum(
+        fixture.family in {"torchscript", "mobile"} and fixture.release != "synthetic"
+        for fixture in load_corpus(root / "fixtures").fixtures.values()
+    )
+    assert sum(document["modelled"].values()) == programs
+    assert sum(sum(row["counts"].values()) for row in document["matrix"] if row["reader"].startswith("reference@")) == programs
+    if document["modelled"]["pass"] == programs - document["modelled"]["no-promise"]:
+        assert status == 0
+
+
+def test_observe_with_the_reference_reader(run: Run, root: Path) -> None:
+    status, document = run("observe", "--reader", "reference", "--fixture", "torch-1.5.1/div", "--root", str(root))
+    assert (status, document["reader"], document["identity"]["reader"]) == (0, "reference", "reference")
+    assert [cell["reproduced"] for cell in document["cells"]] == [True]
+
+
 def test_observe_what_was_never_recorded(run: Run, root: Path, pretend: Callable[[ObservedReader], None]) -> None:
     observed = observed_by(root, "1.5.1")
     pretend(observed)
@@ -263,6 +284,43 @@ def test_observe_for_real(run: Run, root: Path) -> None:
     assert status == 0
     assert document["identity"]["torch"].startswith("2.13.0")
     assert [cell["reproduced"] for cell in document["cells"]] == [True]
+
+
+def test_run(run: Run, small_tree: Path, tmp_path: Path) -> None:
+    archive = str(small_tree / "fixtures" / "torch-1.5.1" / "div.pt")
+    one = {"tensor": {"dtype": "float64", "shape": [2], "data": [1.5, -0.0]}}
+    (tmp_path / "args.json").write_text(json.dumps([one, one]), encoding="utf-8")
+    status, document = run("run", archive, "--args", str(tmp_path / "args.json"), "--explain")
+    assert (status, document["outcome"], document["reader"]) == (0, "loaded", "reference")
+    data = [part["tensor"] for part in document["value"]["tuple"]]
+    assert data == [{"dtype": "float64", "shape": [2], "data": [1.0, "nan"]}] * 2
+    assert [one["upgrader"] for one in document["upgraders"]] == ["div_0_3"]
+    status, document = run("run", archive)
+    assert (status, document["outcome"]) == (1, "raised")
+
+
+def test_run_is_held_to_the_schema() -> None:
+    good = {"schema_version": 1, "outcome": "loaded", "value": None, "reader": "reference", "method": "forward", "notes": []}
+    error = {"code": "x", "message": "y", "where": None}
+    assert validator("run").is_valid(good)
+    wrong = [
+        {**good, "outcome": "raised"},
+        {**good, "error": error},
+        {**good, "value": 1.5},
+        {**good, "value": {"float": 1.0, "tuple": []}},
+        {**good, "value": {"tensor": {"dtype": "int64", "shape": [1], "data": [None]}}},
+        {key: value for key, value in good.items() if key != "value"},
+    ]
+    assert not [index for index, planted in enumerate(wrong) if validator("run").is_valid(planted)]
+
+
+def test_operators(run: Run) -> None:
+    status, document = run("operators", "--reference")
+    assert status == 0
+    by_name = {row["operator"]: row["overloads"] for row in document["operators"]}
+    assert list(by_name) == sorted(by_name)
+    assert {"aten::add", "aten::conv2d", "prim::device"} <= set(by_name)
+    assert {one["first_argument"] for one in by_name["aten::add"]} >= {"tensor", "scalar"}
 
 
 def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:

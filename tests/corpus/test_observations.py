@@ -60,6 +60,7 @@ WHOLE = {
     "relaxed": replace(BASE, result="relaxed", count=1, digest=DIGEST, departures=DEPARTURES, extent=(extent("relaxed"),)),
     "crashed": replace(BASE, result="crashed", signal="SIGSEGV", stage="load"),
     "timed-out": replace(BASE, result="timed-out", stage="call"),
+    "unsupported": replace(BASE, result="unsupported", errors=({"type": "operator", "message": "no operator aten::frob"},)),
 }
 WHOLE["unstable"] = replace(BASE, result="unstable", both=(WHOLE["crashed"], WHOLE["refused"]))
 
@@ -72,6 +73,8 @@ def observed(*cells: Observation, probes: dict[str, Probe] | None = None) -> Obs
         for index, cell in enumerate(cells)
         for fixture in [f"torch-1.2.0/{index}"]
     }
+    if any(cell.result == "unsupported" for cell in cells):  # as no release is
+        return ObservedReader("reference", {"reader": "reference"}, "2026-11-20", 1, by_cell, probes or {})
     return ObservedReader("torch-1.5.1+cpu", IDENTITY, "2026-11-20", 1, by_cell, probes or {})
 
 
@@ -131,7 +134,7 @@ def test_round_trip(results: list[str], text: str, checks: list[tuple[str, bool 
     assert found == reader
     assert found.digest == reader.digest
     assert [cell.departures for cell in found.cells.values()] == [cell.departures for cell in reader.cells.values()]
-    assert found.release == "1.5.1"
+    assert found.release == ("reference" if "unsupported" in results else "1.5.1")
 
 
 def test_an_outcome_is_stored_once(tmp_path: Path) -> None:
@@ -223,6 +226,13 @@ def test_an_unstable_cell_needs_two_different_observations(tmp_path: Path) -> No
 )
 def test_a_header_that_is_not_right_is_refused(header: dict[str, Any], said: str, tmp_path: Path) -> None:
     assert said in error(rewrite(written(tmp_path, observed(WHOLE["same"])), header=header))
+
+
+def test_no_release_lacks_what_it_does_not_support(tmp_path: Path) -> None:
+    path = written(tmp_path, observed(WHOLE["unsupported"]))
+    header = {"reader": "torch-1.5.1+cpu", "identity": IDENTITY}
+    renamed = rewrite(path, header=header).rename(tmp_path / "torch-1.5.1+cpu.jsonl")
+    assert "says that torch-1.5.1+cpu does not support torch-1.2.0/0: a release does or refuses" in error(renamed)
 
 
 def test_a_cell_may_stand_once(tmp_path: Path) -> None:

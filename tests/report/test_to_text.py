@@ -70,6 +70,22 @@ def test_in_full_every_pair_has_the_mark_of_its_gravest_outcome(report: Report) 
     assert LEGEND in shown(report, full=True)
 
 
+def test_the_reference_reader_is_a_reader_of_its_own(report: Report) -> None:
+    cells = {
+        (f"torch-{writer}", f"reference@{writer}", "torchscript", "default"): Counter({outcome: 3})
+        for writer, outcome in (("1.9.0", Outcome.CLOSE), ("1.10.0", Outcome.UNSUPPORTED))
+    }
+    also = replace(report, outcomes={**report.outcomes, **cells}, modelled={Verdict.PASS: 3, Verdict.NOT_CHECKED: 3})
+    text = shown(also)
+    assert "Cells of 2 writers and 2 readers and the reference reader with default options" in text
+    (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["reference"]]
+    assert row[:3] == ["reference", "6", "3"]
+    assert "of these, modelled by the reference reader alone: 3 pass, 3 not-checked" in text
+    lines = section(shown(also, full=True), "torchscript: writers (rows)").splitlines()
+    assert [line.split()[-1] for line in lines[-2:]] == ["✓", "-"]
+    assert "modelled by" not in shown(report)
+
+
 # ------------------------------------------------------------------------------------------------------------- sections
 
 

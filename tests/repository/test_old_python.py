@@ -21,6 +21,7 @@ FILES = [
     *sorted(REPOSITORY.glob("fixtures/recipes/*.py")),
     *sorted(REPOSITORY.glob("fixtures/probes/*.py")),
     REPOSITORY / "harness" / "readers" / "survey.py",
+    *sorted((REPOSITORY / "tests" / "runtime").glob("torch_*.py")),
     REPOSITORY / "harness" / "readers" / "worker.py",
 ]
 OLDEST = (3, 6)

@@ -124,6 +124,7 @@ class World:
         self.probes: list[ProbeFile] = []
         self.recorded: dict[str, ObservedReader] = {}
         self.fresh: dict[str, ObservedReader] = {}
+        self.reference: ObservedReader | None = None
         self.unreadable: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
         self.as_of = AS_OF
@@ -200,6 +201,16 @@ class World:
         reader.cells[fixture.id, options.id] = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
         return reader.cells[fixture.id, options.id]
 
+    def model(self, fixture: Fixture, outcome: str = "same", **change: Any) -> Observation:
+        """Put down what the reference reader did with a fixture."""
+        if self.reference is None:
+            self.reference = ObservedReader("reference", {"reader": "reference"}, "2026-01-01", PROTOCOL, {}, {})
+        key = cell_key(fixture.subject, {})
+        facts = {"result": outcome, **FACTS.get(outcome, {}), **change}
+        cell = Observation(fixture.id, "default", facts.pop("key", key), **facts)
+        self.reference.cells[fixture.id, "default"] = cell
+        return cell
+
     def answer(
         self, probe: ProbeFile, version: str, *checks: tuple[str, bool | None, str], error: str = "", fresh: bool = False
     ) -> None:
@@ -226,7 +237,16 @@ class World:
             {name: replace(one, cells=dict(one.cells), probes=dict(one.probes)) for name, one in source.items()}
             for source in (self.recorded, self.fresh)
         )
-        return Evidence(self.policy, corpus, recorded, fresh, self.as_of, dict(self.unreadable), dict(self.unavailable))
+        return Evidence(
+            self.policy,
+            corpus,
+            recorded,
+            fresh,
+            self.as_of,
+            dict(self.unreadable),
+            dict(self.unavailable),
+            reference=replace(self.reference, cells=dict(self.reference.cells)) if self.reference is not None else None,
+        )
 
     def judgements(self, name: str) -> list[Judgement]:
         """What one rule says."""

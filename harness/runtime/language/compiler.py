@@ -48,6 +48,9 @@ CALLS = {
     "chr": "aten::chr", "hex": "aten::hex", "oct": "aten::oct", "bin": "aten::bin", "divmod": "aten::divmod", "pow": "aten::pow",
     "list": "aten::list", "dict": "aten::dict", "sorted": "aten::sorted", "hash": "aten::hash", "all": "aten::all", "any": "aten::any",
 }  # fmt: skip
+IMPLICIT = {
+    "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
+}  # fmt: skip
 NUMBERS: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
 BINARY: dict[type, str] = {
     ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
@@ -59,7 +62,7 @@ COMPARE: dict[type, str] = {
 }  # fmt: skip
 REQUIRED = "__required__"
 _PARAMETER = re.compile(r"^(    +[A-Za-z_]\w*: [^=\n]+?)(,|\) ->.*:)$", re.MULTILINE)
-NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv"}
+NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 LITERALS = {int: "int", float: "float", bool: "bool", str: "str", complex: "complex", type(None): "None"}
 
 
@@ -540,6 +543,9 @@ class _Body:
         """Arithmetic and comparisons of what are certainly numbers, without operators; integers wrap at the end of the expression."""
         types = self.types
         name = dotted(node.func)
+        if name == "torch.len":
+            listed = types is not None and len(node.args) == 1 and (types.type_of(node.args[0]) or "").startswith("List[")
+            return self._length(node) if listed and not node.keywords else None
         if types is None or len(node.args) != 2 or node.keywords:
             return None
         if name in COMPARISONS:
@@ -564,6 +570,11 @@ class _Body:
             operation = ast.Mod() if name == "torch.remainder" else ast.FloorDiv()
             return ast.BinOp(self.expr(node.args[0]), operation, divisor, **at)
         return None
+
+    def _length(self, node: ast.Call) -> ast.expr:
+        """Of what is said to be a list; anything else in its place has a length that is an integer, or none."""
+        node.func = self._table_name("len", len, node)
+        return self._arguments(node)
 
     def _arithmetic(self, node: ast.expr, depth: int) -> ast.expr:
         if depth < DEPTH and isinstance(node, ast.Call) and self.types is not None and not node.keywords and len(node.args) == 2:
@@ -808,6 +819,9 @@ class _Body:
             operator = CALLS.get(func.id)
             if operator is None:
                 raise self.unit.fail(node, f"calls {func.id}, which is not defined")
+            if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
+                node.func = self._table_name("float", float, node)  # of what is certainly a number
+                return self._arguments(node)
             node.func = self._name(self.unit.operator(operator, node), node)
             return self._arguments(node)
         if isinstance(func, ast.Attribute):
@@ -874,7 +888,12 @@ class _Body:
             kept = self._name(self.unit.entry(("type", str(type_)), type_), node)
             args = [self.expr(value.func.value), kept]
             return ast.Call(self._table_name("tolist", _to_list, node), args, [], lineno=node.lineno, col_offset=0)
-        return self.expr(value)
+        implicit = IMPLICIT.get(dotted(node.args[0]))
+        certain = _literal_type(value) is not None or (self.types is not None and self.types.type_of(value) in {"int", "float"})
+        if implicit is None or certain:
+            return self.expr(value)
+        func = self._name(self.unit.operator(implicit, node), node)  # a tensor where a number is asked for
+        return ast.Call(func, [self.expr(value)], [], lineno=node.lineno, col_offset=0)
 
     def unchecked(self, node: ast.Call) -> ast.expr:
         self._two(node)

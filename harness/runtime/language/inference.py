@@ -180,6 +180,9 @@ class Inference:
             return None
         if name in INTEGER_RESULTS and len(node.args) == 1:
             return "int"
+        if name == "float" and len(node.args) == 1:
+            found = self._type(node.args[0])
+            return "float" if found in NUMBERS else OPEN if found == OPEN else None
         if name == "torch.size" and len(node.args) == 2:
             return "int"
         if name == "annotate" and len(node.args) == 2:

@@ -194,6 +194,9 @@ def convert(value: Any, type_: Type, classes: Callable[[str], Any]) -> Any:
     elif kind == "Optional":
         return None if value is None else convert(value, type_.args[0], classes)
     elif kind == "Union":
+        made = _inferred(value)
+        if instance_of(made, type_):  # numbers do not widen to what they are already one of
+            return made
         for arg in type_.args:
             try:
                 return convert(value, arg, classes)

@@ -271,7 +271,7 @@ def _truth(name: str, reduce: Any) -> None:
             array = self.array
             if strict and array.dtype not in (BOOL, np.uint8):
                 raise fail(f"{name} only supports torch.uint8 and torch.bool dtypes")
-            value = np.asarray(reduce(array != 0, axis=axes(dim, array.ndim, empty_is_all=True), keepdims=keepdim))
+            value = np.asarray(reduce(array != 0, axis=axes(dim, array.ndim, empty_is_all=False), keepdims=keepdim))
             return Tensor(value.astype(np.uint8) if array.dtype == np.uint8 or not bools else value)
 
         functional(name, since=since, gradient=False)(call)

@@ -1,0 +1,92 @@
+"""The process of the reference reader: JSON lines in on standard input, replies out on standard output.
+
+A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``;
+lines ``{"stage": ...}`` may precede its reply, which holds exactly one of
+
+* ``"result"`` what the program does, in the form of goldens and observations (see harness/readers/worker.py);
+* ``"unsupported"`` what the reference reader lacks: ``{"code", "message", "where"}``;
+* ``"failed"`` why the request makes no sense.
+
+The result of ``run`` has beside it ``notes`` and ``upgraders``: ``[[unit, line, operator, upgrader]]``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ArchiveError, HarnessError, Raised, Refused, Unsupported, UsageError
+from harness.runtime import registry
+from harness.runtime.encoding import Decoder, Encoder, perform
+from harness.runtime.horizons import horizon
+from harness.runtime.program import load
+
+__all__ = ["answer", "main"]
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # what anybody prints is no reply
+
+    def say(reply: dict[str, Any]) -> None:
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+    registry.known()  # every operator is imported before the clock of a request runs
+    say({"started": True})
+    for line in sys.stdin.buffer:
+        say(answer(json.loads(line), lambda stage: say({"stage": stage})))
+
+
+def answer(request: dict[str, Any], progress: Any = lambda _: None) -> dict[str, Any]:
+    """The reply to a request. Whatever goes wrong inside is a fault of the reference reader, and says so."""
+    try:
+        return {"observe": _observe, "run": _run}[request["do"]](request, progress)
+    except Unsupported as error:
+        return {"unsupported": _error(error)}
+    except UsageError as error:
+        return {"failed": str(error)}
+    except (Refused, ArchiveError) as error:
+        return {"result": {"error": {"stage": "load", "type": error.code, "message": error.message, "where": error.where}}}
+    except Exception as error:  # noqa: BLE001 - reported, never hidden: the outcome `unsupported` is green to no rule
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"the reference reader fails in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
+        return {"unsupported": {"code": "fault", "message": said, "where": None}}
+
+
+def _observe(request: dict[str, Any], progress: Any) -> dict[str, Any]:
+    progress("call")  # what loads is data; only calls can take long
+    return {"result": perform(Path(request["path"]), request["family"], request["calls"], request["horizon"])}
+
+
+def _run(request: dict[str, Any], progress: Any) -> dict[str, Any]:
+    module = load(Path(request["path"]), horizon(request["horizon"]))
+    program = module.program
+    progress("call")
+    result: dict[str, Any] = {"notes": list(program.notes)}
+    try:
+        value = module.run(request["method"], Decoder().decode({"tuple": request["args"]}))
+        result["value"] = Encoder().encode(value)
+    except Raised as error:
+        result["error"] = {"stage": "call", "type": error.code, "message": error.message, "where": error.where}
+    except Unsupported as error:
+        return {"unsupported": _error(error), "notes": result["notes"], "upgraders": _applied(program)}
+    result["upgraders"] = _applied(program)
+    return {"result": result}
+
+
+def _applied(program: Any) -> list[list[Any]]:
+    return [list(one) for one in dict.fromkeys(program.applied)]
+
+
+def _error(error: HarnessError) -> dict[str, Any]:
+    return {"code": error.code, "message": error.message, "where": error.where}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Observing with the reference reader: every program of a fixture at the horizon of its own writer.
+
+It is asked once per cell: it calculates the same everywhere. Two processes share the cells.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harness.corpus.manifest import SYNTHETIC
+from harness.corpus.observations import Observation, ObservedReader
+from harness.readers.reference import FAMILIES, NAME, Reference, identity
+from harness.readers.torch_release import PROTOCOL
+from harness.replay.observe import Observing, observation
+from harness.replay.plan import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import date
+
+    from harness.corpus.corpus import Corpus
+    from harness.corpus.manifest import Fixture
+    from harness.policy import Policy
+
+__all__ = ["observe_reference", "plan_reference"]
+
+PROCESSES = 2
+
+
+def plan_reference(policy: Policy, corpus: Corpus, selected: Iterable[Fixture]) -> list[Task]:
+    """The cells of the reference reader: programs that a release wrote, loaded without options."""
+    return [
+        Task(fixture, corpus.path(fixture), options)
+        for fixture in selected
+        if fixture.family in FAMILIES and fixture.release != SYNTHETIC
+        for options in policy.option_sets(fixture.family, policy.calendar[fixture.release])  # type: ignore[arg-type]
+        if not options.load.given()
+    ]
+
+
+def observe_reference(
+    tasks: list[Task],
+    *,
+    today: date,
+    known: ObservedReader | None = None,
+    state: Observing | None = None,
+    horizon: str | None = None,
+    timeout_s: float = 60,
+) -> ObservedReader:
+    """Observe cells with the reference reader.
+
+    Parameters:
+        known: earlier observations; where this very code made them, cells whose key is among them are taken from there.
+        today: the day to put on new observations.
+        horizon: one for all cells; else each fixture is read at the horizon of its own writer.
+
+    Raises:
+        ReaderError: its processes do not start.
+    """
+    state = state or Observing()
+    name = NAME if horizon is None else horizon
+    who = identity()
+    earlier: dict[tuple[str, str], Observation] = {}
+    if known is not None and known.name == name and known.identity == who and known.protocol == PROTOCOL:
+        earlier = known.cells
+    found, missing = {}, []
+    for task in tasks:
+        cell = earlier.get((task.fixture.id, task.options.id))
+        if cell is not None and cell.key == task.key:
+            found[cell.cell] = cell
+        else:
+            missing.append(task)
+    state.known, state.total = len(found), len(missing)
+    observed = known.observed if known is not None and not missing else today.isoformat()
+    if missing:
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            halves = [missing[start::PROCESSES] for start in range(PROCESSES)]
+            passes = [pool.submit(_pass, half, horizon, timeout_s, state) for half in halves if half]
+            try:
+                for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
+                    ended.result()
+                for one in passes:
+                    found |= one.result()
+            finally:
+                state.stopped = True
+    return ObservedReader(name, who, observed, PROTOCOL, found, {})
+
+
+def _pass(tasks: list[Task], horizon: str | None, timeout_s: float, state: Observing) -> dict[tuple[str, str], Observation]:
+    cells = {}
+    with Reference() as reader:
+        for task in tasks:
+            if state.stopped:
+                break
+            fixture = task.fixture
+            reply = reader.request(
+                "observe",
+                timeout_s=timeout_s,
+                path=str(task.path),
+                family=fixture.family,
+                calls=fixture.calls,
+                horizon=horizon or f"{NAME}@{fixture.release}",
+            )
+            cells[fixture.id, task.options.id] = _observation(task, reply)
+            state.step()
+    return cells
+
+
+def _observation(task: Task, reply: dict[str, Any]) -> Observation:
+    if "unsupported" not in reply:
+        return observation(task, reply)
+    lacking = reply["unsupported"]
+    cell = Observation(task.fixture.id, task.options.id, task.key, "unsupported")
+    return replace(cell, errors=({"type": lacking["code"], "message": lacking["message"]},))

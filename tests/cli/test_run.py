@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli import main
+from harness.cli._values import plain, read_arguments, shown_value, value_text
+from harness.errors import UsageError
+from tests.runtime.archives import HEAD, archive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPOSITORY = Path(__file__).parents[2]
+DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"
+PAIR = [{"tensor": {"dtype": "int64", "shape": [2], "data": data}} for data in ([7, -7], [2, 2])]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs ``torch-compat run``: its exit status, standard output and standard error."""
+    monkeypatch.chdir(REPOSITORY)
+
+    def run_command(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["run", *map(str, arguments)])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, said.out, said.err
+
+    return run_command
+
+
+def given(folder: Path, document: Any) -> Path:
+    path = folder / "args.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    return path
+
+
+def model(folder: Path, *lines: str, version: int = 3) -> Path:
+    path = folder / "model.pt"
+    path.write_bytes(archive({"__torch__/m.py": HEAD + "".join(f"  {line}\n" for line in lines)}, version=version))
+    return path
+
+
+FORWARD = "def forward(self: __torch__.m.Model, x: {0}) -> {0}:"
+
+
+# --------------------------------------------------------------------------------------------------------------- outcomes
+
+
+@pytest.mark.parametrize("reader", ["reference", "reference@1.5.1", "reference@2020-06-24"])
+def test_a_value(run: Any, tmp_path: Path, reader: str) -> None:
+    status, out, err = run(DIV, "--args", given(tmp_path, PAIR), "--reader", reader, "--format", "json")
+    assert (status, err) == (0, "")
+    said = json.loads(out)
+    tensor = {"tensor": {"dtype": "int64", "shape": [2], "data": [3, -3]}}
+    assert (said["outcome"], said["value"], said["reader"]) == ("loaded", {"tuple": [tensor, tensor]}, reader)
+    assert "error" not in said
+
+
+def test_text_is_for_people(run: Any, tmp_path: Path) -> None:
+    status, out, _ = run(DIV, "--args", given(tmp_path, PAIR), "--explain")
+    assert status == 0
+    assert out.splitlines() == [
+        "loaded  (reference, forward)",
+        "tuple of 2",
+        "  tensor int64 (2): [3, -3]",
+        "  tensor int64 (2): [3, -3]",
+        "upgrader: aten::div in __torch__.div, line 7, is div_0_3",
+    ]
+
+
+def test_nothing_to_explain_is_said(run: Any, tmp_path: Path) -> None:
+    _, out, _ = run(DIV, "--args", given(tmp_path, PAIR), "--explain", "--reader", "reference@1.5.1")
+    assert out.splitlines()[-1] == "upgrader: none"
+
+
+def test_a_method_other_than_forward(run: Any, tmp_path: Path) -> None:
+    path = model(tmp_path, "def twice(self: __torch__.m.Model, x: int) -> int:", "  return torch.mul(x, 2)")
+    assert run(path, "--method", "twice", "--args", given(tmp_path, [21]))[:2] == (0, "loaded  (reference, twice)\n42\n")
+    status, out, _ = run(path, "--format", "json")
+    assert (status, json.loads(out)["error"]["code"]) == (1, "AttributeError")
+
+
+@pytest.mark.parametrize(
+    ("make", "more", "status", "outcome", "code"),
+    [
+        ("refused", ("--reader", "reference@1.0.0"), 1, "refused", None),
+        ("raises", (), 1, "raised", "torch.jit.Error"),
+        ("lacks", (), 4, "unsupported", "operator"),
+        ("endless", ("--timeout", "0.5"), 1, "timed-out", "timed-out"),
+        ("value", (), 1, "refused", None),
+        ("no release", ("--reader", "torch-2.13.0"), 4, "unavailable", "not-built"),
+    ],
+)
+def test_every_other_outcome_has_its_status_and_an_error(
+    run: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: str,
+    more: tuple[str, ...],
+    status: int,
+    outcome: str,
+    code: str | None,
+) -> None:
+    monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "empty"))
+    sources = {
+        "raises": (FORWARD.format("int"), '  ops.prim.RaiseException("no\\x1b[31m")', "  return x"),
+        "lacks": (FORWARD.format("int"), "  return torch.frobnicate(x)"),
+        "endless": (FORWARD.format("int"), "  while True:", "    x = torch.add(x, 1)", "  return x"),
+    }
+    path = REPOSITORY / "fixtures" / "torch-2.13.0" / ("state_dict.pt" if make == "value" else "gelu.pt")
+    if make in sources:
+        path = model(tmp_path, *sources[make])
+    found, out, err = run(path, "--args", given(tmp_path, [1]), *more, "--format", "json")
+    said = json.loads(out)
+    assert (found, said["outcome"], err) == (status, outcome, "")
+    assert said["error"]["message"]
+    assert code in {None, said["error"]["code"]}
+    assert "value" not in said
+    _, text, _ = run(path, "--args", given(tmp_path, [1]), *more)
+    assert text.startswith(f"{outcome}  (")
+    assert not [one for one in text if not one.isprintable() and one != "\n"]
+
+
+@pytest.mark.real_torch("2.13.0")
+def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
+    status, out, _ = run(DIV, "--args", given(tmp_path, PAIR), "--reader", "torch-2.13.0", "--format", "json")
+    said = json.loads(out)
+    tensor = {"tensor": {"dtype": "int64", "shape": [2], "data": [3, -3]}}
+    assert (status, said["value"], said["reader"].partition("+")[0]) == (0, {"tuple": [tensor, tensor]}, "torch-2.13.0")
+    status, out, _ = run(DIV, "--reader", "torch-2.13.0", "--format", "json")
+    assert (status, json.loads(out)["error"]["code"]) == (1, "RuntimeError")
+    status, out, _ = run(REPOSITORY / "fixtures/torch-2.13.0/state_dict.pt", "--reader", "torch-2.13.0", "--format", "json")
+    assert (status, json.loads(out)["outcome"]) == (1, "refused")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.pt"], "nowhere.pt: there is no such file"),
+        (["fixtures"], "fixtures: is a folder"),
+        (["no\x1b[31mwhere.pt"], "no\\x1b[31mwhere.pt: there is no such file"),
+        ([DIV, "--reader", "tensorflow"], "expected reference, reference@HORIZON or torch-X.Y.Z, found 'tensorflow'"),
+        ([DIV, "--reader", "reference@soon"], "expected a release (1.5.1) or a day (2020-06-24), found 'soon'"),
+        ([DIV, "--reader", "torch-9.9.9"], "9.9.9"),
+        ([DIV, "--reader", "torch-2.13.0", "--explain"], "--explain tells of the reference reader"),
+        ([DIV, "--args", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
+        ([DIV, "--timeout", "0"], "--timeout"),
+    ],
+)
+def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert "\x1b" not in err
+
+
+# -------------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ":1:1: is no JSON: Expecting value"),
+        ("[1,\n 2", ":2:3: is no JSON: Expecting ',' delimiter"),
+        ("[NaN]", 'is no JSON: NaN is no JSON number; write {"float": "nan"}'),
+        ("[-Infinity]", 'write {"float": "-inf"}'),
+        ("[" * 100_000, "is nested too deeply"),
+        ("[" * 300 + "]" * 300, "is nested deeper than 200"),
+        ('{"x": 1}', 'holds an object with the keys "x", expected a list'),
+        ("7", "holds 7, expected a list"),
+        ("[9223372036854775808]", ", [0]: expected an integer of 64 bits, found 9223372036854775808"),
+        ("[" + "1" * 5000 + "]", "is no JSON: Exceeds the limit"),
+        ("[1e999]", ", [0]: expected a number that fits 64 bits"),
+        ("[{}]", ", [0]: expected an object with one key, one of float, complex"),
+        ('[{"float": 1, "tuple": []}]', "with one key"),
+        ('[{"object": {"type": "x", "state": 1}}]', "with one key"),
+        ('[{"__class__": 1}]', "with one key"),
+        ('[{"value": 1}]', "with one key"),
+        ('[{"float": "much\\u001b"}]', '[0].float: expected a number, or "nan", "inf", "-inf", found "much\\u001b"'),
+        ('[{"float": true}]', "[0].float: expected a number"),
+        ('[{"complex": [1]}]', "[0].complex: expected [real, imaginary], found [1]"),
+        ('[{"tuple": 1}]', "[0].tuple: expected a list"),
+        ('[[1, {"dict": [[1]]}]]', "[0][1].dict: expected a list of [key, value]"),
+        ('[{"dict": [[[], 1]]}]', "[0].dict[0][0]: expected a key that programs can have"),
+        ('[{"device": "toaster"}]', "[0].device: expected a device, such as cpu"),
+        ('[{"dtype": "float33"}]', "[0].dtype: expected a dtype: uint8"),
+        ('[{"tensor": 7}]', '[0].tensor: expected an object with "dtype", "shape" and "data", found 7'),
+        ('[{"tensor": {"dtype": "int8", "shape": [1]}}]', '"shape" and "data"'),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "x": 1}}]', "[0].tensor: expected no keys but"),
+        ('[{"tensor": {"dtype": "qint8", "shape": [1], "data": [1]}}]', "[0].tensor.dtype: expected a dtype whose elements"),
+        ('[{"tensor": {"dtype": 7, "shape": [1], "data": [1]}}]', "[0].tensor.dtype: expected a dtype"),
+        ('[{"tensor": {"dtype": "int8", "shape": [-1], "data": []}}]', "[0].tensor.shape: expected a list of integers, none"),
+        ('[{"tensor": {"dtype": "int8", "shape": [2, 2], "data": [1]}}]', "a flat list of 4 elements for the shape [2, 2]"),
+        (
+            '[{"tensor": {"dtype": "int8", "shape": [1], "data": [1.5]}}]',
+            ".data[0]: expected an integer that int8 holds, found 1.5",
+        ),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [128]}}]', "an integer that int8 holds, found 128"),
+        ('[{"tensor": {"dtype": "bool", "shape": [1], "data": [1]}}]', ".data[0]: expected true or false, found 1"),
+        ('[{"tensor": {"dtype": "float32", "shape": [1], "data": [null]}}]', ".data[0]: expected a number"),
+        ('[{"tensor": {"dtype": "complex64", "shape": [1], "data": [1]}}]', ".data[0]: expected [real, imaginary]"),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "bytes": "*"}}]', ".bytes: expected base64 text"),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "bytes": ""}}]', '.bytes: expected 1 bytes for int8 [1], found "0 bytes"'),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "strides": []}}]', ".strides: expected 1 of them"),
+        (
+            '[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "offset": 999999999999}}]',
+            "a storage of 1000000000000 elements",
+        ),
+    ],
+)
+def test_arguments_that_are_none_say_what_is_wrong_where(tmp_path: Path, text: str, said: str) -> None:
+    path = given(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        read_arguments(path)
+    assert said in str(caught.value)
+    assert str(path) in (caught.value.where or "")
+    assert caught.value.exit_status == 2
+    assert str(caught.value).isprintable()
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "args.json"
+    path.write_bytes(b'["\xff"]')
+    with pytest.raises(UsageError, match="is no UTF-8 at byte 2"):
+        read_arguments(path)
+
+
+def test_arguments_are_those_of_the_contract(tmp_path: Path) -> None:
+    values = [None, True, 7, "text", [1], {"float": "nan"}, {"complex": [1, "inf"]}, {"tuple": [1]}, {"dict": [["k", 1]]},
+              {"device": "cuda:1"}, {"dtype": "float32"}]  # fmt: skip
+    assert read_arguments(given(tmp_path, values)) == values
+    assert read_arguments(given(tmp_path, {"tuple": [1]})) == [1]
+    assert read_arguments(given(tmp_path, "[1.5, -0.0]")) == [{"float": 1.5}, {"float": -0.0}]
+    assert read_arguments(given(tmp_path, [{"dtype": "torch.long"}])) == [{"dtype": "int64"}]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data"),
+    [
+        ("bool", [True, False]),
+        ("uint8", [0, 255]),
+        ("int64", [-(2**63), 2**63 - 1]),
+        ("uint64", [2**64 - 1, 0]),
+        ("float16", [1.5, "inf"]),
+        ("bfloat16", [1.5, "-inf"]),
+        ("float8_e5m2", [1.5, "nan"]),
+        ("float32", [0.10000000149011612, "nan"]),
+        ("float64", [0.1, 5e-324]),
+        ("complex64", [[1.5, "inf"], [0.0, -2.0]]),
+        ("complex128", [[0.1, "nan"], [1.0, 2.0]]),
+    ],
+)
+def test_a_tensor_comes_back_as_it_went_in(tmp_path: Path, dtype: str, data: list[Any]) -> None:
+    tensor = {"tensor": {"dtype": dtype, "shape": [2, 1], "data": data}}
+    assert shown_value(read_arguments(given(tmp_path, [tensor]))) == [tensor]
+
+
+def test_empty_and_zero_dimensional_tensors(tmp_path: Path) -> None:
+    tensors = [{"tensor": {"dtype": "float32", "shape": shape, "data": data}} for shape, data in (([0, 3], []), ([], [2.5]))]
+    read = read_arguments(given(tmp_path, tensors))
+    assert [one["tensor"]["strides"] for one in read] == [[3, 1], []]
+    assert shown_value(read) == tensors
+
+
+def test_goldens_are_arguments_too(tmp_path: Path) -> None:
+    golden = {
+        "tensor": {
+            "dtype": "int8",
+            "shape": [2],
+            "strides": [2],
+            "bytes": "AQI=",
+            "storage": 0,
+            "offset": 1,
+            "requires_grad": True,
+        }
+    }
+    assert read_arguments(given(tmp_path, [golden])) == [golden]
+
+
+def test_text_of_values() -> None:
+    shown = [{"dict": [["a\x1b", {"tuple": [1, {"float": "nan"}]}]]}, {"object": {"type": "Point", "state": [None]}}, []]
+    assert value_text(shown).splitlines() == [
+        "list of 3", "  dict of 1", '    "a\\u001b": tuple of 2', "      1", '      float "nan"', "  Point: list of 1", "    null", "  list of 0",
+    ]  # fmt: skip
+    assert plain("a\nb\x7f\u202e") == "a\\nb\\x7f\\u202e"
+
+
+def test_it_needs_no_torch(run: Any, tmp_path: Path) -> None:
+    assert run(DIV, "--args", given(tmp_path, PAIR))[0] == 0
+    assert "torch" not in sys.modules

@@ -1,0 +1,158 @@
+"""Observing with the reference reader, held against real evidence; and that a reader that lies or dies is seen."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli._root import Root
+from harness.cli.judge import gather
+from harness.corpus.observations import read_observations, write_observations
+from harness.readers.reference import Reference
+from harness.replay.observe import Observing
+from harness.replay.reference import observe_reference, plan_reference
+from harness.rules.judge import judge
+from harness.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from harness.corpus.observations import ObservedReader
+    from harness.replay.plan import Task
+    from harness.rules.evidence import Evidence
+    from harness.rules.judge import Report
+
+TODAY = dt.date(2026, 7, 1)
+SOME = ("torch-1.2.0/div", "torch-1.5.1/div", "torch-1.5.1/control_flow", "torch-2.13.0/gelu", "torch-2.13.0/mobile")
+
+
+@pytest.fixture(scope="module")
+def evidence(small_tree: Path) -> Evidence:
+    place = Root(small_tree)
+    return gather(place, place.policy(), as_of=None)
+
+
+@pytest.fixture(scope="module")
+def tasks(evidence: Evidence) -> list[Task]:
+    found = plan_reference(evidence.policy, evidence.corpus, [evidence.corpus.fixtures[name] for name in SOME])
+    assert [task.fixture.id for task in found] == list(SOME)
+    return found
+
+
+@pytest.fixture(scope="module")
+def observed(tasks: list[Task]) -> ObservedReader:
+    return observe_reference(tasks, today=TODAY)
+
+
+def judged(evidence: Evidence, reference: ObservedReader) -> Report:
+    """What the rule alone says of the fixtures that were read."""
+    names = {fixture for fixture, _ in reference.cells}
+    manifests = tuple(
+        replace(one, fixtures=tuple(fixture for fixture in one.fixtures if fixture.id in names))
+        for one in evidence.corpus.manifests
+    )
+    rules = tuple(rule for rule in evidence.policy.rules if rule.id == "reference-agrees")
+    assert rules
+    policy = replace(evidence.policy, rules=rules, waivers=())
+    return judge(replace(evidence, policy=policy, corpus=replace(evidence.corpus, manifests=manifests), reference=reference))
+
+
+def test_it_reads_programs_that_a_release_wrote(evidence: Evidence) -> None:
+    planned = plan_reference(evidence.policy, evidence.corpus, evidence.corpus.fixtures.values())
+    assert {task.fixture.family for task in planned} == {"torchscript", "mobile"}
+    assert {task.options.id for task in planned} == {"default"}
+    programs = [fixture for fixture in evidence.corpus.fixtures.values() if fixture.family in {"torchscript", "mobile"}]
+    assert {task.fixture.id for task in planned} == {one.id for one in programs if one.release != "synthetic"}
+
+
+def test_it_does_what_the_writers_did(evidence: Evidence, observed: ObservedReader) -> None:
+    report = judged(evidence, observed)
+    assert (report.exit_status, report.modelled[Verdict.PASS]) == (0, len(SOME))
+
+
+def test_the_same_comes_out_again_and_can_be_kept(tasks: list[Task], observed: ObservedReader, tmp_path: Path) -> None:
+    assert observe_reference(tasks, today=TODAY) == observed
+    write_observations(tmp_path / "reference.jsonl", observed)
+    assert read_observations(tmp_path / "reference.jsonl") == observed
+
+
+def test_what_is_known_is_not_read_again(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    request = Reference.request
+
+    def counted(self: Reference, do: str, **more: Any) -> dict[str, Any]:
+        asked.append(more["path"])
+        return request(self, do, **more)
+
+    monkeypatch.setattr(Reference, "request", counted)
+    state = Observing()
+    assert observe_reference(tasks, today=dt.date(2030, 1, 1), known=observed, state=state) == observed
+    assert (asked, state.known, state.total) == ([], len(SOME), 0)
+    stale = {cell: replace(one, key="0" * 20 + "-000000") if cell[0] == SOME[0] else one for cell, one in observed.cells.items()}
+    assert observe_reference(tasks, today=TODAY, known=replace(observed, cells=stale)).cells == observed.cells
+    assert len(asked) == 1
+    other = replace(observed, identity={**observed.identity, "code": "0" * 16})
+    observe_reference(tasks, today=TODAY, known=other)
+    assert len(asked) == 1 + len(SOME)
+
+
+def _another_value(reply: dict[str, Any]) -> dict[str, Any]:
+    def change(value: Any) -> Any:
+        if isinstance(value, list):
+            return [change(one) for one in value]
+        if isinstance(value, dict):
+            if value.get("bytes"):
+                raw = bytearray(base64.b64decode(value["bytes"]))
+                raw[-1] ^= 1 << 5
+                return {**value, "bytes": base64.b64encode(raw).decode("ascii")}
+            return {key: change(one) for key, one in value.items()}
+        return value
+
+    return {**reply, "result": {**reply["result"], "calls": change(reply["result"]["calls"])}}
+
+
+@pytest.mark.parametrize(
+    ("lie", "what"),
+    [
+        (_another_value, "different"),
+        (lambda _: {"result": {"error": {"stage": "load", "type": "x", "message": "no"}}}, "refused"),
+        (lambda _: {"crashed": {"stage": "call", "signal": "SIGSEGV", "exit": -11, "said": ""}}, "crashed"),
+        (lambda _: {"timed-out": {"stage": "call", "timeout_s": 60}}, "timed-out"),
+        (lambda _: {"unsupported": {"code": "operator", "message": "no operator aten::x"}}, "unsupported"),
+    ],
+)
+def test_a_lie_is_seen(
+    evidence: Evidence, tasks: list[Task], monkeypatch: pytest.MonkeyPatch, lie: Callable[[Any], dict[str, Any]], what: str
+) -> None:
+    request = Reference.request
+    monkeypatch.setattr(Reference, "request", lambda self, do, **more: lie(request(self, do, **more)))
+    (task,) = [task for task in tasks if task.fixture.id == "torch-1.5.1/div"]
+    report = judged(evidence, observe_reference([task], today=TODAY))
+    if what == "unsupported":
+        assert (report.exit_status, report.not_checked) == (4, (("reference-agrees", "no operator aten::x", 1),))
+    else:
+        (finding,) = report.findings
+        assert (report.exit_status, finding.what, finding.modelled, finding.verdict) == (1, what, True, Verdict.FAIL)
+
+
+def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Reference.request
+
+    def dies_of_one(self: Reference, do: str, **more: Any) -> dict[str, Any]:
+        if more["path"].endswith("control_flow.pt"):
+            self.start()
+            assert self._process is not None
+            self._process.kill()
+            self._process.wait()
+        return request(self, do, **more)
+
+    monkeypatch.setattr(Reference, "request", dies_of_one)
+    again = observe_reference(tasks, today=TODAY)
+    spoilt = {cell[0] for cell, one in again.cells.items() if one != observed.cells[cell]}
+    assert spoilt == {"torch-1.5.1/control_flow"}
+    assert again.cells["torch-1.5.1/control_flow", "default"].signal == "SIGKILL"

@@ -1,0 +1,48 @@
+"""Every change of an operator that the policy lists is modelled by the reference reader, and the other way round.
+
+Lives in tests/runtime/operators/ beside policies/torch/changes.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from harness.runtime.registry import known, release
+
+CHANGES = Path(__file__).parents[3] / "policies" / "torch" / "changes.toml"
+
+ALIASES = {
+    "clip": "clamp", "divide": "div", "multiply": "mul", "subtract": "sub", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "not_equal": "ne", "fix": "trunc", "concat": "cat", "concatenate": "cat", "_cat": "cat", "_stack": "stack", "_s_where": "where",
+    "_scaled_dot_product_attention_math": "scaled_dot_product_attention", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctanh": "atanh", "special_expit": "sigmoid", "special_gammaln": "lgamma", "special_psi": "digamma",
+}  # fmt: skip
+
+
+def canonical(name: str) -> str:
+    """Without the form: in place, with indices, of autograd; under the name that the policy uses."""
+    short = name.removeprefix("aten::")
+    if not short.endswith("__"):
+        short = short.removesuffix("_")
+    short = ALIASES.get(short, short.removeprefix("special_"))
+    short = re.sub(r"^__i(and|or|xor|lshift|rshift)__$", r"__\1__", short)
+    return "aten::" + short.removesuffix("_forward").removesuffix("_with_indices")
+
+
+def test_both_sides_know_the_same_changes() -> None:
+    listed = {
+        (operator, release(change["since"]))
+        for change in tomllib.loads(CHANGES.read_text("utf-8"))["change"]
+        for operator in change["operators"]
+    }
+    modelled = {
+        (canonical(name), since)
+        for name, kinds in known().items()
+        for kind, versions in kinds.items()
+        if kind in {"tensor", "any"} and len(versions) > 1
+        for since in versions[1:]
+    }
+    assert listed - modelled == set(), "listed, and not modelled"
+    assert modelled - listed == set(), "modelled, and not listed"

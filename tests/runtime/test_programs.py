@@ -1,0 +1,55 @@
+"""Programs of several releases that show what no fixture of the corpus shows; each does what it did in its writer.
+
+``programs/manifest.jsonl`` says of each archive which release wrote it, what it shows, the calls, and what they gave there. The
+archives are those that the releases wrote, packed anew without their debug records.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.corpus.compare import compare
+from harness.policy import load_policy
+from harness.runtime.encoding import perform
+
+PROGRAMS = Path(__file__).with_name("programs")
+POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def apart(expected: dict[str, Any], got: dict[str, Any]) -> list[Any]:
+    """What lies beyond the policy's tolerances."""
+    found = compare(expected, got)
+    beyond: list[Any] = list(found.errors)
+    for extent in found.extent:
+        tolerance = POLICY.tolerance((), extent["dtype"])
+        near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
+        if not near or any(float(gap) > tolerance.max_abs and float(ulp) > tolerance.max_ulp for gap, ulp in extent["frontier"]):  # type: ignore[union-attr]
+            beyond.append((extent, found.differences))
+    return beyond
+
+
+def test_every_archive_is_in_the_manifest() -> None:
+    assert sorted(path.name for path in PROGRAMS.glob("*.pt")) == sorted(row["file"] for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["file"].removesuffix(".pt") for row in ROWS])
+def test_does_what_it_did_in_its_writer(row: dict[str, Any]) -> None:
+    got = perform(PROGRAMS / row["file"], "torchscript", row["calls"], f"reference@{row['writer']}")
+    assert ("error" in row["result"]) == ("error" in got), got.get("error")
+    assert not apart(row["result"], got)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["file"].removesuffix(".pt") for row in ROWS])
+def test_runs_without_a_horizon(row: dict[str, Any]) -> None:
+    """The newest reader takes all of them, and what a program raised in its writer it raises here."""
+    got = perform(PROGRAMS / row["file"], "torchscript", row["calls"], "reference")
+    assert "error" not in got
+    for there, here in zip(row["result"].get("calls", []), got["calls"], strict=False):
+        assert there["first"].keys() == here["first"].keys()
