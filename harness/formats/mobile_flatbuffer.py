@@ -120,8 +120,8 @@ def versions(archive: Archive) -> dict[str, int]:
     try:
         buffer = _Buffer(archive.data, str(archive.path))
         found = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
-    except Corrupt:
-        raise
+    except Corrupt as error:
+        raise Corrupt(f"its root table cannot be read: {error.message}", where=error.where, code="bad-table") from error
     except ERRORS as error:
         raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path), code="bad-table") from error
     if not found:

@@ -43,6 +43,8 @@ def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NO
         return True
     if kind == "N":
         return type_.endswith("?") or type_ in NONES or type_.startswith("Optional")
+    if kind == "l":
+        return "[" in type_
     type_ = type_.rstrip("?")
     return BECOMES[kind].match(type_) is not None or type_ in conversions.get(kind, ())
 

@@ -15,6 +15,7 @@
     base:Enum                          TorchScript source defines a class derived from this one
     call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
     whole-floats                       TorchScript source returns an int constant as a float
+    none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
 """
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "protocol", "record", "sparse", "version", "whole-floats", "word",
+    "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -150,6 +151,8 @@ def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozens
     signs.update(f"base:{base}" for base in bases(source.code))
     if source.whole_floats:
         signs.add("whole-floats")
+    if source.none_listed:
+        signs.add("none-listed")
     return tuple(sorted(signs)), source.shapes
 
 

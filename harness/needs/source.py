@@ -10,7 +10,7 @@ Which overload a call means is not written down. What tells overloads apart is t
 keywords, and of what kind those arguments are that show it. A kind is one letter:
 
     N  None           i  an int        f  a float      b  a bool      s  a text      c  a complex number
-    x  anything else: the kind does not show
+    l  a list that is written out        x  anything else: the kind does not show
 
 An argument shows its kind if it is a constant, or a parameter of the function that is declared with such a type.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "CallShape", "Source", "bases", "has_word", "scan"]
 
 
-KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c"}
+KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
 """The letters of the kinds that show."""
 
 
@@ -57,11 +57,13 @@ class Source(NamedTuple):
         shapes: the distinct shapes in which operators are called.
         code: the text without the content of its string constants and comments, for :func:`has_word` and :func:`bases`.
         whole_floats: a function that is declared to return a float returns an int constant: a float that was written without a point.
+        none_listed: a list of tensors holds None without calling it optional.
     """
 
     shapes: frozenset[CallShape]
     code: str
     whole_floats: bool
+    none_listed: bool
 
 
 # What stands before a mark, and the mark. A comment is passed over as a mark, too; the end is one. A text that does not end is one up
@@ -78,7 +80,8 @@ FUNCTION = re.compile(r"^( *)def ", re.MULTILINE)
 RETURN = re.compile(r"^ *return (.+)$", re.MULTILINE)
 NAMED = re.compile(r"^ *(_\d+) = (.+)$", re.MULTILINE)
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
-DECLARED = {word: letter for word, letter in KINDS.items() if word != "None"}
+DECLARED = {word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}
+NONE_LISTED = re.compile(r"\[[^\[\]]*annotate\(Tensor, None\)[^\[\]]*\]")
 INT = re.compile(r"-?\d+\Z")
 DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
 
@@ -86,7 +89,8 @@ DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives u
 def scan(source: str) -> Source:
     """Read one file of source."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
-    return Source(_shapes(source), code, "float" in code and _whole_floats(code))
+    none_listed = "annotate(Tensor, None)" in code and NONE_LISTED.search(code) is not None
+    return Source(_shapes(source), code, "float" in code and _whole_floats(code), none_listed)
 
 
 def _blank(text: re.Match[str]) -> str:
@@ -144,7 +148,7 @@ def _shapes(source: str) -> frozenset[CallShape]:
             if outer:
                 name, kinds, keywords, begun = outer.pop()
         elif mark in "[{":
-            outer.append((name, kinds, keywords, "x"))
+            outer.append((name, kinds, keywords, "l" if mark == "[" and not begun and not before.strip() else "x"))
             name = ""
         elif mark in "]}":
             if outer:

@@ -159,8 +159,8 @@ def numbered(code: int) -> Dtype:
 
 def as_dtype(value: Any) -> Dtype | None:
     """A dtype out of what a program says: a number, a dtype, or None."""
-    if value is None or value.__class__ is Dtype:
-        return value  # type: ignore[no-any-return]
+    if value is None or isinstance(value, Dtype):
+        return value
     return numbered(int(value))
 
 

@@ -49,6 +49,8 @@ _ARGUMENTS = {
     b"M": 2,
     b"G": 8,
 }  # opcodes and how long their arguments are
+# What numpy says of a tensor that no memory could hold
+TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 MOBILE_UPGRADERS = (1, 11, 0)  # the first lite interpreter that has upgraders
 BUFFERS_SAID = (1, 9, 0)  # from here on only what the source names is a buffer; before, every attribute declared as a tensor is
@@ -763,7 +765,7 @@ def _translated(error: Exception) -> Exception:
     where = f"line {trace.tb_lineno}" if inside and trace is not None else None
     if isinstance(error, RecursionError):
         return Raised("the program calls itself too deeply", code="RuntimeError", where=where)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(TOO_LARGE)):
         return Raised("the program needs more memory than there is", code="RuntimeError", where=where)
     if not inside:
         at = trace.tb_frame.f_code.co_name if trace is not None else "?"

@@ -35,7 +35,7 @@ NEWEST: Release = (9999, 0, 0)
 FLOATING = 2
 FORGETS_UNTIL: Release = (1, 1, 0)
 
-KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str"}  # fmt: skip
+KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
 
 
 class Grad:
@@ -77,7 +77,7 @@ def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bo
     Parameters:
         names: qualified names without overload.
         since: the first release that behaves so.
-        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, or ``any`` for the rest,
+        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
             which ``tensor`` is, too, where there is no ``any``.
         gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
     """

@@ -56,7 +56,8 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """Its shape."""
-        return self.array.shape
+        found: tuple[int, ...] = self.array.shape
+        return found
 
     @property
     def ndim(self) -> int:

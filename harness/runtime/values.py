@@ -14,14 +14,49 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from harness.errors import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "raised", "text_in", "text_out"]
+__all__ = [
+    "LARGEST", "LONGEST", "Budget", "Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "bounded", "raised",
+    "text_in", "text_out",
+]  # fmt: skip
+
+LONGEST = 1 << 26  # items of a list, bytes of a text, that a program may make of others
+LARGEST = 1 << 22  # items of a value, with those inside of items, that a program may compare, write into texts or give
 
 
 def raised(kind: str, message: str) -> Raised:
     """What an operator raises: ``kind`` as ``RuntimeError``, ``IndexError``, ``ValueError``."""
     return Raised(message, code=kind)
+
+
+def bounded(count: int) -> None:
+    """Refuse to make a list or text that is too long.
+
+    Raises:
+        Raised: it is.
+    """
+    if count > LONGEST:
+        raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")
+
+
+class Budget:
+    """How many items of a value may still be looked at: lists that hold the same lists again grow with every level."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = LARGEST
+
+    def take(self, count: int) -> None:
+        """Pay for that many items.
+
+        Raises:
+            Raised: there are too many.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise raised("RuntimeError", f"a program may not compare, show or give values of more than {LARGEST} items")
 
 
 def text_in(text: str) -> str:
@@ -149,7 +184,7 @@ class Steps:
         if self.left < 0:
             raise Raised(f"the program takes more than {self.limit} steps", code="step-limit")
 
-    def range(self, *bounds: int) -> range:
+    def range(self, *bounds: int) -> Iterable[int]:
         """A range to loop over, paid for at once."""
         if any(bound.__class__ is not int for bound in bounds):
             raise Raised("range() expects integers", code="RuntimeError")
@@ -158,11 +193,11 @@ class Steps:
         made = range(*bounds)
         count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, made.stop - made.start)
         if count > self.left:  # a loop that ends by an error or a return pays for what it does not do, too
-            return self._counted(made)  # type: ignore[return-value]
+            return self._counted(made)
         self.left -= count
         return made
 
-    def _counted(self, made: range) -> Any:
+    def _counted(self, made: Iterable[int]) -> Iterator[int]:
         for value in made:
             self.tick()
             yield value

@@ -24,7 +24,7 @@ __all__ = ["load_state", "objects_of", "refuse_damage"]
 OBJECTS = {"torch_save_zip": "data.pkl", "torch_save_stream": "object", "torch_save_tar": "pickle", "bare_pickle": "pickle"}
 # Contradictions that leave no doubt about what a record holds.
 HARMLESS = frozenset({
-    "junk-after", "junk-before", "junk-between", "offset-disagrees", "outside-folder", "polyglot", "no-folder", "unlisted-record",
+    "junk-after", "junk-before", "junk-between", "offset-disagrees", "outside-folder", "no-folder", "unlisted-record",
 })  # fmt: skip
 
 

@@ -21,6 +21,15 @@ PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 STANDS_FOR: dict[str, set[str]] = {
     "aten::__is__": {"__IS__"},
     "aten::__isnot__": {"__ISNOT__"},
+    "aten::baddbmm": {"aten::bmm"},
+    # from 1.13 on one operator for every kind of padding
+    "aten::constant_pad_nd": {"aten::pad"},
+    "aten::pad": {"aten::constant_pad_nd"},
+    "aten::reflection_pad1d": {"aten::reflection_pad2d", "aten::pad"},
+    "aten::reflection_pad2d": {"aten::pad"},
+    "aten::replication_pad1d": {"aten::pad"},
+    "aten::replication_pad2d": {"aten::pad"},
+    "aten::fill_": {"aten::copy_"},  # of a number that became a tensor
     "aten::addmm": {"aten::linear", "aten::matmul"},
     "aten::conv1d": {"aten::convolution"},
     "aten::convolution": {"aten::conv1d"},
@@ -159,4 +168,4 @@ def test_what_is_read_is_there() -> None:
     }
     assert left_out["torch-save", "zip", "not calculated"] == 9  # all of big_endian.pt
     assert left_out["mobile", "zip", "not calculated"] == 1  # bytecode_3.ptl
-    assert {recipe for recipe, count in absent.items() if count} == {"save_skip_data", "save_fake_tensors", "traced"}
+    assert {recipe for recipe, count in absent.items() if count} == {"save_skip_data", "save_fake_tensors", "traced", "padding"}

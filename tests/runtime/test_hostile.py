@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,6 +198,71 @@ def test_calls_that_double_meet_the_limit() -> None:
 def test_texts_and_lists_do_not_grow_without_bounds(body: str) -> None:
     with pytest.raises(Raised, match="may not"):
         program("def forward(self) -> Any:\n  " + body).run("forward")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = 'ab'\n  for i in range(60):\n    x = torch.format('{}{}', x, x)\n  return 1",
+        "x = 'ab'\n  for i in range(60):\n    x = torch.percentFormat('%s%s', x, x)\n  return 1",
+        "x = ['a']\n  for i in range(60):\n    x = [torch.str(x), torch.str(x)]\n  return 1",
+        "x = (1,)\n  for i in range(60):\n    x = (x, x)\n  return x",
+        "x = {0: 1}\n  for i in range(60):\n    x = {0: x, 1: x}\n  return x",
+        "x = (1,)\n  y = (1,)\n  for i in range(60):\n    x = (x, x)\n    y = (y, y)\n  return torch.eq(x, y)",
+        "x = [1]\n  y = [1]\n  for i in range(60):\n    x = [x, x]\n    y = [y, y]\n  return torch.__contains__([x], y)",
+        "x = [1]\n  for i in range(60):\n    x = [x, x]\n  return torch.len(torch.str(x))",
+    ],
+)
+def test_values_do_not_double_without_bounds(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runtime.values.LARGEST", 100_000)  # the same, sooner
+    with pytest.raises(Raised, match="may not"):
+        program("def forward(self) -> Any:\n  " + body).run("forward")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return l",
+        "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return torch.eq(l, l)",
+        "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return torch.str(l)",
+        "x = annotate(List[Any], [])\n  for i in range(50000):\n    x = [x]\n  return x",
+    ],
+)
+def test_values_that_hold_themselves_end(body: str) -> None:
+    with pytest.raises(Raised, match="too deeply"):
+        program("def forward(self) -> Any:\n  " + body).run("forward")
+
+
+LARGE = [
+    "torch.zeros([1125899906842624])", "torch.zeros([4611686018427387904, 4611686018427387904])", "torch.full([1000000, 1000000], 1.5)",
+    "torch.empty([100000000000])", "torch.eye(1000000)", "torch.arange(1000000000000)", "torch.linspace(0., 1., 1000000000000)",
+    "torch.repeat(torch.ones([1000]), [1000000000])", "torch.clone(torch.expand(torch.ones([1]), [1000000000000]))",
+    "torch.add(torch.expand(torch.ones([1]), [1000000000000]), 1)", "torch.mul(torch.ones([300000, 1]), torch.ones([1, 300000]))",
+    "torch.matmul(torch.ones([300000, 1]), torch.ones([1, 300000]))", "torch.constant_pad_nd(torch.ones([1]), [0, 1000000000000], 0.)",
+    "torch.one_hot(torch.arange(3), 1000000000000)", "torch.upsample_nearest2d(torch.ones([1, 1, 2, 2]), [1000000, 1000000])",
+    "torch.empty_strided([2, 2], [100000000000000, 1])", "torch.resize_(torch.ones([1]), [1000000000000])",
+    "torch.sum(torch.expand(torch.ones([1]), [1000000000000]))",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux keeps to a limit of address space")
+def test_no_operator_takes_more_memory_than_it_may() -> None:
+    """In a process of its own, as the limit is one of the process."""
+    script = (
+        "import json, sys\nfrom harness.errors import Raised\nfrom harness.runtime.limits import bound_memory\n"
+        "from tests.runtime.archives import program\nassert bound_memory(2 << 30)\n"
+        "for body in json.load(sys.stdin):\n"
+        "    try:\n        program('def forward(self) -> Any:\\n  return ' + body).run('forward')\n"
+        "    except Raised as error:\n        said = error.message\n"
+        "    else:\n        said = 'a value'\n"
+        "    print(json.dumps(said))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=json.dumps(LARGE), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = dict(zip(LARGE, map(json.loads, done.stdout.splitlines()), strict=True))
+    assert {body: one for body, one in said.items() if "memory" not in one} == {}
 
 
 # ------------------------------------------------------------------------------------------------------- laws

@@ -18,9 +18,7 @@ from harness.runtime.encoding import perform
 
 PROGRAMS = Path(__file__).with_name("programs")
 POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
-ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
-]
+ROWS: list[dict[str, Any]] = [json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def apart(expected: dict[str, Any], got: dict[str, Any]) -> list[Any]:

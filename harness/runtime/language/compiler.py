@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -290,8 +291,8 @@ class Unit:
         builtins.exec(code, self._table)  # noqa: S102 - our own code; see the module
         for name, info in self._infos:
             info.call = self._table[name]
-        for info in self.classes.values():
-            self._make(info)
+        for cls in self.classes.values():
+            self._make(cls)
 
     def link(self) -> None:
         """Look up what the file refers to, in other files, too. Apart from compiling, since files refer to each other."""
@@ -407,7 +408,7 @@ class Unit:
         if info.kind == "namedtuple":
             space["fields"] = tuple(info.attributes)
             for index, name in enumerate(info.attributes):
-                space[f"a_{name}"] = property(lambda self, index=index: self[index])
+                space[f"a_{name}"] = property(operator.itemgetter(index))
             base: type = NamedTupleValue
         elif info.kind in {"enum", "interface"}:
             return
@@ -558,7 +559,7 @@ class _Body:
             return self._arithmetic(node, 0)
         if found != "int":
             return None
-        at = {"lineno": node.lineno, "col_offset": 0}
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         if name in ARITHMETIC:
             store, load = self._temporary(node)
             low, high = ast.Constant(-INT64, **at), ast.Constant(INT64 - 1, **at)
@@ -706,8 +707,8 @@ class _Body:
             raise self.unit.fail(value, said, "types")
 
     def assert_(self, node: ast.Assert) -> ast.stmt:
-        message = [self.expr(node.msg)] if node.msg is not None else [ast.Constant("", lineno=node.lineno, col_offset=0)]
-        call = ast.Call(self._table_name("raise", _raise, node), message, [], lineno=node.lineno, col_offset=0)
+        message = self.expr(node.msg) if node.msg is not None else ast.Constant("", lineno=node.lineno, col_offset=0)
+        call = ast.Call(self._table_name("raise", _raise, node), [message], [], lineno=node.lineno, col_offset=0)
         test = ast.UnaryOp(ast.Not(), self.expr(node.test), lineno=node.lineno, col_offset=0)
         return ast.If(test, [ast.Expr(call, lineno=node.lineno, col_offset=0)], [], lineno=node.lineno, col_offset=0)
 
@@ -726,7 +727,7 @@ class _Body:
         if len(node.items) != 1:
             raise self.unit.fail(node, "has several contexts in one with")
         item = node.items[0]
-        at = {"lineno": node.lineno, "col_offset": 0}
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         holder = f"w{len(self.locals)}_{node.lineno}"
         store, load = ast.Name(holder, ast.Store(), **at), ast.Name(holder, ast.Load(), **at)
         enter = ast.Call(ast.Attribute(load, "m___enter__", ast.Load(), **at), [], [], **at)
@@ -815,7 +816,7 @@ class _Body:
                 return self._arguments(node, prefixed=True)
             special = _SPECIAL.get(func.id)
             if special is not None:
-                return special(self, node)  # type: ignore[no-any-return]
+                return special(self, node)
             operator = CALLS.get(func.id)
             if operator is None:
                 raise self.unit.fail(node, f"calls {func.id}, which is not defined")
@@ -980,7 +981,7 @@ class _Body:
         if isinstance(op, ast.Is | ast.IsNot):
             node.left, node.comparators = left, [right]
             return node
-        at = {"lineno": node.lineno, "col_offset": 0}
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         if isinstance(op, ast.In | ast.NotIn):
             func = self._name(self.unit.operator("aten::__contains__", node), node)
             found: ast.expr = ast.Call(func, [right, left], [], **at)

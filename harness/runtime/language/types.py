@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import Raised, Refused
 from harness.runtime.dtypes import Dtype
 from harness.runtime.tensor import OpaqueTensor, Tensor
-from harness.runtime.values import Device, EnumMember, Future, NamedTupleValue, ScriptObject, text_in, text_out
+from harness.runtime.values import Budget, Device, EnumMember, Future, NamedTupleValue, ScriptObject, text_in, text_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,17 +244,22 @@ def _inferred(value: Any) -> Any:
     return value
 
 
-def release_value(value: Any) -> Any:
-    """A value of a program as Python gets it: containers are copied, texts are texts again. Objects of the program stay."""
+def release_value(value: Any, budget: Budget | None = None) -> Any:
+    """A value of a program as Python gets it: containers are copied, texts are texts again. Objects of the program stay.
+
+    Raises:
+        Raised: it is too large, or a text in it is no text.
+    """
     cls = value.__class__
     if cls is str:
         return text_out(value)
+    if cls is not list and cls is not dict and not issubclass(cls, tuple):
+        return value
+    budget = budget or Budget()
+    budget.take(len(value))
     if cls is list:
-        return [release_value(item) for item in value]
+        return [release_value(item, budget) for item in value]
     if cls is dict:
-        return {release_value(k): release_value(v) for k, v in value.items()}
-    if cls is tuple:
-        return tuple(release_value(item) for item in value)
-    if issubclass(cls, NamedTupleValue):
-        return cls(*(release_value(item) for item in value))
-    return value
+        return {release_value(k, budget): release_value(v, budget) for k, v in value.items()}
+    items = (release_value(item, budget) for item in value)
+    return tuple(items) if cls is tuple else cls(*items)

@@ -11,14 +11,7 @@ from typing import Any
 
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
-from harness.runtime.values import ScriptObject, raised
-
-LONGEST = 1 << 26  # items of a list, bytes of a text, that a program may make of others
-
-
-def _bounded(count: int) -> None:
-    if count > LONGEST:
-        raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")
+from harness.runtime.values import Budget, ScriptObject, bounded, raised
 
 
 def _index(values: Any, index: int, said: str = "list index out of range") -> int:
@@ -83,21 +76,21 @@ def slice_str(a: str, start: int | None = None, end: int | None = None, step: in
 @operator("aten::add", of="list")
 def add_list(a: list[Any], b: list[Any]) -> list[Any]:
     """A + b."""
-    _bounded(len(a) + len(b))
+    bounded(len(a) + len(b))
     return a + b
 
 
 @operator("aten::add", of="str")
 def add_str(a: str, b: str) -> str:
     """A + b."""
-    _bounded(len(a) + len(b))
+    bounded(len(a) + len(b))
     return a + b
 
 
 @operator("aten::add_", of="list")
 def add_list_(a: list[Any], b: list[Any]) -> list[Any]:
     """A += b."""
-    _bounded(len(a) + len(b))
+    bounded(len(a) + len(b))
     a += b
     return a
 
@@ -105,14 +98,14 @@ def add_list_(a: list[Any], b: list[Any]) -> list[Any]:
 @operator("aten::mul", of="list")
 def mul_list(a: list[Any], b: int) -> list[Any]:
     """A * b."""
-    _bounded(len(a) * max(0, b))
+    bounded(len(a) * max(0, b))
     return a * b
 
 
 @operator("aten::mul_", of="list")
 def mul_list_(a: list[Any], b: int) -> list[Any]:
     """A *= b."""
-    _bounded(len(a) * max(0, b))
+    bounded(len(a) * max(0, b))
     a *= b
     return a
 
@@ -120,24 +113,35 @@ def mul_list_(a: list[Any], b: int) -> list[Any]:
 @operator("aten::mul", of="str")
 def mul_str(a: str, b: int) -> str:
     """A * b."""
-    _bounded(len(a) * max(0, b))
+    bounded(len(a) * max(0, b))
     return a * b
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
     if a.__class__ is Tensor or b.__class__ is Tensor:
         if a.__class__ is not b.__class__ or a.array.shape != b.array.shape:
             return False
         return bool((a.array == b.array).all())
-    if a.__class__ is list and b.__class__ is list:
-        return len(a) == len(b) and all(map(_equal, a, b))
+    listed = a.__class__ is list and b.__class__ is list
+    if listed or (isinstance(a, tuple) and isinstance(b, tuple)):
+        if len(a) != len(b):
+            return False
+        budget = budget or Budget()
+        budget.take(len(a))
+        return all(_equal(one, other, budget) for one, other in zip(a, b, strict=True))
     if a.__class__ is dict and b.__class__ is dict:
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+        budget = budget or Budget()
+        budget.take(len(a))
+        return a.keys() == b.keys() and all(_equal(a[key], b[key], budget) for key in a)
     return bool(a == b)
 
 
-for _kind in ("list", "dict", "str"):
-    operator("aten::eq", of=_kind)(_equal)
+def _same(a: Any, b: Any) -> bool:
+    return _equal(a, b)
+
+
+for _kind in ("list", "dict", "str", "tuple"):
+    operator("aten::eq", of=_kind)(_same)
     operator("aten::ne", of=_kind)(lambda a, b: not _equal(a, b))
 for _kind in ("list", "str"):
     operator("aten::lt", of=_kind)(lambda a, b: bool(a < b))
@@ -218,7 +222,7 @@ def append(a: list[Any], item: Any) -> list[Any]:
 @operator("aten::extend", of="list")
 def extend(a: list[Any], other: list[Any]) -> None:
     """Put all items of another list behind the last."""
-    _bounded(len(a) + len(other))
+    bounded(len(a) + len(other))
     a.extend(other)
 
 
@@ -404,14 +408,14 @@ for _name in ("upper", "lower", "capitalize", "title", "swapcase", "isupper", "i
 @operator("aten::zfill", of="str")
 def zfill(self: str, width: int) -> str:
     """Filled up with zeros behind the sign."""
-    _bounded(width)
+    bounded(width)
     return self.zfill(width)
 
 
 @operator("aten::expandtabs", of="str")
 def expandtabs(self: str, tabsize: int = 8) -> str:
     """Blanks in place of tabulators."""
-    _bounded(len(self) * max(1, tabsize))
+    bounded(len(self) * max(1, tabsize))
     return self.expandtabs(tabsize)
 
 
@@ -481,7 +485,7 @@ def endswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
 @operator("aten::replace", of="str")
 def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 - the schema\'s own
     """Other text in place of a text."""
-    _bounded(len(self) * (len(new) + 1))
+    bounded(len(self) * (len(new) + 1))
     return self.replace(old, new, max)
 
 
@@ -530,28 +534,28 @@ def partition(self: str, separator: str) -> tuple[str, str, str]:
 @operator("aten::join", of="str")
 def join(self: str, values: list[str]) -> str:
     """Texts, with this one between them."""
-    _bounded(sum(map(len, values)) + len(self) * len(values))
+    bounded(sum(map(len, values)) + len(self) * len(values))
     return self.join(values)
 
 
 @operator("aten::ljust", of="str")
 def ljust(self: str, width: int, fillchar: str = " ") -> str:
     """Filled up at the end."""
-    _bounded(width)
+    bounded(width)
     return self.ljust(width, fillchar)
 
 
 @operator("aten::rjust", of="str")
 def rjust(self: str, width: int, fillchar: str = " ") -> str:
     """Filled up at the start."""
-    _bounded(width)
+    bounded(width)
     return self.rjust(width, fillchar)
 
 
 @operator("aten::center", of="str")
 def center(self: str, width: int, fillchar: str = " ") -> str:
     """Filled up at both ends."""
-    _bounded(width)
+    bounded(width)
     return self.center(width, fillchar)
 
 

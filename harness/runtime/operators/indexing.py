@@ -158,6 +158,16 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @functional("gather")
+def gather_1_0(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Up to 1.5 the index is as large as the tensor, apart from the dimension."""
+    at = axis(dim, self.array.ndim)
+    for one, (size, wanted) in enumerate(zip(index.array.shape, self.array.shape, strict=False)):
+        if one != at and size != wanted and index.array.size:
+            raise fail(f"Size does not match at dimension {one} get {wanted} vs {size}")
+    return gather(self, dim, index, sparse_grad=sparse_grad)
+
+
+@functional("gather", since="1.6.0")
 def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """For each place of the index, the element of that place along a dimension."""
     del sparse_grad

@@ -280,12 +280,13 @@ def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
     return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
 
 
-def _padding(mode: str) -> Any:
+def _padding(mode: str, *, whole: bool = True) -> Any:
+    """Padding with elements of the tensor. Up to 2.0 not of whole numbers."""
     how: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
     def compute(self: Tensor, padding: list[int]) -> Tensor:
         array = self.array
-        if array.dtype.kind == "b" and mode != "circular":
+        if array.dtype.kind in ("b" if whole else "biu") and mode != "circular":
             raise not_implemented(f"{mode}_padding", array.dtype)
         widths = _widths(array, list(padding))
         if mode == "reflect":
@@ -306,17 +307,29 @@ for _mode, _names in {
     "replicate": ("replication_pad1d", "replication_pad2d", "replication_pad3d"),
     "circular": ("_pad_circular",),
 }.items():
-    functional(*_names)(_padding(_mode))
+    functional(*_names)(_padding(_mode, whole=False))
+    if _mode != "circular":
+        functional(*_names, since="2.1.0")(_padding(_mode))
 
 
 @operator("aten::pad", "aten::_pad_enum")
+def pad_1_0(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Up to 2.0 whole numbers are padded with a constant only."""
+    return _pad(self, pad, mode, value, whole=False)
+
+
+@operator("aten::pad", "aten::_pad_enum", since="2.1.0")
 def pad(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Around a tensor."""
+    return _pad(self, pad, mode, value, whole=True)
+
+
+def _pad(self: Tensor, pad: list[int], mode: str, value: float | None, *, whole: bool) -> Tensor:
     if mode == "constant":
         return constant_pad_nd(self, pad, 0 if value is None else value)
     if mode not in {"reflect", "replicate", "circular"}:
         raise fail(f"Unrecognised padding mode {mode}")
-    return _padding(mode)(self, pad)  # type: ignore[no-any-return]
+    return _padding(mode, whole=whole)(self, pad)  # type: ignore[no-any-return]
 
 
 @operator("aten::pixel_shuffle")

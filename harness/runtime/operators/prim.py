@@ -12,11 +12,15 @@ from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.registry import grad, operator
 from harness.runtime.tensor import OpaqueTensor, Tensor
-from harness.runtime.values import Device, EnumMember, Future, raised
+from harness.runtime.values import Budget, Device, EnumMember, Future, bounded, raised
 
 
-def shown(value: Any, *, inside: bool = False) -> str:
-    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text in quotes if inside."""
+def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> str:
+    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text in quotes if inside.
+
+    Raises:
+        Raised: it is too large.
+    """
     kind = value.__class__
     if value is None:
         return "None"
@@ -28,17 +32,26 @@ def shown(value: Any, *, inside: bool = False) -> str:
         return "nan" if math.isnan(value) else f"{value:.17g}"
     if kind is str:
         return f'"{value}"' if inside else str(value)
-    if kind is list:
-        return "[" + ", ".join(shown(item, inside=True) for item in value) + "]"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(shown(item, inside=True) for item in value) + ("," if len(value) == 1 else "") + ")"
-    if kind is dict:
-        return "{" + ", ".join(f"{shown(k, inside=True)}: {shown(v, inside=True)}" for k, v in value.items()) + "}"
+    if kind is list or kind is dict or isinstance(value, tuple):
+        budget = budget or Budget()
+        budget.take(len(value))
+        items = [shown(item, inside=True, budget=budget) for item in value]
+        if kind is list:
+            return "[" + _joined(items, ", ") + "]"
+        if kind is dict:
+            values = [shown(item, inside=True, budget=budget) for item in value.values()]
+            return "{" + _joined([f"{one}: {other}" for one, other in zip(items, values, strict=True)], ", ") + "}"
+        return "(" + _joined(items, ", ") + ("," if len(value) == 1 else "") + ")"
     if kind is EnumMember:
         return f"Enum<{value.qualified_name}.{value.a_name}>"
     if kind is Tensor or kind is OpaqueTensor:
         raise Unsupported("the reference reader cannot print tensors into texts", code="operator")
     return str(value)
+
+
+def _joined(parts: list[str], between: str = "") -> str:
+    bounded(sum(map(len, parts)) + len(between) * len(parts))
+    return between.join(parts)
 
 
 @operator("aten::str", of="any")
@@ -56,7 +69,7 @@ def format_(self: str, *args: Any) -> str:
     made = [parts[0]]
     for part, arg in zip(parts[1:], args, strict=False):
         made += [shown(arg), part]
-    return "".join(made)
+    return _joined(made)
 
 
 @operator("aten::percentFormat", of="any")
@@ -91,7 +104,7 @@ def percent_format(self: str, *args: Any) -> str:
             raise raised("RuntimeError", f"The specifier %{code} is not supported in TorchScript format strings")
     if used < len(args):
         raise raised("RuntimeError", "Too many arguments for format string")
-    return "".join(made)
+    return _joined(made)
 
 
 @operator("prim::Print", of="any")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import Unsupported
 from harness.runtime.operators._common import (
     FLOAT64,
     INT64,
@@ -45,6 +46,33 @@ def _sorted(self: Tensor, dim: int, *, descending: bool) -> tuple[Tensor, Tensor
 
 
 @functional("sort")
+def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """1.0.0 compares NaN like a number, and so leaves what it is compared with where it is: it sorts by insertion, up to ten."""
+    array = self.array
+    if array.dtype.kind != "f" or not np.isnan(array).any():
+        return _sorted(self, dim, descending=descending)
+    at = axis(dim, array.ndim)
+    if array.shape[at] > INSERTED:
+        raise Unsupported(f"aten::sort of more than {INSERTED} numbers with NaN among them, as in 1.0.0", code="operator")
+    places = np.apply_along_axis(_inserted, at, array, descending=descending)
+    return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
+
+
+INSERTED = 10
+
+
+def _inserted(values: Array, *, descending: bool) -> Array:
+    places = list(range(len(values)))
+    for end in range(1, len(places)):
+        one, at = places[end], end
+        while at and (values[places[at - 1]] < values[one] if descending else values[places[at - 1]] > values[one]):
+            places[at] = places[at - 1]
+            at -= 1
+        places[at] = one
+    return np.array(places, np.int64)
+
+
+@functional("sort", since="1.0.1")
 def sort(self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """Values and where they stood."""
     if args:  # sort.stable(self, *, stable, dim, descending) of old programs has them by position
