@@ -30,7 +30,7 @@ LARGEST = 8_192  # bytes of a small archive
 WARM, MEASURED = 60, 300
 TURNS, ITERATIONS = 15, 10_000
 
-WORKER = '''
+WORKER = """
 import importlib.util, json, sys, time
 from typing import List
 import torch
@@ -115,7 +115,7 @@ for line in sys.stdin:
     except Exception as error:
         seconds = None
     print(json.dumps(seconds), flush=True)
-'''
+"""
 
 
 class Torch:

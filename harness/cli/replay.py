@@ -30,7 +30,7 @@ __all__ = ["replay"]
 
 # Whether the reference reader reads where no reader is named and the policy has the rule that judges it. It takes some ten
 # seconds, and no torch.
-REFERENCE_BY_DEFAULT = False
+REFERENCE_BY_DEFAULT = True
 RULE = "reference-agrees"
 
 

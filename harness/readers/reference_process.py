@@ -23,6 +23,7 @@ from harness.errors import ArchiveError, HarnessError, Raised, Refused, Unsuppor
 from harness.runtime import registry
 from harness.runtime.encoding import Decoder, Encoder, perform
 from harness.runtime.horizons import horizon
+from harness.runtime.limits import bound_memory
 from harness.runtime.program import load
 
 __all__ = ["answer", "main"]
@@ -38,6 +39,7 @@ def main() -> None:
         replies.flush()
 
     registry.known()  # every operator is imported before the clock of a request runs
+    bound_memory()
     say({"started": True})
     for line in sys.stdin.buffer:
         say(answer(json.loads(line), lambda stage: say({"stage": stage})))

@@ -211,6 +211,9 @@ def test_texts_and_lists_do_not_grow_without_bounds(body: str) -> None:
         "x = (1,)\n  y = (1,)\n  for i in range(60):\n    x = (x, x)\n    y = (y, y)\n  return torch.eq(x, y)",
         "x = [1]\n  y = [1]\n  for i in range(60):\n    x = [x, x]\n    y = [y, y]\n  return torch.__contains__([x], y)",
         "x = [1]\n  for i in range(60):\n    x = [x, x]\n  return torch.len(torch.str(x))",
+        "x = [1]\n  y = [1]\n  for i in range(60):\n    x = [x, x]\n    y = [y, y]\n  return torch.lt(x, y)",
+        "x = [1]\n  y = [1]\n  for i in range(60):\n    x = [x, x]\n    y = [y, y]\n  return torch.len(torch.sorted([x, y]))",
+        f"x = [1]\n  for i in range(40):\n    x = [x, x]\n  return isinstance(x, {'List[' * 41}int{']' * 41})",
     ],
 )
 def test_values_do_not_double_without_bounds(body: str, monkeypatch: pytest.MonkeyPatch) -> None:

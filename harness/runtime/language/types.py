@@ -129,8 +129,12 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def instance_of(value: Any, type_: Type) -> bool:
-    """Whether a value of a program has a type. What an empty container was declared to hold is not known: any type fits."""
+def instance_of(value: Any, type_: Type, budget: Budget | None = None) -> bool:
+    """Whether a value of a program has a type. What an empty container was declared to hold is not known: any type fits.
+
+    Raises:
+        Raised: it is too large.
+    """
     kind = type_.kind
     if kind == "Any":
         return True
@@ -140,17 +144,22 @@ def instance_of(value: Any, type_: Type) -> bool:
             return bool(value.qualified_name == type_.name)
         return issubclass(cls, ScriptObject | NamedTupleValue) and cls.qualified_name == type_.name
     if kind in {"Optional", "Union"}:
-        return (kind == "Optional" and value is None) or any(instance_of(value, arg) for arg in type_.args)
+        return (kind == "Optional" and value is None) or any(instance_of(value, arg, budget) for arg in type_.args)
+    if kind in {"List", "Dict", "Tuple"} and (value.__class__ in {list, dict} or isinstance(value, tuple)):
+        budget = budget or Budget()
+        budget.take(len(value))
     if kind == "List":
-        return value.__class__ is list and all(instance_of(item, type_.args[0]) for item in value)
+        return value.__class__ is list and all(instance_of(item, type_.args[0], budget) for item in value)
     if kind == "Dict":
         key, item = type_.args
-        return value.__class__ is dict and all(instance_of(k, key) and instance_of(v, item) for k, v in value.items())
+        return value.__class__ is dict and all(
+            instance_of(k, key, budget) and instance_of(v, item, budget) for k, v in value.items()
+        )
     if kind == "Tuple":
         return (
             isinstance(value, tuple)
             and len(value) == len(type_.args)
-            and all(instance_of(item, arg) for item, arg in zip(value, type_.args, strict=True))
+            and all(instance_of(item, arg, budget) for item, arg in zip(value, type_.args, strict=True))
         )
     return value.__class__ in _PLAIN.get(kind, ())
 

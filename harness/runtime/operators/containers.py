@@ -136,6 +136,17 @@ def _equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
     return bool(a == b)
 
 
+def _measured(value: Any, budget: Budget | None = None) -> Any:
+    """The value, which is not too large for Python itself to compare."""
+    if value.__class__ is list or isinstance(value, tuple):
+        budget = budget or Budget()
+        budget.take(len(value))
+        for item in value:
+            if item.__class__ is list or isinstance(item, tuple):
+                _measured(item, budget)
+    return value
+
+
 def _same(a: Any, b: Any) -> bool:
     return _equal(a, b)
 
@@ -144,10 +155,10 @@ for _kind in ("list", "dict", "str", "tuple"):
     operator("aten::eq", of=_kind)(_same)
     operator("aten::ne", of=_kind)(lambda a, b: not _equal(a, b))
 for _kind in ("list", "str"):
-    operator("aten::lt", of=_kind)(lambda a, b: bool(a < b))
-    operator("aten::le", of=_kind)(lambda a, b: bool(a <= b))
-    operator("aten::gt", of=_kind)(lambda a, b: bool(a > b))
-    operator("aten::ge", of=_kind)(lambda a, b: bool(a >= b))
+    operator("aten::lt", of=_kind)(lambda a, b: bool(_measured(a) < _measured(b)))
+    operator("aten::le", of=_kind)(lambda a, b: bool(_measured(a) <= _measured(b)))
+    operator("aten::gt", of=_kind)(lambda a, b: bool(_measured(a) > _measured(b)))
+    operator("aten::ge", of=_kind)(lambda a, b: bool(_measured(a) >= _measured(b)))
 
 
 @operator("aten::__contains__", of="any")
@@ -268,6 +279,7 @@ def _compared(x: Any, y: Any) -> int:
 
 
 def _order(values: list[Any]) -> list[Any]:
+    _measured(values)
     if values and isinstance(values[0], ScriptObject):  # by the __lt__ of the program's class
         return sorted(values, key=functools.cmp_to_key(_compared))
     if values and values[0].__class__ is Tensor:

@@ -34,6 +34,7 @@ from harness.runtime.operators._common import (
 )
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+from harness.runtime.values import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +167,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         found = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
         found.array = found.array.copy()
         return found
-    kinds = {one.__class__ for one in _leaves(data)}
+    kinds = {one.__class__ for one in _leaves(data, Budget())}
     if complex in kinds:
         kind = dtypes.of_scalar(1j).array
     elif float in kinds or not kinds:
@@ -180,9 +181,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return made
 
 
-def _leaves(data: Any) -> list[Any]:
+def _leaves(data: Any, budget: Budget) -> list[Any]:
     if data.__class__ in {list, tuple}:
-        return [leaf for one in data for leaf in _leaves(one)]
+        budget.take(len(data))
+        return [leaf for one in data for leaf in _leaves(one, budget)]
     return [data]
 
 

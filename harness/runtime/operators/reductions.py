@@ -70,6 +70,17 @@ def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any 
 
 
 @functional("mean", out_type=True)
+def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """1.0 does not convert whole numbers, whatever dtype is asked for; along an empty dimension it fills in its own NaN."""
+    if self.array.dtype.kind in "iub":
+        raise fail(f"Can only calculate the mean of floating types. Got {words(self.array.dtype)} instead.")
+    found = mean(self, dim, keepdim, dtype=dtype)
+    if not self.array.size and found.array.size:
+        found.array[...] = np.nan
+    return found
+
+
+@functional("mean", out_type=True, since="1.1.0")
 def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Of floating point and complex numbers only."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
@@ -83,6 +94,19 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
     total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
     return Tensor((total / np.asarray(float(count))).astype(array.dtype))
+
+
+@functional("mean", out_type=True, since="1.10.0")
+def mean_1_10(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """1.10 and 1.11 look at the dtype that the tensor has, not at the one that is asked for."""
+    if self.array.dtype.kind in "iub":
+        raise fail(
+            f"mean(): input dtype should be either floating point or complex dtypes. Got {words(self.array.dtype)} instead."
+        )
+    return mean(self, dim, keepdim, dtype=dtype)
+
+
+functional("mean", out_type=True, since="1.12.0")(mean)
 
 
 @functional("nanmean")

@@ -1,0 +1,116 @@
+"""What stands where in an undamaged archive, read without the code that is under test."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from struct import Struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["CENTRAL", "LOCAL", "Layout", "Member", "Span", "layout"]
+
+LOCAL = Struct("<4s5H3I2H")
+CENTRAL = Struct("<4s6H3I5H2I")
+END = Struct("<4s4HIIH")
+WITHOUT_FOLDER = b"serialized_exported_program.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a zip archive: where its header, data, footer and entry in the directory stand."""
+
+    full_name: bytes
+    record: str
+    header: int
+    data: int
+    data_end: int
+    end: int
+    entry: int
+    entry_end: int
+    crc: int
+    method: int
+
+    def content(self, raw: bytes) -> bytes:
+        """Its bytes, inflated."""
+        stored = raw[self.data : self.data_end]
+        return zlib.decompress(stored, -15) if self.method else stored
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes that belong together, and to which record; to none if they belong to the archive as a whole."""
+
+    start: int
+    end: int
+    part: str
+    record: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What stands where; without members where the container is no zip archive."""
+
+    members: tuple[Member, ...]
+    spans: tuple[Span, ...]
+    directory: int
+
+    @property
+    def protected(self) -> frozenset[str]:
+        """Records whose bytes have a checksum."""
+        return frozenset(one.record for one in self.members if one.crc or one.data == one.data_end)
+
+    def records_at(self, places: Iterable[int]) -> frozenset[str]:
+        """The records that bytes belong to."""
+        wanted = sorted(places)
+        return self._records([span for span in self.spans if any(span.start <= at < span.end for at in wanted)])
+
+    def records_in(self, start: int, end: int) -> frozenset[str]:
+        """The records that have bytes in a range."""
+        return self._records([span for span in self.spans if span.start < end and start < span.end])
+
+    def _records(self, spans: list[Span]) -> frozenset[str]:
+        """Several entries of the directory, or one and what follows it, are the directory itself: no damage of a record."""
+        directory = sum(span.part in {"entry", "end"} for span in spans)
+        return frozenset(span.record for span in spans if span.record is not None and (span.part != "entry" or directory == 1))
+
+
+def layout(raw: bytes) -> Layout:
+    """The layout of a sound archive."""
+    if raw[:4] != b"PK\3\4":
+        return Layout((), (Span(0, len(raw), "stream", None),), len(raw))
+    _, _, _, _, count, length, start, _ = END.unpack_from(raw, len(raw) - END.size)
+    members: list[Member] = []
+    names: list[bytes] = []
+    entries = []
+    at = start
+    for _ in range(count):
+        (_, _, _, _, method, _, _, crc, stored, size, name_length, extra_length, comment_length,
+         _, _, _, header) = CENTRAL.unpack_from(raw, at)  # fmt: skip
+        name = raw[at + CENTRAL.size : at + CENTRAL.size + name_length]
+        after = at + CENTRAL.size + name_length + extra_length + comment_length
+        entries.append((name, method, crc, stored, size, header, at, after))
+        names.append(name)
+        at = after
+    prefix = b"" if WITHOUT_FOLDER in names else names[0][: names[0].find(b"/") + 1]
+    for name, method, crc, stored, size, header, entry, entry_end in entries:
+        local = LOCAL.unpack_from(raw, header)
+        data = header + LOCAL.size + local[9] + local[10]
+        end = (
+            data + stored + (16 if local[2] & 8 and (size or local[2] == 0x808) and raw[data + stored :][:4] == b"PK\7\10" else 0)
+        )
+        record = name.removeprefix(prefix).decode()
+        members.append(Member(name, record, header, data, data + stored, end, entry, entry_end, crc, method))
+    spans: list[Span] = []
+    for one in members:
+        spans.append(Span(one.header, one.data, "header", one.record))
+        if one.data_end > one.data:
+            spans.append(Span(one.data, one.data_end, "data", one.record))
+        if one.end > one.data_end:
+            spans.append(Span(one.data_end, one.end, "footer", one.record))
+        spans.append(Span(one.entry, one.entry_end, "entry", one.record))
+    spans.append(Span(start + length, len(raw), "end", None))
+    spans.sort(key=lambda span: span.start)
+    return Layout(tuple(members), tuple(spans), start)
