@@ -791,6 +791,8 @@ def main():
     import torch
 
     torch.set_num_threads(1)
+    if hasattr(torch, "set_num_interop_threads"):  # since 1.2: in a fork, several that start at once fail an assertion now and then
+        torch.set_num_interop_threads(1)
     _warm_up(torch)
     gc.collect()
     if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page of them all
