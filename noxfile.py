@@ -174,6 +174,25 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def predictions(session: nox.Session) -> None:
+    """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`."""
+    session.install(".", *group("test"))
+    session.run("python", "-m", "tests.predictions", *session.posargs)
+
+
+@nox.session(default=False)
+def differential(session: nox.Session) -> None:
+    """The reference's operators against torch 2.13.0 on generated calls; 200 for each overload unless told: `-- 20`."""
+    with_release(session, "2.13.0")
+    session.install(*group("test"))
+    count = session.posargs[0] if session.posargs else "200"
+    session.run(
+        "pytest", "tests/runtime/test_differential.py", "-m", "real_torch", "--require-torch", "2.13.0", "--numprocesses=2",
+        env={"TORCH_COMPAT_DIFFERENTIAL": count},
+    )  # fmt: skip
+
+
+@nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
     """Ratios of times, with the environments of real releases that are built here; see benchmarks/README.md."""
     session.install(".")
