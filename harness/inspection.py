@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from harness.errors import ArchiveError, Corrupt, UsageError
 from harness.formats.facts import fill
 from harness.formats.identify import recognised
 from harness.needs import of as needs_of
+from harness.pickles import dangerous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +57,26 @@ class Inspected:
         """The object that stands for it in JSON."""
         row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
         row.update(UNKNOWN if self.facts is None else _described(self.facts, self.needs))
+        row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
         row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
         error = self.error
         row["error"] = None if error is None else {"code": error.code, "message": self.message}
         return row
+
+    @property
+    def dangers(self) -> list[tuple[str, str, str]]:
+        """What its pickles name that is known to do harm when it is called: the name, the record, why.
+
+        Nothing here calls it; whoever loads the file without ``weights_only`` may. That the list is empty is no promise.
+        """
+        if self.facts is None:
+            return []
+        return [
+            (one.path, record, because)
+            for record, unpickled in self.facts.pickles.items()
+            for one in unpickled.globals
+            if (because := _danger(one)) is not None
+        ]
 
     @property
     def message(self) -> str:
@@ -71,11 +89,13 @@ class Inspected:
         return f"{said} ({error.hint})" if error.hint else said
 
 
+_danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
+
 UNKNOWN: dict[str, Any] = {
     "family": None, "container": None, "name": None, "format_version": None, "bytecode_version": None,
     "schema_version_export": None, "producer": None, "readable_by": None, "minimum_release": None, "maximum_release": None,
     "reasons": [], "operators": [], "globals": [], "weights_only": None, "weights_only_default": None, "byteorder": None,
-    "storage_alignment": None, "storages": [], "damage": [],
+    "storage_alignment": None, "storages": [], "dangers": [], "damage": [],
 }  # fmt: skip
 
 

@@ -25,7 +25,8 @@ HEADINGS = f"{'WHAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
 def line(found: Inspected) -> str:
     """One line of a table."""
     name = found.facts.name if found.facts else "-"
-    state = "sound" if found.error is None else shown(found.error.code)
+    sound = "dangerous" if found.dangers else "sound"
+    state = sound if found.error is None else shown(found.error.code)
     return f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {_plain(found.path)}"
 
 
@@ -64,6 +65,13 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "operators", _listed(facts.operators)
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
+    dangers = found.dangers
+    if dangers:
+        more = [f"and {len(dangers) - MOST} more"] if len(dangers) > MOST else []
+        yield (
+            "dangers",
+            [f"record {shown(record)} names {shown(name)}, which {because}" for name, record, because in dangers[:MOST]] + more,
+        )
     if facts is not None or found.damage:
         more = [f"and {len(found.damage) - MOST} more"] if len(found.damage) > MOST else []
         yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]

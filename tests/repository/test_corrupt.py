@@ -86,6 +86,7 @@ def test_it_is_answered_as_the_manifest_says(entry: dict[str, Any]) -> None:
         assert entry["record"] in named or repr(entry["record"]) in error["message"]
     if entry["dangerous"] is not None:
         assert entry["dangerous"] in row["globals"]
+        assert entry["dangerous"] in {one["global"] for one in row["dangers"]}
 
 
 @pytest.mark.parametrize("entry", EXPECTED, ids=lambda entry: entry["file"])
@@ -120,3 +121,12 @@ def test_the_command_gives_each_a_row(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_readme_tells_how_they_are_made() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in text for name in ("make.py", "expected.jsonl"))
+
+
+def test_what_releases_wrote_names_nothing_dangerous() -> None:
+    found = [
+        one
+        for path in sorted((REPOSITORY / "fixtures" / "torch-2.13.0").glob("*.pt"))
+        for one in harness.inspect(path)["dangers"]
+    ]
+    assert found == []
