@@ -22,7 +22,7 @@ STANDS_FOR: dict[str, set[str]] = {
     "aten::__is__": {"__IS__"},
     "aten::__isnot__": {"__ISNOT__"},
     "aten::baddbmm": {"aten::bmm"},
-    # from 1.13 on one operator for every kind of padding
+    # from 1.12 on one operator for every kind of padding; reflection_pad1d is named in the recipe's list, never called by its program
     "aten::constant_pad_nd": {"aten::pad"},
     "aten::pad": {"aten::constant_pad_nd"},
     "aten::reflection_pad1d": {"aten::reflection_pad2d", "aten::pad"},
