@@ -33,6 +33,10 @@ REQUIRED = (
     "policies/README.md",
     "reports/README.md",
 )
+TOP_LEVEL = {
+    ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "benchmarks", "fixtures",
+    "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests",
+}  # fmt: skip
 TOLERATED = ("cd ", "git ", "nox ", "python -m pip install ", "tox ")  # other programs that documents may tell people to run
 JOINTS = {"&&", "||", "|", ";"}
 RUNS = "<!-- runs -->"  # in the line above a block: its torch-compat commands are run by a test and have to end with status 0
@@ -50,6 +54,10 @@ def tracked() -> list[Path]:
 @pytest.mark.parametrize("name", REQUIRED)
 def test_a_required_document_says_something(name: str) -> None:
     assert len((REPOSITORY / name).read_text(encoding="utf-8").split()) > 20
+
+
+def test_the_top_level_holds_what_belongs_there_and_nothing_that_was_left_behind() -> None:
+    assert {path.relative_to(REPOSITORY).parts[0] for path in tracked()} == TOP_LEVEL
 
 
 # ------------------------------------------------------------------------------------------------------ commands they show
