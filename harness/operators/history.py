@@ -223,16 +223,45 @@ class History(Recorded):
     """The schemas of operators (or of the methods of custom classes), release by release."""
 
     layout = "texts"
-    __slots__ = ("_names",)
+    __slots__ = ("_names", "_operators", "_spans_of", "_texts")
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._names: dict[int, frozenset[str]] = {}
+        self._texts: list[tuple[str, int]] | None = None
+        self._spans_of: dict[int, list[str]] = {}
+        self._operators: dict[str, list[tuple[str, int]]] = {}
 
     @classmethod
     def load(cls, path: Path | None = None) -> History:
         """The history in a file; the packaged one of all operators unless given."""
         return cls(path) if path is not None else _packaged_schemas()
+
+    def texts(self) -> list[tuple[str, int]]:
+        """Every schema with the releases that have it, as bits: bit 0 is the oldest; sorted, and kept for the next who asks."""
+        if self._texts is None:
+            self._texts = [(text, bits) for text, _, bits in self.facts()]
+        return self._texts
+
+    def differing(self, one: str, other: str) -> tuple[list[str], list[str]]:
+        """The schemas that only the first of two releases has, and those that only the second has; sorted."""
+        if not self._spans_of:
+            for text, bits in self.texts():
+                self._spans_of.setdefault(bits, []).append(text)
+        here, there = self.bit(one), self.bit(other)
+        found: tuple[list[str], list[str]] = ([], [])
+        for bits, texts in self._spans_of.items():
+            if bool(bits & here) != bool(bits & there):
+                found[not bits & here].extend(texts)
+        return sorted(found[0]), sorted(found[1])
+
+    def standing(self, operator: str, release: str) -> list[str]:
+        """The schemas that a release has under exactly this name and overload; for many questions, where :meth:`schemas` is for a few."""
+        if not self._operators:
+            for text, bits in self.texts():
+                self._operators.setdefault(text.partition("(")[0], []).append((text, bits))
+        bit = self.bit(release)
+        return [text for text, bits in self._operators.get(operator, ()) if bits & bit]
 
     def _of(self, name: str) -> Iterator[tuple[str, int]]:
         for line in self._run(name, "(" if "." in name else "(."):

@@ -2,6 +2,10 @@
 
 Not the whole grammar: types, defaults and returns stay text. Everything that any release prints is split without loss of what a
 call can be checked against; what is not a schema is refused.
+
+The whole grammar is :mod:`harness.operators.schema`; a test holds the two equal on every schema of every release. This one stays because
+``inspect`` reads a few dozen schemas once: it takes some 20 microseconds for the first of them and 2 milliseconds to import, the grammar
+several times as much of both.
 """
 
 from __future__ import annotations

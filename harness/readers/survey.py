@@ -265,7 +265,8 @@ def spelled_in_library(torch, objects):
     """The texts of the libraries that spell one of the schema objects; and the names of the objects that none spells."""
     texts = {}
     for data in read_only_texts(torch):
-        for match in re.finditer(rb"\w+::\w+\([^\0]*\) *-> *[^\0]+(?=\0)", data):
+        # A quotation mark behind the arrow: the text of an assertion that quotes a schema, not a schema.
+        for match in re.finditer(rb"\w+::\w+\([^\0]*\) *-> *[^\0\"]+(?=\0)", data):
             text = re.sub(r"\) *-> *", ") -> ", re.sub(r"\s+", " ", match.group().decode("ascii")).strip())
             texts.setdefault(typed(text), set()).add(text)
     found, unspelled = set(), []

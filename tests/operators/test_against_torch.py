@@ -1,53 +1,189 @@
-"""What is read of a schema is what the real 2.13.0 reads of it."""
+"""A slice of what `nox -s schemas` does, and calls that a real release saved: all held against torch 2.13.0."""
 
 from __future__ import annotations
 
+import ast
 import json
-from pathlib import Path
+import subprocess
+from collections import Counter
+from typing import Any
 
 import pytest
 
-from harness.operators.history import History
-from harness.operators.shape import shape
+from harness.operators.compatibility import VARIABLE, Call, Verdict, serialized
+from harness.operators.schema import parse
 from harness.readers.environments import Environments
-from harness.readers.torch_release import TorchRelease
+from tests.operators import __main__ as command
+from tests.operators import pairs, real
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = """
-import json
+CODE = """
+import importlib.util, io, json, sys, tempfile, zipfile
+import torch
 
-
-def survey(torch):
-    answers = {{}}
-    with open({path!r}) as stream:
-        texts = json.load(stream)
-    for text in texts:
-        try:
-            schema = torch._C.parse_schema(text)
-        except RuntimeError as error:
-            answers[text] = str(error).split("\\n")[0]
-            continue
-        answers[text] = [
-            [one.name, one.has_default_value(), one.kwarg_only, bool(one.alias_info and one.alias_info.is_write)]
-            for one in schema.arguments
-        ]
-    return answers
+written = []
+for number, expression in enumerate(json.loads(sys.argv[1])):
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as stream:
+        stream.write("import torch\\nclass M(torch.nn.Module):\\n    def forward(self, x, y, z, n: int):\\n        return " + expression + "\\n")
+        stream.flush()
+        spec = importlib.util.spec_from_file_location("m%d" % number, stream.name)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        scripted = torch.jit.script(module.M())
+    saved = io.BytesIO()
+    torch.jit.save(scripted, saved)
+    archive = zipfile.ZipFile(saved)
+    (code,) = [name for name in archive.namelist() if "/code/" in name and name.endswith(".py")]
+    (schema,) = {str(node.schema()) for node in scripted.graph.nodes() if node.kind().startswith("aten::")}
+    written.append([schema, archive.read(code).decode()])
+print(json.dumps(written))
 """
 
+# Each as a program writes it; its values as the call has them.
+CALLS: list[tuple[str, Call]] = [
+    ("torch.add(x, y)", Call((VARIABLE, VARIABLE))),
+    ("torch.add(x, y, alpha=1)", Call((VARIABLE, VARIABLE), {"alpha": 1})),
+    ("torch.add(x, y, alpha=1.0)", Call((VARIABLE, VARIABLE), {"alpha": 1.0})),
+    ("torch.add(x, y, alpha=n)", Call((VARIABLE, VARIABLE), {"alpha": VARIABLE})),
+    ("torch.add(x, y, alpha=1, out=z)", Call((VARIABLE, VARIABLE), {"alpha": 1, "out": VARIABLE})),
+    ("torch.add(x, y, alpha=2, out=z)", Call((VARIABLE, VARIABLE), {"alpha": 2, "out": VARIABLE})),
+    ("torch.conv2d(x, y)", Call((VARIABLE, VARIABLE))),
+    ("torch.conv2d(x, y, None)", Call((VARIABLE, VARIABLE, None))),
+    ("torch.conv2d(x, y, None, [1, 1])", Call((VARIABLE, VARIABLE, None, VARIABLE))),
+    ("torch.conv2d(x, y, None, 1)", Call((VARIABLE, VARIABLE, None, 1))),
+    ("torch.conv2d(x, y, groups=2)", Call((VARIABLE, VARIABLE), {"groups": 2})),
+    ("torch.conv2d(x, y, None, [1, 1], [0, 0], [1, 1], 1)", Call((VARIABLE, VARIABLE, None, VARIABLE, VARIABLE, VARIABLE, 1))),
+    ("torch.linspace(0, 1, 5, dtype=None)", Call((0, 1, 5), {"dtype": None})),
+    ("torch.linspace(0, 1, 5, dtype=torch.float)", Call((0, 1, 5), {"dtype": 6})),
+    ("torch.linspace(0, 1, 5, device=torch.device('cpu'))", Call((0, 1, 5), {"device": VARIABLE})),
+    ("torch.clamp(x, None, 1)", Call((VARIABLE, None, 1))),
+    ("torch.clamp(x, min=0, max=None)", Call((VARIABLE,), {"min": 0, "max": None})),
+    ("torch.cumsum(x, 0, dtype=None, out=z)", Call((VARIABLE, 0), {"dtype": None, "out": VARIABLE})),
+    ("torch.cumsum(x, 0, dtype=torch.float, out=z)", Call((VARIABLE, 0), {"dtype": 6, "out": VARIABLE})),
+    ("torch.roll(x, [1])", Call((VARIABLE, VARIABLE))),
+    ("torch.roll(x, [1], [])", Call((VARIABLE, VARIABLE, VARIABLE))),
+    ("torch.max_pool2d(x, [2, 2], ceil_mode=True)", Call((VARIABLE, VARIABLE), {"ceil_mode": True})),
+    ("torch.max_pool2d(x, [2, 2])", Call((VARIABLE, VARIABLE))),
+    ("torch.argmax(x, None, False)", Call((VARIABLE, None, False))),
+    ("torch.argmax(x, None, True)", Call((VARIABLE, None, True))),
+    ("torch.sum(x, [0], False)", Call((VARIABLE, VARIABLE, False))),
+    ("torch.sum(x, [0], keepdim=True)", Call((VARIABLE, VARIABLE), {"keepdim": True})),
+    ("torch.addmm(x, y, z, beta=2, alpha=1)", Call((VARIABLE,) * 3, {"beta": 2, "alpha": 1})),
+    ("torch.addmm(x, y, z, beta=1, alpha=2)", Call((VARIABLE,) * 3, {"beta": 1, "alpha": 2})),
+    ("'a{}'.format(x)", Call(("a{}", VARIABLE))),
+    ("torch.topk(x, 2, -1, True, False)", Call((VARIABLE, 2, -1, True, False))),
+    ("torch.topk(x, 2, -1, True, True)", Call((VARIABLE, 2, -1, True, True))),
+    ("torch.rot90(x, 1, [0, 1])", Call((VARIABLE, 1, VARIABLE))),
+    ("torch.rot90(x, 1)", Call((VARIABLE, 1))),
+    ("torch.nan_to_num(x, 0.0)", Call((VARIABLE, 0.0))),
+    ("torch.triu(x, n)", Call((VARIABLE, VARIABLE))),
+    ("torch.flatten(x, 0, -1)", Call((VARIABLE, 0, -1))),
+    ("x.to(torch.float, True)", Call((VARIABLE, 6, True))),
+    ("torch.einsum('ij->ji', [x])", Call(("ij->ji", VARIABLE))),
+]
 
-@pytest.mark.real_torch("2.13.0")
-def test_every_schema_of_every_release_is_read_as_torch_reads_it(tmp_path: Path) -> None:
-    texts = [text for text, _, _ in History.load(ROOT / "fixtures/operators/schemas.txt").facts()]
-    (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
-    (tmp_path / "script.py").write_text(SCRIPT.format(path=str(tmp_path / "texts.json")), encoding="utf-8")
-    environment = Environments().get("2.13.0")
+
+@pytest.mark.real_torch(real.RELEASE)
+def test_every_schema_of_every_release_is_read_and_printed_as_torch_does() -> None:
+    counts, unread = command.recorded()
+    assert counts["schemas"] == counts["2.13.0 reads"] + counts["2.13.0 cannot read"] == len(pairs.recorded())
+    assert command.listing(unread) == command.UNREAD.read_text(encoding="utf-8"), (
+        "python -m tests.operators --list, and look at it"
+    )
+
+
+@pytest.mark.real_torch(real.RELEASE)
+def test_pairs_of_releases_that_follow_each_other_are_judged_as_torch_does() -> None:
+    counts = command.follow()
+    assert counts["judged"] > 20_000
+    assert min(counts["backward True"], counts["backward False"], counts["forward True"], counts["forward False"]) > 5_000
+
+
+@pytest.mark.real_torch(real.RELEASE)
+def test_generated_pairs_are_judged_as_torch_does() -> None:
+    counts = command.made(4_000, pairs.SEED + 1)
+    assert counts["judged"] >= 4_000
+    assert min(counts[f"{what} {said}"] for what in ("backward", "forward") for said in (True, False)) > 400
+    assert counts["forward IndexError"] + counts["backward IndexError"]  # the corners in which the real check fails are reached
+
+
+@pytest.mark.real_torch(real.RELEASE)
+def test_texts_with_typing_errors_are_refused_as_torch_does() -> None:
+    counts = command.typos(4_000, pairs.SEED + 1)
+    assert counts["refused"] > 2_000
+    assert counts["taken, since they are schemas"] > 400
+
+
+@pytest.mark.real_torch(real.RELEASE)
+def test_saved_code_states_the_arguments_that_we_say_it_states() -> None:
+    environment = Environments().get(real.RELEASE)
     assert environment is not None
-    with TorchRelease(environment) as reader:
-        answers = reader.request("survey", script=str(tmp_path / "script.py"), timeout_s=120)["result"]
-    unread = {text for text, answer in answers.items() if isinstance(answer, str)}
-    assert len(unread) < 0.06 * len(
-        texts
-    )  # the grammar of old releases: <default>, a return that is empty, classes that are gone
-    for text in set(texts) - unread:
-        said = [[one.name, one.default is not None, one.kwarg_only, one.mutated] for one in shape(text).arguments]
-        assert said == answers[text], text
+    asked = json.dumps([expression for expression, _ in CALLS])
+    said = subprocess.run(
+        [environment.python, "-W", "ignore", "-c", CODE, asked],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment.environ(),
+    ).stdout
+    kinds: Counter[str] = Counter()
+    for (expression, call), (schema, code) in zip(CALLS, json.loads(said), strict=True):
+        operator = parse(schema)
+        mine = serialized(operator, call)
+        positional, keywords = stated(code, operator.name.partition("::")[2])
+        assert (len(mine.positional), mine.keywords) == (positional, keywords), (expression, schema, code)
+        kinds.update(
+            {"dropped": bool(mine.dropped), "named": bool(mine.keywords), "out": any(one.is_out for one in operator.arguments)}
+        )
+    assert min(kinds.values()) > 3
+
+
+def stated(code: str, name: str) -> tuple[int, tuple[str, ...]]:
+    """How many arguments stand by position in the one call of an operator, and the names of the others."""
+    (call,) = [
+        node
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+    ]
+    return len(call.args), tuple(str(one.arg) for one in call.keywords)
+
+
+def test_the_comparison_sees_what_differs() -> None:
+    new, old = parse("a::b(int x, int y=1) -> int"), parse("a::b(int x) -> int")
+    assert real.pair_disagreement(new, old, [True, True, ""]) is None
+    said: list[list[Any]] = [
+        [False, True, ""],
+        [True, False, "'x' is not forward compatible with the older version of the schema"],
+    ]
+    assert all(real.pair_disagreement(new, old, one) for one in said)
+    assert real.pair_disagreement(old, new, ["IndexError", True, ""]) is None
+    assert "cause" in str(
+        real.forward_cause(Verdict(compatible=False, reason="x", cause="vararg"), False, "same number of out arguments")
+    )
+    wrong = Verdict(compatible=False, reason="x", cause="type", argument="x")
+    assert "at fault" in str(
+        real.forward_cause(wrong, False, "'y' is not forward compatible with the older version of the schema")
+    )
+    assert real.text_disagreement("a::b(int x) -> ()", "error", real.read("a::b(int x) -> ()"))
+    assert real.text_disagreement("a::b(int x", ["a::b(int x) -> ()", [], []], real.read("a::b(int x"))
+    assert real.text_disagreement("a::b() -> ()", ["a::c() -> ()", [], []], real.read("a::b() -> ()"))
+    assert real.text_disagreement(
+        "a::b(int x) -> ()", ["a::b(int x) -> ()", [["x", True, False, False, None]], []], real.read("a::b(int x) -> ()")
+    )
+
+
+def test_the_session_ends_with_1_where_the_two_disagree(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(real, "ask", lambda texts, pairs: {"texts": ["refused"] * len(texts), "pairs": []})
+    monkeypatch.setattr(Environments, "get", lambda self, version: object())
+    assert command.main(["--pairs", "1", "--typos", "1"]) == 1
+    assert "only 2.13.0 refuses" in capsys.readouterr().err
+    monkeypatch.setattr(Environments, "get", lambda self, version: None)
+    assert command.main([]) == 4
+
+
+def test_the_list_of_what_torch_cannot_read_names_recorded_operators() -> None:
+    listed = [line.split("\t") for line in command.UNREAD.read_text(encoding="utf-8").splitlines()[1:]]
+    names = Counter(command.operator(text) for _, text in pairs.recorded())
+    assert all(int(count) <= names[name] for name, count, _ in listed)
+    assert sum(int(count) for _, count, _ in listed) == 731

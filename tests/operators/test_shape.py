@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
+from harness.operators import schema as grammar
 from harness.operators.shape import Argument, shape
+from tests.operators import pairs
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:
@@ -90,3 +92,24 @@ def test_what_was_put_together_is_taken_apart(parts: list[tuple[str, str, str | 
         (f"x{at}", kind, default) for at, (kind, _, default) in enumerate(parts)
     ]
     assert [argument.kwarg_only for argument in said.arguments] == [at >= star for at in range(len(parts))]
+
+
+def test_a_shape_says_what_the_grammar_says() -> None:
+    """It is the quick part of one truth: of every recorded schema both say the same."""
+    compared = 0
+    for _, text in pairs.recorded():
+        said = shape(text)
+        known = grammar.parse(text, recorded=True)
+        assert (said.name, said.overload, said.vararg) == (known.name, known.overload, known.is_vararg)
+        assert [(one.name, one.kwarg_only) for one in said.arguments] == [(one.name, one.kwarg_only) for one in known.arguments]
+        assert [one.mutated for one in said.arguments] == [one.alias is not None and one.alias.write for one in known.arguments]
+        # What it says of types and defaults is text; read again, it is the same.
+        arguments = [f"{one.type} {one.name}" + ("" if one.default is None else f"={one.default}") for one in said.arguments]
+        arguments.insert(sum(not one.kwarg_only for one in said.arguments), "*")
+        again = grammar.parse(f"x::y({', '.join(arguments)}) -> ()", recorded=True)
+        for mine, theirs in zip(again.arguments, known.arguments, strict=True):
+            assert (mine.type, mine.size, mine.default, mine.alias) == (theirs.type, theirs.size, theirs.default, None), text
+        returns = grammar.parse(f"x::y() -> {said.returns}", recorded=True)
+        assert (returns.returns, returns.is_varret) == (known.returns, known.is_varret)
+        compared += 1
+    assert compared > 10_000

@@ -1,0 +1,317 @@
+"""Types of schemas: how they are written, what PyTorch checks of them, and which is a subtype of which.
+
+PyTorch reads a schema twice at once. The *real* type is what stands there and what is printed; the *fake* type is what every check
+looks at. They differ where an ``int`` stands behind a name: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` are ``int`` in
+the fake type, also inside a list or an optional. Inside a tuple, a Dict, a Union or a Future nothing but the fake type is kept, and so
+2.13.0 prints ``(SymInt, int)`` as ``(int, int)``.
+
+Odd corners, all of 2.13.0 and all held against it by tests:
+
+* Type variables are equal whatever their names: ``t[]`` can be replaced by ``u[]``.
+* Lists and Dicts are invariant (``int[]`` is no ``Scalar[]``); tuples, Futures and Awaits are covariant; RRefs are invariant.
+* ``Scalar`` is at once a type of its own and the union of int, float and complex: in a Union it falls apart, and one that holds all
+  three is equal to it. ``Scalar??`` is no ``Scalar?``.
+* A Union is flattened, cleared of subtypes and sorted when it is made; if one type is left, or an Optional of nothing but None, PyTorch
+  fails, and so does this (ValueError).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "BASE", "CLASS_PREFIX", "RECORDED", "Type", "custom_class", "dict_of", "list_of", "optional_of", "same", "single_of", "subtype", "tuple_of",
+    "union_of", "variable",
+]  # fmt: skip
+
+CLASS_PREFIX: Final = "__torch__.torch.classes."
+"""How the name of a custom class begins."""
+
+# In the order of PyTorch's own enumeration: it sorts the types of a Union by it.
+_ORDER: Final = {kind: at for at, kind in enumerate((
+    "any", "enum", "any-enum", "tensor", "storage", "tuple", "list", "dict", "number", "float", "complex", "future", "await", "rref", "int", "none",
+    "str", "generator", "quantizer", "bool", "optional", "var", "device", "stream", "function", "class", "pyobject", "capsule", "interface",
+    "qscheme", "scalar-type", "layout", "memory-format", "any-list", "any-tuple", "any-class", "sym-int", "sym-float", "sym-bool", "union",
+))}  # fmt: skip
+_KEYS: Final = frozenset({"any", "int", "bool", "float", "complex", "str", "tensor", "device"})
+"""What a Dict can be keyed by."""
+
+
+class Type:
+    """A type. Two that are written alike are one object, so ``is`` tells whether they are; :func:`same` is PyTorch's equality.
+
+    Attributes:
+        kind: ``tensor``, ``int``, ``list``, ``optional``...
+        text: as 2.13.0 prints it, without alias annotations.
+        contained: the types inside.
+        fake: what PyTorch's checks see in its place.
+    """
+
+    __slots__ = ("contained", "fake", "kind", "text")
+
+    def __init__(self, kind: str, text: str, contained: tuple[Type, ...] = (), fake: Type | None = None) -> None:
+        self.kind = kind
+        self.text = text
+        self.contained = contained
+        self.fake = fake or self
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Type {self.text}>"
+
+
+_MADE: Final[dict[tuple[str, str, tuple[Type, ...]], Type]] = {}
+
+
+def _made(kind: str, text: str, contained: tuple[Type, ...] = (), fake: Type | None = None) -> Type:
+    key = (kind, text, contained)
+    found = _MADE.get(key)
+    if found is None:
+        found = _MADE[key] = Type(kind, text, contained, fake)
+    return found
+
+
+ANY: Final = _made("any", "Any")
+INT: Final = _made("int", "int")
+FLOAT: Final = _made("float", "float")
+COMPLEX: Final = _made("complex", "complex")
+NUMBER: Final = _made("number", "Scalar")
+NONE: Final = _made("none", "NoneType")
+STR: Final = _made("str", "str")
+TENSOR: Final = _made("tensor", "Tensor")
+_NUMBERS: Final = (INT, FLOAT, COMPLEX)
+
+BASE: Final[dict[str, Type]] = {
+    "Any": ANY,
+    "AnyClassType": _made("any-class", "AnyClassType"),
+    "AnyEnumType": _made("any-enum", "AnyEnumType"),
+    "Capsule": _made("capsule", "Capsule"),
+    "ConstQuantizerPtr": INT,
+    "Device": _made("device", "Device"),
+    "DeviceIndex": INT,
+    "Generator": _made("generator", "Generator"),
+    "Layout": _made("layout", "Layout", fake=INT),
+    "MemoryFormat": _made("memory-format", "MemoryFormat", fake=INT),
+    "None": NONE,
+    "NoneType": NONE,
+    "QScheme": _made("qscheme", "QScheme"),
+    "Quantizer": _made("quantizer", "Quantizer"),
+    "Scalar": NUMBER,
+    "ScalarType": _made("scalar-type", "ScalarType", fake=INT),
+    "Storage": _made("storage", "Storage"),
+    "Stream": _made("stream", "Stream"),
+    "SymBool": _made("sym-bool", "SymBool"),
+    "SymInt": _made("sym-int", "SymInt", fake=INT),
+    "Tensor": TENSOR,
+    "bool": _made("bool", "bool"),
+    "complex": COMPLEX,
+    "float": FLOAT,
+    "int": INT,
+    "str": STR,
+}
+"""The names that 2.13.0 knows."""
+
+RECORDED: Final[dict[str, Type]] = {"Dimname": STR, "PyObject": _made("pyobject", "PyObject")}
+"""Names that 2.13.0 does not read, though some release prints them."""
+
+
+def variable(name: str) -> Type:
+    """A type variable."""
+    return _made("var", name)
+
+
+def custom_class(name: str) -> Type:
+    """A custom class, by its qualified name."""
+    return _made("class", name)
+
+
+def list_of(inner: Type) -> Type:
+    """``inner[]``."""
+    return _made("list", f"{inner.text}[]", (inner,), None if inner.fake is inner else list_of(inner.fake))
+
+
+def dict_of(key: Type, value: Type) -> Type:
+    """``Dict(key, value)``."""
+    if key.kind not in _KEYS:
+        raise ValueError(f"a key of a Dict that is int, float, complex, bool, str, Tensor, Device or Any, not {key.text}")
+    return _made("dict", f"Dict({key.text}, {value.text})", (key, value))
+
+
+def tuple_of(inner: tuple[Type, ...]) -> Type:
+    """``(inner, ...)``."""
+    return _made("tuple", f"({', '.join(one.text for one in inner)})", inner)
+
+
+def single_of(kind: str, inner: Type) -> Type:
+    """``Future(inner)``, ``Await(inner)`` or ``RRef(inner)``."""
+    return _made(kind.lower(), f"{kind}({inner.text})", (inner,))
+
+
+def optional_of(inner: Type) -> Type:
+    """``inner?``."""
+    fake = None if inner.fake is inner else optional_of(inner.fake)
+    types = _standard((inner, NONE))
+    if len(types) == 1:
+        raise ValueError(f"a type that can be something else than None, not {inner.text}?")
+    if len(types) == 2:
+        inner = types[0] if types[0] is not NONE else types[1]
+    elif inner is not NUMBER and not (inner.kind == "union" and len(inner.contained) == 3 and _holds(inner, NUMBER)):
+        inner = union_of(tuple(one for one in types if not subtype(one, NONE)))
+    else:
+        inner = NUMBER
+    return _made("optional", f"{inner.text}?", (inner,), fake)
+
+
+def union_of(inner: tuple[Type, ...]) -> Type:
+    """``Union(inner, ...)``."""
+    types = _standard(inner)
+    if len(types) == 1:
+        raise ValueError(f"a Union of types of which none takes in all others, not all in {types[0].text}")
+    if NONE in types:
+        if len(types) == 4 and all(one in types for one in _NUMBERS):
+            return optional_of(NUMBER)
+        if len(types) == 2:
+            return optional_of(types[0] if types[0] is not NONE else types[1])
+    return _made("union", _union_text(types), types)
+
+
+def _union_text(types: tuple[Type, ...]) -> str:
+    # 2.13.0 leaves the comma of a number that it then prints as a Scalar at the end.
+    numbers = all(one in types for one in _NUMBERS)
+    out, printed = "Union(", False
+    for at, one in enumerate(types):
+        if not numbers or one not in _NUMBERS:
+            if at:
+                out += ", "
+                printed = True
+            out += one.text
+    if numbers:
+        out += ", Scalar" if printed else "Scalar"
+    return out + ")"
+
+
+def _flat(one: Type) -> list[Type]:
+    if one.kind == "union":
+        return [inner for each in one.contained for inner in _flat(each)]
+    if one.kind == "optional":
+        return [*_flat(one.contained[0]), NONE]
+    return list(_NUMBERS) if one is NUMBER else [one]
+
+
+def _standard(types: tuple[Type, ...]) -> tuple[Type, ...]:
+    """The types of a Union: flat, none a subtype of another, sorted."""
+    left = [inner for one in types for inner in _flat(one)]
+    end = len(left) - 1
+    for at in range(len(left) - 1, 0, -1):
+        for before in range(min(at - 1, end), -1, -1):
+            unified = _supertype(left[at], left[before])
+            if unified is not None:
+                left[before] = unified
+                left[at] = left[end]
+                end -= 1
+                break
+    return tuple(sorted(left[: end + 1], key=lambda one: (_ORDER[one.kind], one.text)))
+
+
+def _supertype(one: Type, other: Type) -> Type | None:
+    if subtype(one, NONE) != subtype(other, NONE):
+        return None
+    return _unified(one, other)
+
+
+def _unified(one: Type, other: Type) -> Type | None:
+    """The type that takes both, if PyTorch finds one without making a Union."""
+    if subtype(one, other):
+        return other
+    if subtype(other, one):
+        return one
+    if subtype(one, NONE):
+        return optional_of(other)
+    if subtype(other, NONE):
+        return optional_of(one)
+    if one.kind == "optional" or other.kind == "optional":
+        single, rest = (one, other) if one.kind == "optional" else (other, one)
+        inner = _unified(single.contained[0], rest)
+        if inner is not None:
+            return optional_of(inner)
+    if one.kind == other.kind == "tuple":
+        if len(one.contained) != len(other.contained):
+            return None
+        inners = [_unified(a, b) for a, b in zip(one.contained, other.contained, strict=True)]
+        found = tuple(inner for inner in inners if inner is not None)
+        return tuple_of(found) if len(found) == len(inners) else None
+    if one.kind == other.kind == "future":
+        inner = _unified(one.contained[0], other.contained[0])
+        return single_of("Future", inner) if inner is not None else None
+    return None
+
+
+def _holds(union: Type, one: Type) -> bool:
+    if one is NUMBER:
+        return all(_holds(union, number) for number in _NUMBERS)
+    return any(subtype(one, inner) for inner in union.contained)
+
+
+def same(one: Type, other: Type) -> bool:
+    """Whether PyTorch holds two types to be equal."""
+    if one is other:
+        return True
+    kind = one.kind
+    if kind == "number" or (kind == "union" and other.kind == "number"):
+        union = other if kind == "number" else one
+        return union.kind == "union" and len(union.contained) == 3 and _holds(union, NUMBER)
+    if kind != other.kind:
+        return False
+    if kind == "var":
+        return True
+    if kind == "class":
+        return one.text == other.text
+    if len(one.contained) != len(other.contained):
+        return False
+    if kind == "union":
+        return all(any(same(a, b) for b in other.contained) for a in one.contained)
+    return all(same(a, b) for a, b in zip(one.contained, other.contained, strict=True))
+
+
+def _plain_subtype(one: Type, other: Type) -> bool:
+    if other is ANY or same(one, other):
+        return True
+    if other.kind == "optional":
+        return subtype(one, other.contained[0])
+    return other.kind == "union" and any(subtype(one, inner) for inner in other.contained)
+
+
+def subtype(one: Type, other: Type) -> bool:
+    """Whether PyTorch takes ``one`` where it asks for ``other``; neither is replaced by its fake type."""
+    if one is other:
+        return True
+    kind = one.kind
+    if kind == "optional":
+        if other.kind == "optional":
+            return subtype(one.contained[0], other.contained[0])
+        if other.kind == "union":
+            return _holds(other, NONE) and _holds(other, one.contained[0])
+        return _plain_subtype(one, other)
+    if kind == "union":
+        if other.kind == "union":
+            wanted: tuple[Type, ...] = other.contained
+        elif other.kind == "optional":
+            wanted = (NONE, *(_NUMBERS if other.contained[0] is NUMBER else other.contained))
+        else:
+            wanted = _NUMBERS if other is NUMBER else (other,)
+        return all(any(subtype(inner, each) for each in wanted) for inner in one.contained)
+    if kind == "none" and other.kind == "optional":
+        return True
+    if kind == "number" and other.kind == "union":
+        return _holds(other, NUMBER)
+    if one in _NUMBERS and other is NUMBER:
+        return True
+    if kind == "class" and other.kind == "any-class":
+        return True
+    if _plain_subtype(one, other):
+        return True
+    if kind == other.kind and kind in {"tuple", "future", "await"} and len(one.contained) == len(other.contained):
+        return all(subtype(a, b) for a, b in zip(one.contained, other.contained, strict=True))
+    return False

@@ -1,0 +1,121 @@
+"""Schemas before torch 2.13.0 and before us: questions to both, and where they disagree."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.operators.compatibility import Verdict, backward, forward
+from harness.operators.schema import Argument, Schema, SchemaError, canonical, parse
+from harness.readers.environments import Environments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RELEASE = "2.13.0"
+SCRIPT = Path(__file__).with_name("torch_schemas.py")
+
+# What 2.13.0 says of a forward incompatibility, by a text that is in it and by our causes.
+FORWARD = {
+    "same number of out arguments": {"out-count"},
+    "did not provide a default value": {"no-default"},
+    "has a container type": {"container-default"},
+    "is not forward compatible with the older version": {
+        "renamed",
+        "size",
+        "alias",
+        "keyword-only",
+        "type",
+        "default-changed",
+        "default-added",
+    },
+    "is not FC with the older version": {"renamed", "size", "alias", "keyword-only", "type", "default-changed", "default-added"},
+    "": {"operator", "vararg", "returns-count"},
+}
+
+
+def ask(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """The answers of the real release; see torch_schemas.py."""
+    environment = Environments().get(RELEASE)
+    assert environment is not None, f"torch-{RELEASE} is not built"
+    with tempfile.TemporaryDirectory() as place:
+        questions, answers = Path(place, "questions.json"), Path(place, "answers.json")
+        questions.write_text(json.dumps({"texts": texts, "pairs": pairs}), encoding="utf-8")
+        subprocess.run(
+            [environment.python, SCRIPT, questions, answers], check=True, env=environment.environ(), stderr=subprocess.DEVNULL
+        )
+        found: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
+    assert found["version"].split("+")[0] == RELEASE
+    return found
+
+
+def read(text: str) -> Schema | str:
+    """The schema, or why we refuse it."""
+    try:
+        return parse(text)
+    except SchemaError as error:
+        return str(error)
+
+
+def facts(ones: Sequence[Argument]) -> list[list[Any]]:
+    """What torch_schemas.py says of arguments."""
+    return [[one.name, one.default is not None, one.kwarg_only, one.is_out, one.size] for one in ones]
+
+
+def why_unread(text: str, said: str) -> str:
+    """Why 2.13.0 does not read what an earlier release printed."""
+    if "=<default>" in text:
+        return "a default that is not stated"
+    if "Dict[" in text:
+        return "a Dict in brackets"
+    if text.endswith("-> "):
+        return "no returns, printed as nothing"
+    if "custom class" in said:
+        return "a custom class that 2.13.0 does not have"
+    if "unknown type" in said:
+        return "a type that 2.13.0 does not read"
+    raise AssertionError(f"2.13.0 refuses {text!r} for a cause that is not listed: {said}")
+
+
+def text_disagreement(text: str, theirs: Any, mine: Schema | str) -> str | None:
+    """Where the two read one text differently; None where they agree. What only an unknown custom class makes torch refuse agrees."""
+    if isinstance(theirs, str):
+        if isinstance(mine, str) or "custom class" in theirs:
+            return None
+        return f"only 2.13.0 refuses {text!r}: {theirs}"
+    if isinstance(mine, str):
+        return f"2.13.0 takes what we refuse: {mine}"
+    if canonical(mine) != theirs[0]:
+        return f"{text!r} is printed {canonical(mine)!r}, by 2.13.0 {theirs[0]!r}"
+    for here, there in ((mine.arguments, theirs[1]), (mine.returns, theirs[2])):
+        if facts(here) != there:
+            return f"{text!r} is {facts(here)}, by 2.13.0 {there}"
+    return None
+
+
+def pair_disagreement(new: Schema, old: Schema, theirs: Sequence[Any]) -> str | None:
+    """Where the two judge one pair differently; None where they agree, in the cause as well."""
+    back, ahead = backward(new, old), forward(new, old)
+    for what, mine, real in (("backward", back, theirs[0]), ("forward", ahead, theirs[1])):
+        if mine.compatible is not (real is True) or (mine.reason is None) is not mine.compatible:
+            return f"{what}: {mine} here, {real} of 2.13.0, of\n  new {canonical(new)}\n  old {canonical(old)}"
+    cause = forward_cause(ahead, theirs[1], theirs[2])
+    return f"{cause}, of\n  new {canonical(new)}\n  old {canonical(old)}" if cause else None
+
+
+def forward_cause(mine: Verdict, real: Any, reason: str) -> str | None:
+    """Where the forward causes differ; None where they do not."""
+    if mine.compatible or real == "IndexError":
+        return None
+    text = next(one for one in FORWARD if one in reason)
+    if mine.cause not in FORWARD[text]:
+        return f"the cause is {mine.cause}, 2.13.0 says {reason!r}"
+    named = reason.split("'")[1] if text and text != "same number of out arguments" and "Out argument" not in reason else None
+    return (
+        f"{mine.argument!r} is at fault, 2.13.0 says {reason!r}"
+        if named and named != mine.argument and mine.cause != "renamed"
+        else None
+    )
