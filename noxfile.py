@@ -38,7 +38,9 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
 WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
-    "fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py",
+    "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py",
+    "harness/readers/extension.py",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
 
@@ -175,9 +177,20 @@ def faults(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def predictions(session: nox.Session) -> None:
-    """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`."""
+    """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`.
+
+    Of all readers, compares what is counted with reports/predictions.md: `-- --write` writes it. Takes some minutes.
+    """
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.predictions", *session.posargs)
+
+
+@nox.session(default=False)
+def schemas(session: nox.Session) -> None:
+    """Our reading and judging of schemas against torch 2.13.0's own, 100,000 generated pairs unless told: `-- --pairs 1000`."""
+    with_release(session, "2.13.0")
+    session.install(*group("test"))
+    session.run("python", "-m", "tests.operators", *session.posargs)
 
 
 @nox.session(default=False)
@@ -190,6 +203,15 @@ def differential(session: nox.Session) -> None:
         "pytest", "tests/runtime/test_differential.py", "-m", "real_torch", "--require-torch", "2.13.0", "--numprocesses=2",
         env={"TORCH_COMPAT_DIFFERENTIAL": count},
     )  # fmt: skip
+
+
+@nox.session(default=False)
+def extension(session: nox.Session) -> None:
+    """Build the example extensions, say which releases they fit, and load them there: `-- --no-build` where there is no compiler."""
+    for release in ("1.4.0", "1.5.0", "1.8.1", "1.9.1", "2.4.1", "2.5.1", "2.13.0"):
+        with_release(session, release)
+    session.install(*group("test"))
+    session.run("python", "-m", "tests.extension", *session.posargs)
 
 
 @nox.session(default=False)

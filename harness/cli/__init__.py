@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
-import traceback
+from typing import NoReturn
 
 import click
 
@@ -21,9 +22,13 @@ COMMANDS = {
     "judge": "Judge the recorded observations.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
-    "operators": "List the operators that the reference reader has.",
+    "operators": "Operators: what changed from one release to another, the history of one, what breaks.",
+    "extension": "Record what an extension uses of PyTorch's operators, and say which releases it fits.",
     "readers": "List, build and remove environments of real releases; ask for new ones.",
-    "new": "Begin a recipe: a small one that works, to be made your own.",
+    "deprecations": "Say of each deprecation what was early, what is late, and what may happen next.",
+    "plan": "Plan a change: the schedule that keeps every promise.",
+    "explain": "Explain a rule, a waiver, a deprecation or anything else with an id.",
+    "new": "Begin a recipe, a deprecation, a rule or a waiver, to be made your own.",
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "
@@ -40,7 +45,12 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"harness.cli.{cmd_name}"), cmd_name)
+        gc.disable()  # what is imported stays
+        try:
+            command = getattr(importlib.import_module(f"harness.cli.{cmd_name}"), cmd_name)
+        finally:
+            gc.freeze()
+            gc.enable()
         assert isinstance(command, click.Command)  # noqa: S101 - a file of this folder
         return command
 
@@ -57,6 +67,13 @@ def torch_compat() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
+    try:
+        _run(arguments)
+    finally:
+        gc.freeze()  # the process ends: nothing has to be collected any more
+
+
+def _run(arguments: list[str] | None) -> NoReturn:
     try:
         status = torch_compat.main(arguments, prog_name="torch-compat", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -77,6 +94,8 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
             raise
+        import traceback  # noqa: PLC0415 - only a fault needs it
+
         where = traceback.extract_tb(error.__traceback__)[-1]
         click.echo(f"torch-compat: a fault of ours: {type(error).__name__}: {error}", err=True)
         click.echo(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}", err=True)  # noqa: PTH119 - only text

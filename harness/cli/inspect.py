@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections import deque
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli._format import exit_status, format_option
+from harness.cli._processes import in_processes
 from harness.errors import HarnessError, PolicyError
 from harness.inspection import Inspected, files_of, look_at
 from harness.needs import packaged_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from concurrent.futures import Future, ProcessPoolExecutor
 
 __all__ = ["inspect"]
 
 ALONE = 50  # files up to which starting other processes costs more than they save
-CHUNK = 32  # files that a process is given at a time
-AHEAD = 4  # chunks for each process that wait to be printed
 
 Rendered = tuple[int, str]  # the exit status that a file leads to, and its text
 
@@ -114,7 +110,7 @@ def _failed(path: str, message: str, code: str) -> Inspected:
 
 def _text(found: Inspected, form: str) -> str:
     if form == "json":
-        return json.dumps(found.row())
+        return found.json()
     from harness.cli._inspected import line, screen  # noqa: PLC0415 - JSON does not need it
 
     if form == "line":
@@ -130,82 +126,10 @@ def _rendered(first: list[str], rest: Iterable[str], form: str) -> Iterator[Rend
     workers = len(os.sched_getaffinity(0))
     files = chain(first, rest)
     if len(first) <= ALONE or workers == 1:
-        for path in files:
-            yield _render(path, form)
-        return
-    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - takes as long as reading a hundred files
-
-    pool = _Pool(workers, form)
-    chunks = iter(lambda: list(islice(files, CHUNK)), [])
-    waiting = deque((chunk, pool.submit(chunk)) for chunk in islice(chunks, workers * AHEAD))
-    try:
-        while waiting:
-            chunk, future = waiting.popleft()
-            try:
-                rows = future.result()
-            except BrokenProcessPool:  # a process died, and took what was not done with it
-                rows = [pool.apart(path) for path in chunk]
-                pool.renew()
-                waiting = deque((one, known if _done(known) else pool.submit(one)) for one, known in waiting)
-            yield from rows
-            following = next(chunks, None)
-            if following is not None:
-                waiting.append((following, pool.submit(following)))
-    finally:
-        pool.close()
+        return (_render(path, form) for path in files)
+    return in_processes(files, lambda path: _render(path, form), lambda path: _crashed(path, form), workers)
 
 
-def _render_all(paths: list[str], form: str) -> list[Rendered]:
-    return [_render(path, form) for path in paths]
-
-
-def _done(future: Future[list[Rendered]]) -> bool:
-    return future.done() and future.exception() is None
-
-
-class _Pool:
-    """Processes that render; one that dies costs the file that it died of."""
-
-    def __init__(self, workers: int, form: str) -> None:
-        import multiprocessing  # noqa: PLC0415
-
-        methods = multiprocessing.get_all_start_methods()
-        self.context = multiprocessing.get_context("fork" if "fork" in methods else None)
-        self.workers = workers
-        self.form = form
-        self.pool = self._started(workers)
-
-    def _started(self, workers: int) -> ProcessPoolExecutor:
-        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
-
-        return ProcessPoolExecutor(workers, self.context)
-
-    def submit(self, paths: list[str]) -> Future[list[Rendered]]:
-        """Have files rendered."""
-        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
-
-        try:
-            return self.pool.submit(_render_all, paths, self.form)
-        except BrokenProcessPool:
-            self.renew()
-            return self.pool.submit(_render_all, paths, self.form)
-
-    def renew(self) -> None:
-        """Start again."""
-        self.close()
-        self.pool = self._started(self.workers)
-
-    def apart(self, path: str) -> Rendered:
-        """Have one file rendered by a process of its own."""
-        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
-
-        with self._started(1) as pool:
-            try:
-                return pool.submit(_render, path, self.form).result()
-            except BrokenProcessPool:
-                message = "the process that read it died: a fault of torch-compat, or memory ran out"
-                return 3, _text(_failed(path, message, "crashed"), self.form)
-
-    def close(self) -> None:
-        """Let the processes end."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
+def _crashed(path: str, form: str) -> Rendered:
+    message = "the process that read it died: a fault of torch-compat, or memory ran out"
+    return 3, _text(_failed(path, message, "crashed"), form)

@@ -7,15 +7,18 @@ import datetime as dt
 import gc
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli._days import as_of_option, day_of, newest_known, profile_note, profile_option, under_profile
 from harness.cli._output import format_option, stdout
 from harness.cli._root import find_root, root_option
 from harness.corpus.corpus import load_corpus
 from harness.corpus.lines import write_whole
+from harness.corpus.operators import read_operators
 from harness.errors import NothingSelected, UsageError
 from harness.report.findings_md import findings_md
 from harness.report.to_json import report_json
@@ -30,17 +33,7 @@ if TYPE_CHECKING:
     from harness.policy import Policy
     from harness.rules.judge import Report
 
-__all__ = ["as_of_option", "full_option", "gather", "judge", "print_formatted", "uncollected"]
-
-
-def as_of_option(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--as-of``."""
-    return click.option(
-        "--as-of",
-        type=click.DateTime(["%Y-%m-%d"]),
-        metavar="DATE",
-        help="Judge as of this day; else that of the newest recorded observation.",
-    )(command)
+__all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected"]
 
 
 def full_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -53,14 +46,17 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @click.command()
 @root_option
 @as_of_option
+@profile_option
 @click.option("--findings", type=click.Path(path_type=Path), help="Also write every cause, explained, to this file (Markdown).")
 @full_option
 @format_option
-def judge(root: Path | None, as_of: dt.datetime | None, findings: Path | None, full: bool, format_: str) -> int:
+def judge(root: Path | None, as_of: str | None, profile: str | None, findings: Path | None, full: bool, format_: str) -> int:
     """Judge the recorded observations. Opens no archive's content, needs no torch and no clock."""
     place = find_root(root)
+    policy = under_profile(place.policy(), profile)
     with uncollected():
-        report = judge_evidence(gather(place, place.policy(), as_of=as_of.date() if as_of else None))
+        report = judge_evidence(gather(place, policy, as_of=day_of(as_of, policy) if as_of else None))
+    report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
         try:
             write_whole(findings, findings_md(report), encoding="utf-8")
@@ -83,7 +79,7 @@ def uncollected() -> Iterator[None]:
 
 
 def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
-    """Read everything that judging looks at, as of the day given, else of the newest recorded observation.
+    """Read everything that judging looks at, as of the day given, else of the newest that is known.
 
     Raises:
         NothingSelected: there is no corpus.
@@ -93,11 +89,9 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     corpus = load_corpus(place.fixtures)
     recorded, unreadable = place.observations(place.recorded)
     if as_of is None:
-        # Where nothing is recorded nothing is checked either, and the day hardly matters; it must not be the clock's.
-        days = [dt.date.fromisoformat(reader.observed) for reader in recorded.values()]
-        as_of = max(days, default=max(release.date for release in policy.calendar))
+        as_of = newest_known(policy, recorded.values())
     files = {name: hashlib.sha256((place.recorded / f"{name}.jsonl").read_bytes()).hexdigest() for name in recorded}
-    return Evidence(policy, corpus, recorded, {}, as_of, unreadable, files=files)
+    return Evidence(policy, corpus, recorded, {}, as_of, unreadable, files=files, operators=read_operators(place.fixtures))
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False) -> None:

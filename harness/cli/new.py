@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 import sys
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from packaging.version import Version
 
 from harness.cli._output import format_option, print_json, stdout
-from harness.cli._root import find_root, root_option
+from harness.cli._root import PACKAGED, find_root, root_option
 from harness.corpus.corpus import FROZEN, read_frozen
 from harness.corpus.recipes import UNFINISHED
 from harness.errors import UsageError
 from harness.policy import Family
+from harness.policy.deprecations import KINDS
+from harness.policy.model import IDENTIFIER
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.cli._root import Root
     from harness.policy import Policy, Release
+    from harness.rules.judge import Finding
 
 __all__ = ["new"]
 
@@ -193,3 +198,299 @@ def _text(family: Family, since: Release) -> str:
     why = f'WHY = "{reason}"\n' if reason else ""
     operators = '["aten::add.Tensor", "aten::mul.Tensor"]' if family in _PROGRAMS else "[]"
     return (_HEAD + _BODIES[family]).format(mark=UNFINISHED, family=family, operators=operators, since=since.version, why=why)
+
+
+# ----------------------------------------------------------------------------------------------------- policies and rules
+
+_PROBE = '''\
+"""{mark}one sentence that says what is deprecated>"""
+import torch
+
+SUBJECT = "{mark}the dotted name whose docstring tells of it, such as torch.symeig>"
+SINCE = "{since}"
+
+
+def deprecated():
+    # {mark}a few lines that use it; such as these>
+    return torch.ones(2).sum()
+
+
+def alternative():
+    # {mark}the same through what is to be used instead; such as these>
+    return torch.ones(2).sum()
+'''
+_BEHAVES = """
+
+def behaves(value):
+    # {mark}how the new result is told from the old; such as this>
+    return "new" if value.dtype == torch.int64 else "old"
+"""
+_CHANGES = frozenset({"mode-change", "default-change", "behaviour-change"})
+_RULE = '''\
+"""{mark}one sentence that says what must hold>.
+
+What: {mark}what exactly is looked at, and what fails>
+
+Why: {mark}why it matters to people>
+
+Example: {mark}one case that fails>
+
+Reference: {mark}where the promise comes from>
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.policy import RuleEntry
+    from harness.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every cell."""
+    for cell in evidence.cells:
+        # Say of each cell whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
+        cause = Cause("half done", cell.fixture.recipe, f"{{cell.subject}}: this rule does not say yet what must hold")
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, cell.subject, cause, cell, cell.release)
+'''
+_RULE_ENTRY = """
+[[rule]]
+id = "{name}"
+asks = "{mark}what is promised, in one sentence>"
+source = "{mark}where the promise comes from>"
+"""
+_WAIVER = """\
+#:schema ../../policy.schema.json
+[waiver]
+id = "{name}"
+title = "{mark}what happened, in one line for people>"
+causes = [{causes}]{wants}
+readers = {{ first = "{first}", last = "{last}" }}
+count = {count}
+reason = \"\"\"
+{mark}why this is accepted>\"\"\"
+evidence = \"\"\"
+{mark}what shows that the cause is understood>{shown}\"\"\"
+owner = "{mark}who answers for it>"
+# expires = 2027-01-31  # only where the thing can still change: the first day on which it no longer holds
+"""
+_LINE = re.compile(r'^(\s*[a-z_]+ = )"(?:[^"\\]|\\.)*"(\s*)# (.*)$')
+
+
+@new.command()
+@click.argument("name")
+@click.option("--kind", required=True, type=click.Choice(KINDS), help="Selects the timeline that it has to keep.")
+@root_option
+@format_option
+def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
+    """Begin policies/torch/deprecations/NAME.toml, from the worked example of its kind, and the probe that goes with it.
+
+    Until what they ask for is said, everything that needs the policy refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "deprecation")
+    probe = re.sub(r"[.-]", "_", name)
+    path = place.path / "policies" / "torch" / "deprecations" / f"{name}.toml"
+    program = place.fixtures / "deprecations" / f"{probe}.py"
+    first = next(iter(policy.calendar)).version
+    source = _PROBE + (_BEHAVES if kind in _CHANGES else "")
+    _begin({path: _deprecation_text(place, name, kind, probe), program: source.format(mark=UNFINISHED, since=first)})
+    newest = policy.corpus.readers[-1]
+    commands = [
+        f"torch-compat observe --reader torch-{newest} --deprecations --record",
+        f"torch-compat explain {name}",
+        "torch-compat deprecations",
+    ]
+    return _tell(place, "deprecation", name, [path, program], commands, format_)
+
+
+@new.command()
+@click.argument("name")
+@root_option
+@format_option
+def rule(name: str, root: Path | None, format_: str) -> int:
+    """Begin the rule harness/rules/NAME.py, and its [[rule]] in policies/torch/promises.toml.
+
+    Until what they ask for is said, judging refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "rule")
+    folder = place.path / "harness" / "rules"
+    if not folder.is_dir():
+        raise UsageError(
+            "has no harness/rules: a rule is a part of the program",
+            where=str(place.path),
+            hint="run inside a checkout of torch-compat",
+        )
+    if any(entry.id == name for entry in policy.rules):
+        raise UsageError(f"the policy has a rule {name!r} already", code="exists")
+    path = folder / f"{name.replace('-', '_')}.py"
+    promises = place.path / "policies" / "torch" / "promises.toml"
+    text = promises.read_text(encoding="utf-8")
+    _begin({path: _RULE.format(mark=UNFINISHED)})
+    promises.write_text(_with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
+    return _tell(place, "rule", name, [path, promises], [f"torch-compat explain {name}", "torch-compat judge"], format_)
+
+
+@new.command()
+@click.argument("name")
+@click.option(
+    "--finding",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="A finding that it is for: causes, readers and count are then filled in.",
+)
+@root_option
+@format_option
+def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
+    """Begin the waiver policies/torch/waivers/NAME.toml.
+
+    Until what it asks for is said, everything that needs the policy refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "waiver")
+    path = place.path / "policies" / "torch" / "waivers" / f"{name}.toml"
+    if path.exists():
+        raise UsageError("is there already", where=str(path), code="exists")
+    values: dict[str, Any] = {
+        "causes": f'"{UNFINISHED}the id of a finding that fails, as `torch-compat judge --full` prints it>"',
+        "first": policy.corpus.readers[0],
+        "last": policy.corpus.readers[-1],
+        "count": 1,
+        "wants": f"\n# {UNFINISHED}the first and the last reader that shows it, and how many cells, in the next two lines>",
+        "shown": "",
+    }
+    if ids:
+        findings = _findings(place, policy, ids)
+        readers = sorted({one for finding in findings for one in finding.readers}, key=lambda one: policy.calendar[one].parsed)
+        values = {
+            "causes": ", ".join(json.dumps(finding.id) for finding in findings),
+            "first": readers[0],
+            "last": readers[-1],
+            "count": sum(finding.count for finding in findings),
+            "wants": "",
+            "shown": f"\nShown by: {findings[0].reproduce}",
+        }
+    _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, **values)})
+    return _tell(place, "waiver", name, [path], ["torch-compat judge"], format_)
+
+
+def _refuse_id(name: str, what: str) -> None:
+    if not re.fullmatch(IDENTIFIER, name):
+        raise UsageError(
+            f"{name!r} is no name for a {what}", hint="lower-case words joined by hyphens, such as floor-divide", code="bad-name"
+        )
+
+
+def _begin(texts: dict[Path, str]) -> None:
+    """Write new files, all of them or none.
+
+    Raises:
+        UsageError: one is there already.
+    """
+    for path in texts:
+        if path.exists():
+            raise UsageError("is there already", where=str(path), code="exists")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
+    """The worked example of a kind, with everything that only its author knows left open; what comes later commented out."""
+    folders = (place.path / "policies" / "examples", PACKAGED / "examples")
+    example = next((path for folder in folders if (path := folder / f"{kind}.toml").is_file()), None)
+    if example is None:
+        raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
+    schema, _story, *lines = example.read_text(encoding="utf-8").splitlines()
+    made = [schema.replace("../policy", "../../policy")]
+    for line in lines:
+        match = _LINE.match(line)
+        if match is not None:
+            made.append(f'{match[1]}"{UNFINISHED}{match[3]}>"')
+        elif not line.startswith("#"):
+            made.append(line)
+    text = (
+        "\n".join(made)
+        .replace(f'id = "{kind}"', f'id = "{name}"')
+        .replace(f'probe = "{kind.replace("-", "_")}"', f'probe = "{probe}"')
+    )
+    return _only_begun(text)
+
+
+def _only_begun(text: str) -> str:
+    """A deprecation that has come as far as its warning: later events and statements are comments, for when they come."""
+    head, *blocks = re.split(r"(?m)^(?=\[\[)", text)
+    kept = [head]
+    stated = False
+    for block in blocks:
+        begun = 'what = "alternative"' in block or 'what = "warned"' in block
+        if block.startswith("[[deprecation.docs]]"):
+            begun, stated = not stated, True
+        quiet = block.replace(UNFINISHED, "").replace('>"', '"')
+        kept.append(block if begun else "".join(f"# {line}\n" if line else "\n" for line in quiet.rstrip("\n").split("\n")))
+    return "".join(kept).rstrip("\n") + "\n"
+
+
+def _with_rule(text: str, entry: str) -> str:
+    """The policy with one more rule, after the last one but the one that counts waivers, which comes last."""
+    at = text.rfind('[[rule]]\nid = "waivers-exact"')
+    if at < 0:
+        return text.rstrip("\n") + "\n" + entry
+    return text[:at] + entry.lstrip("\n") + "\n" + text[at:]
+
+
+def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding]:
+    """The failing findings of these ids.
+
+    Raises:
+        UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
+    """
+    from harness.cli.judge import gather, uncollected  # noqa: PLC0415 - only where findings are named
+    from harness.rules.judge import judge  # noqa: PLC0415
+    from harness.rules.judgement import Verdict  # noqa: PLC0415
+
+    with uncollected():
+        report = judge(gather(place, policy, as_of=None))
+    failing = {finding.id: finding for finding in report.findings if finding.verdict is Verdict.FAIL}
+    for name in ids:
+        if name not in failing:
+            raise UsageError(
+                f"no finding {name!r} fails",
+                hint="`torch-compat judge --full` prints the ids of those that do",
+                code="unknown-id",
+            )
+        if not failing[name].readers:
+            raise UsageError(f"{name!r} is about no reader: it cannot be waived, only mended", code="not-waivable")
+    return [failing[name] for name in ids]
+
+
+def _tell(place: Root, what: str, name: str, paths: list[Path], commands: list[str], format_: str) -> int:
+    """Say what was made, which lines want something, and what comes then."""
+    made = []
+    for path in paths:
+        lines = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if UNFINISHED in line]
+        made.append({"path": path.relative_to(place.path).as_posix(), "replace": lines})
+    if format_ == "json":
+        print_json({"begun": what, "name": name, "files": made, "next": commands})
+        return 0
+    console = stdout()
+    for one in made:
+        console.print(f"made {one['path']}", markup=False, soft_wrap=True)
+        console.print(f"  replace {UNFINISHED}...> in lines {', '.join(map(str, one['replace']))}", markup=False, soft_wrap=True)
+    console.print("Then:", markup=False)
+    for command in commands:
+        console.print(f"  {command}", markup=False, soft_wrap=True)
+    return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations
 from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout
 from harness.cli._readers import built, selected_fixtures
 from harness.cli._reference import NAME, is_reference, let_reference_read, reference_row
@@ -80,6 +81,12 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     is_flag=True,
     help="With --record: also record what the release says of its operators, names and limits.",
 )
+@click.option(
+    "--deprecations",
+    "deprecated",
+    is_flag=True,
+    help="Only the probes of deprecated things (fixtures/deprecations); with --record, only their lines change.",
+)
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
 @click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
 @root_option
@@ -94,6 +101,7 @@ def observe(
     again: bool,
     record: bool,
     surveyed: bool,
+    deprecated: bool,
     show: bool,
     recorded: bool,
     root: Path | None,
@@ -118,7 +126,12 @@ def observe(
     if len(readers) > 1 and format_ == "json":
         raise UsageError("--format json tells of one reader; give one --reader")
     reference = [reader for reader in readers if is_reference(reader)]
-    _check_reference(reference, wrong=missing or record or recorded)
+    if deprecated and (fixtures or options or missing or sample is not None or surveyed or recorded):
+        raise UsageError(
+            "--deprecations asks nothing but probes, so it does not go with --fixture, --options, --missing, --sample, --survey or "
+            "--recorded"
+        )
+    _check_reference(reference, wrong=missing or record or recorded or deprecated)
     place = find_root(root)
     policy = place.policy()
     releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
@@ -127,6 +140,8 @@ def observe(
         raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
     with uncollected():
         evidence = gather(place, policy, as_of=None)
+    if deprecated:
+        return observe_deprecations(place, evidence, list(releases), record=record, show=show, format_=format_)
     chosen = selected_fixtures(evidence.corpus, fixtures)
     if recorded:
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
@@ -150,8 +165,8 @@ def observe(
 def _check_reference(asked: list[str], *, wrong: bool) -> None:
     if asked and wrong:
         raise UsageError(
-            "what the reference reader does is calculated anew and never recorded, so it does not go with --missing, --record or "
-            "--recorded"
+            "what the reference reader does is calculated anew and never recorded, so it does not go with --missing, --record, "
+            "--recorded or --deprecations"
         )
     for reader in asked:
         if reader != NAME:
@@ -217,12 +232,14 @@ def _observe(
 ) -> tuple[int, Evidence]:
     """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
     chosen, whole = asked.fixtures, asked.whole
+    deprecated = whole
     if asked.missing:
         known = next((one for one in evidence.recorded.values() if one.release == release.version), None)
         if known is not None and _probes_recorded(evidence, known):
             chosen = [fixture for fixture in chosen if _unrecorded(evidence, release, fixture)]
             whole = len(chosen) == len(evidence.corpus.fixtures)
-            if not chosen:
+            deprecated = whole or not _deprecations_recorded(evidence, known)
+            if not chosen and not deprecated:
                 _say_nothing_is_missing(known, asked.format_)
                 return 0, evidence
     _refuse_damage(evidence.corpus, chosen, record=asked.record)
@@ -242,8 +259,9 @@ def _observe(
             progress,
             sample=asked.sample,
             workers=workers,
+            deprecated=deprecated,
         )
-    if not fresh.cells:
+    if not fresh.cells and not fresh.deprecations:
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
     if asked.record:
         if asked.survey:
@@ -267,7 +285,7 @@ def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], 
             and evidence.valid(reader, evidence.corpus.fixtures[fixture], sets[option]) is not None
         }
         if cells:  # of several builds of a release the first, so that JSON stays one document
-            return _print_all(evidence, replace(reader, cells=cells, probes={}), True, format_)
+            return _print_all(evidence, replace(reader, cells=cells, probes={}, deprecations={}), True, format_)
     raise NothingSelected(
         f"nothing is recorded of {release.name} and what was asked, as it is now", hint="observe it: the same without --recorded"
     )
@@ -276,15 +294,31 @@ def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], 
 def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: str) -> int:
     """Print what a reader did beside what is recorded, and give the exit status."""
     rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
-    probes = _probe_rows(evidence, fresh)
+    probes, deprecations = _probe_rows(evidence, fresh), deprecation_rows(evidence, fresh)
     if format_ == "json":
-        document = {"reader": fresh.name, "identity": fresh.identity, "observed": fresh.observed, "cells": rows, "probes": probes}
-        print_json(document)
+        _print_document(fresh, rows, probes, deprecations)
     else:
-        _print(rows, fresh, show)
+        if rows:
+            _print(rows, fresh, show)
         _print_probes(probes)
-    reproduced = [row["reproduced"] for row in (*rows, *probes)]
+        print_deprecations(deprecations, fresh.name)
+    reproduced = [row["reproduced"] for row in (*rows, *probes, *deprecations)]
     return 1 if False in reproduced else 4 if None in reproduced else 0
+
+
+def _print_document(
+    reader: ObservedReader, cells: list[dict[str, Any]], probes: list[dict[str, Any]], deprecations: list[dict[str, Any]]
+) -> None:
+    print_json(
+        {
+            "reader": reader.name,
+            "identity": reader.identity,
+            "observed": reader.observed,
+            "cells": cells,
+            "probes": probes,
+            "deprecations": deprecations,
+        }
+    )
 
 
 def _unrecorded(evidence: Evidence, release: Release, fixture: Fixture) -> bool:
@@ -304,9 +338,15 @@ def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
     )
 
 
+def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every deprecated thing was used by its probe as it is now, and nothing is recorded of others."""
+    asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
+    return asked == {name: one.key for name, one in reader.deprecations.items()}
+
+
 def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
     if format_ == "json":
-        print_json({"reader": reader.name, "identity": reader.identity, "observed": reader.observed, "cells": [], "probes": []})
+        _print_document(reader, [], [], [])
     else:
         stdout().print(f"{reader.name}: nothing is missing", markup=False)
 
@@ -345,8 +385,13 @@ def observe_release(
     *,
     sample: Sample | None = None,
     workers: tuple[TorchRelease, TorchRelease] | None = None,
+    deprecated: bool | None = None,
 ) -> ObservedReader:
-    """Observe with one release. What the last run observed under the same key is taken from reports/latest."""
+    """Observe with one release. What the last run observed under the same key is taken from reports/latest.
+
+    Parameters:
+        deprecated: whether deprecated things are used, too; None where that depends on whether everything else is observed.
+    """
     tasks = plan(policy, corpus, release, fixtures, options)
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
@@ -357,7 +402,16 @@ def observe_release(
     bar = progress.task(f"{release.name}: starting")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     today = dt.datetime.now(dt.UTC).date()
-    observed = run(environment, tasks, corpus.probes if whole else (), today=today, known=earlier, state=state, workers=workers)
+    observed = run(
+        environment,
+        tasks,
+        corpus.probes if whole else (),
+        today=today,
+        deprecations=corpus.deprecations if deprecated or (deprecated is None and whole) else (),
+        known=earlier,
+        state=state,
+        workers=workers,
+    )
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
     if whole:
@@ -377,8 +431,9 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
                 hint="record all fixtures",
             )
         kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
-        fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells)
-    elif old is not None and old.identity == fresh.identity and (old.cells, old.probes) == (fresh.cells, fresh.probes):
+        deprecations = fresh.deprecations or old.deprecations  # all of them are asked, or none
+        fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells, deprecations=deprecations)
+    elif old is not None and replace(old, observed=fresh.observed) == fresh:
         fresh = replace(fresh, observed=old.observed)  # the same facts: the same file
     write_observations(path, fresh)
     console.print(f"recorded {len(fresh.cells)} cells in {path.relative_to(place.path)}", markup=False)

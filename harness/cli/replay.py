@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
 from harness.cli._output import Progress, format_option, stderr
 from harness.cli._readers import built
 from harness.cli._reference import NAME, is_reference, let_reference_read
 from harness.cli._root import Root, find_root, root_option
-from harness.cli.judge import as_of_option, full_option, gather, print_formatted, uncollected
+from harness.cli.judge import full_option, gather, print_formatted, uncollected
 from harness.cli.observe import damage_of, observe_release
 from harness.corpus.lines import write_whole
 from harness.errors import EnvironmentUnavailable, UsageError
@@ -19,7 +20,6 @@ from harness.report.to_json import report_json
 from harness.rules.judge import judge
 
 if TYPE_CHECKING:
-    import datetime as dt
     from pathlib import Path
 
     from harness.corpus.corpus import Corpus
@@ -46,6 +46,7 @@ RULE = "reference-agrees"
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
 @root_option
 @as_of_option
+@profile_option
 @full_option
 @format_option
 def replay(
@@ -53,7 +54,8 @@ def replay(
     recorded: bool,
     again: bool,
     root: Path | None,
-    as_of: dt.datetime | None,
+    as_of: str | None,
+    profile: str | None,
     full: bool,
     format_: str,
 ) -> int:
@@ -66,15 +68,16 @@ def replay(
         raise UsageError("--recorded observes nothing, so it does not go with --reader or --again")
     place = find_root(root)
     (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
-    policy = place.policy()
+    policy = under_profile(place.policy(), profile)
     chosen = [] if recorded else _chosen(policy, names)
     reference = _reference_chosen(policy, names) and not recorded
     with uncollected():
-        evidence = gather(place, policy, as_of=as_of.date() if as_of else None)
+        evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
     fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
     modelled = _reference(place, policy, evidence.corpus, again) if reference else None
     with uncollected():
         report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
+    report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     write_whole(place.latest / "report.json", report_json(report))
     print_formatted(report, format_, full=full)
     return report.exit_status

@@ -99,6 +99,9 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     with Reference() as process:
         reply = process.request("run", timeout_s=timeout, path=str(path.resolve()), method=method, args=args, horizon=reader)
     head = {"reader": reader, "notes": reply.get("notes", [])}
+    end = reply.get("unstable") or reply.get("crashed", {})
+    if "predicted" in end:  # no death of the reference reader, but that of the release which it stands for
+        return {**head, "outcome": "crashed", "error": {"code": end["signal"], "message": end["predicted"], "where": None}}
     if "unsupported" in reply:
         return {**head, "outcome": "unsupported", "error": reply["unsupported"], "upgraders": reply.get("upgraders", [])}
     if "result" not in reply:

@@ -22,16 +22,16 @@ from harness.corpus.manifest import (
     read_manifest,
     release_folder,
 )
-from harness.corpus.recipes import read_probe, read_recipe
+from harness.corpus.recipes import read_deprecation, read_probe, read_recipe
 from harness.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.corpus.recipes import ProbeFile, Recipe
+    from harness.corpus.recipes import DeprecationFile, ProbeFile, Recipe
 
-__all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "read_frozen", "write_frozen"]
+__all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "load_deprecations", "read_frozen", "write_frozen"]
 
 FROZEN = "FROZEN"
 MAKER = frozenset({"make.py", "README.md"})  # what made the synthetic fixtures, and the account of each
@@ -44,8 +44,8 @@ class Damage:
 
     Attributes:
         kind: ``unreadable-manifest``, ``missing-file``, ``wrong-size``, ``wrong-hash``, ``orphan-file``, ``not-frozen``,
-            ``changed-entry``, ``missing-entry``, ``unreadable-recipe``, ``unreadable-probe`` or
-            ``unreadable-pins``.
+            ``changed-entry``, ``missing-entry``, ``unreadable-recipe``, ``unreadable-probe``,
+            ``unreadable-deprecation`` or ``unreadable-pins``.
         subject: the fixture or file, relative to ``fixtures/``.
         detail: what was found and what was expected.
     """
@@ -64,6 +64,7 @@ class Corpus:
     probes: tuple[ProbeFile, ...]
     manifests: tuple[Manifest, ...]
     damage: tuple[Damage, ...]
+    deprecations: tuple[DeprecationFile, ...] = ()
 
     @cached_property
     def fixtures(self) -> dict[str, Fixture]:
@@ -109,12 +110,20 @@ def load_corpus(folder: Path) -> Corpus:
         damage.extend(_files(release, manifest))
     recipes = _programs(folder, "recipe", read_recipe, damage)
     probes = _programs(folder, "probe", read_probe, damage)
+    deprecations = _programs(folder, "deprecation", read_deprecation, damage)
     damage.extend(_pins(folder, manifests))
-    return Corpus(folder, recipes, probes, tuple(manifests), tuple(damage))
+    return Corpus(folder, recipes, probes, tuple(manifests), tuple(damage), deprecations)
+
+
+def load_deprecations(folder: Path) -> Corpus:
+    """The probes of deprecations alone, for what asks about nothing else: no archive is looked at."""
+    damage: list[Damage] = []
+    deprecations = _programs(folder, "deprecation", read_deprecation, damage)
+    return Corpus(folder, (), (), (), tuple(damage), deprecations)
 
 
 def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
-    """Every recipe or probe, by name; one that cannot be read costs itself alone."""
+    """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
     found = []
     for path in sorted((folder / f"{kind}s").glob("*.py")):
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.corpus.compare import Difference
 from harness.corpus.departures import Departures, depart
+from harness.corpus.deprecations import deprecation_entry, parse_deprecation
 from harness.corpus.lines import digest, read_lines, write_lines
 from harness.corpus.texts import headline
 from harness.errors import CorpusError
@@ -22,6 +23,8 @@ from harness.errors import CorpusError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from harness.corpus.deprecations import DeprecationObservation
 
 __all__ = [
     "REFERENCE",
@@ -117,7 +120,7 @@ class ObservedReader:
         identity: what exactly answered: torch with its local part, git revision, Python, wheel, CPU capability.
         observed: the day of the newest observation (ISO, UTC).
         protocol: version of the worker's protocol.
-        cells, probes: by cell and by name.
+        cells, probes, deprecations: by cell and by name.
     """
 
     name: str
@@ -126,6 +129,7 @@ class ObservedReader:
     protocol: int
     cells: dict[tuple[str, str], Observation]
     probes: dict[str, Probe]
+    deprecations: dict[str, DeprecationObservation] = field(default_factory=dict)
 
     @property
     def release(self) -> str:
@@ -193,6 +197,7 @@ def _entries(observed: ObservedReader) -> list[dict[str, Any]]:
     ]
     return [
         *probes,
+        *(deprecation_entry(one) for _, one in sorted(observed.deprecations.items())),
         *({"kind": "outcome", "id": name, **body} for name, body in sorted(outcomes.items())),
         *(
             {"kind": "cells", "fixture": fixture, "subject": subject, "cells": cells}
@@ -232,6 +237,7 @@ def read_observations(path: Path) -> ObservedReader:
     outcomes = {SAME: _Outcome(SAME)}
     cells: dict[tuple[str, str], Observation] = {}
     probes: dict[str, Probe] = {}
+    deprecations: dict[str, DeprecationObservation] = {}
     for number, entry in lines:
         where = f"{path}:{number}"
         try:
@@ -246,6 +252,10 @@ def read_observations(path: Path) -> ObservedReader:
             elif kind == "probe":
                 checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
                 probes[entry["probe"]] = Probe(entry["probe"], entry["key"], checks, entry["error"])
+            elif kind == "deprecation":
+                if entry["probe"] in deprecations:
+                    raise CorpusError(f"observes the deprecation {entry['probe']} again", where=where, code="duplicate")
+                deprecations[entry["probe"]] = parse_deprecation(entry)
             else:
                 raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -253,7 +263,7 @@ def read_observations(path: Path) -> ObservedReader:
                 raise
             what = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r}"
             raise CorpusError(what, where=where, code="bad-line") from error
-    observed = ObservedReader(*_reader(header, path), cells, probes)
+    observed = ObservedReader(*_reader(header, path), cells, probes, deprecations)
     if observed.name.partition("@")[0] != REFERENCE:
         for cell in cells.values():
             if cell.result == "unsupported":

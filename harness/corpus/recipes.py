@@ -1,5 +1,7 @@
 """Recipes and probes: what they say of themselves, read without running or importing anything.
 
+A probe of a deprecated thing says in SUBJECT which thing that is, by its dotted name.
+
 A recipe is a Python 3.6 file of the standard library and torch. Its constants:
 
 * ``FAMILY``     what it writes
@@ -24,7 +26,7 @@ from harness.errors import CorpusError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["UNFINISHED", "ProbeFile", "Recipe", "read_probe", "read_recipe"]
+__all__ = ["UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
 
 UNFINISHED = "<replace this: "
 """Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
@@ -63,6 +65,21 @@ class ProbeFile:
     summary: str
 
 
+@dataclass(frozen=True)
+class DeprecationFile(ProbeFile):
+    """What a probe of a deprecated thing says of itself.
+
+    Attributes:
+        subject: dotted name of the thing; what is observed of its documentation is that of this name.
+        since: the first release of the calendar that has it.
+        alternative: dotted name of what is to be used instead, where that is a name and not another way of calling.
+    """
+
+    subject: str
+    since: str
+    alternative: str | None
+
+
 def read_recipe(path: Path) -> Recipe:
     """What a recipe's file says.
 
@@ -92,6 +109,23 @@ def read_probe(path: Path) -> ProbeFile:
     """
     _, summary, sha256 = _constants(path)
     return ProbeFile(path.stem, path, sha256, summary)
+
+
+def read_deprecation(path: Path) -> DeprecationFile:
+    """What a probe of a deprecated thing says.
+
+    Raises:
+        CorpusError: it is no Python 3.6, or lacks its docstring, SUBJECT, SINCE or one of its functions.
+    """
+    constants, summary, sha256 = _constants(path)
+    subject, since = _text(constants, "SUBJECT", path), _text(constants, "SINCE", path)
+    alternative = _text(constants, "ALTERNATIVE", path) if "ALTERNATIVE" in constants else None
+    tree = ast.parse(path.read_bytes(), filename=path.name)
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in ("deprecated", "alternative"):
+        if name not in functions:
+            raise CorpusError(f"has no function {name}()", where=str(path))
+    return DeprecationFile(path.stem, path, sha256, summary, subject, since, alternative)
 
 
 def _constants(path: Path) -> tuple[dict[str, Any], str, str]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from packaging.version import InvalidVersion, Version
 
+from harness.policy.deprecations import What
 from harness.policy.messages import found, suggestion
 from harness.policy.model import Format
-from harness.policy.source import SINGLE, Entry
+from harness.policy.operator_waivers import operator_waiver_releases
+from harness.policy.slips import slip_conditions
+from harness.policy.source import OWN_FILE, SINGLE, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -37,6 +40,12 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "builtin": ("operator", "first"),
     "conversion": ("given", "first"),
     "change": ("id",),
+    "slip": ("id",),
+    "deprecation": ("id",),
+    "planned": ("version",),
+    "profile": ("id",),
+    "operator_waiver": ("id",),
+    "operator_gap": ("release",),
 }
 _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
@@ -47,7 +56,9 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "builtin": (("first",), ("last",)),
     "conversion": (("first",), ("last",)),
     "change": (("since",),),
+    "operator_gap": (("release",),),
 }
+_WHATS: Final = frozenset(get_args(What))
 _REQUIRED: Final = {
     "release": "no [[release]]: without a calendar no reader is older or newer than another",
     "options": "no [[options]]: nothing would be loaded",
@@ -149,12 +160,13 @@ def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"{newer} is dated {newer_date}, before {older} of {older_date}", "date")
 
 
-def waiver_files(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver whose file has another name than the waiver."""
-    for entry in _of(entries, "waiver"):
+def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver or a deprecation whose file has another name than it has."""
+    for entry in entries:
         name = entry.get("id")
-        if isinstance(name, str) and name != entry.file.stem:
-            yield entry.problem(f"waiver {found(name)} stands in {entry.file.name}; the file must have the waiver's name", "id")
+        if entry.table in OWN_FILE and isinstance(name, str) and name != entry.file.stem:
+            message = f"{entry.table} {found(name)} stands in {entry.file.name}; the file must have the {entry.table}'s name"
+            yield entry.problem(message, "id")
 
 
 def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
@@ -210,6 +222,133 @@ def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"key '{key}' is missing{alternative}")
 
 
+def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """Two timelines of one kind; a step that waits for one that does not come before it; a deprecation without a timeline."""
+    first: dict[tuple[object, bool], Entry] = {}
+    for entry in _of(entries, "timeline"):
+        silent, kind = bool(entry.get("silent")), entry.get("kind")
+        earlier = first.setdefault((kind, silent), entry)
+        if earlier is not entry:
+            yield entry.problem(f"{_kind(kind, silent)} already has a timeline at {_place(earlier)}", "kind")
+        met: list[object] = []
+        for at, step in enumerate(_tables_in(entry, "steps")):
+            after = step.get("after")
+            if after is not None and after not in met:
+                yield entry.problem(f"waits for {found(after)}, which is no earlier step", "steps", at, "after")
+            met += step["what"] if isinstance(step.get("what"), list) else []
+    for entry in _of(entries, "deprecation"):
+        silent, kind = bool(entry.get("silent")), entry.get("kind")
+        if isinstance(kind, str) and (kind, silent) not in first:
+            yield entry.problem(f"there is no [[timeline]] for {_kind(kind, silent)}", "kind")
+
+
+def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
+    """What is planned is the first of its line, comes after all there is, and in the order of its days."""
+    known = [version for entry in _of(entries, "release") if (version := _version(entry.get("version")))]
+    dated: list[tuple[Version, dt.date, Entry]] = []
+    for entry in _of(entries, "planned"):
+        version, date = _version(entry.get("version")), entry.get("date")
+        if not version or not known:
+            continue
+        if version.micro:
+            yield entry.problem(f"must be the first release of its line; found {version}", "version")
+        if version <= max(known):
+            yield entry.problem(f"{version} is planned, but the calendar already has {max(known)}", "version")
+        if isinstance(date, dt.date) and not isinstance(date, dt.datetime):
+            dated.append((version, date, entry))
+    for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda one: one[0])):
+        if newer_date <= older_date:
+            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} of {older_date}", "date")
+
+
+def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that a deprecation names and nobody knows; spans from a newer one to an older one; nightlies after their release."""
+    dates: dict[str, object] = {}
+    for entry in (*_of(entries, "release"), *_of(entries, "planned")):
+        if isinstance(version := entry.get("version"), str):
+            dates[version] = entry.get("date")
+    real = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    if not real:
+        return  # said once, not for every name
+    for entry in _of(entries, "deprecation"):
+        places: list[tuple[Path, list[str]]] = [(("announced", "release"), list(dates))]
+        places += [
+            ((key, at, "release"), list(dates)) for key in ("events", "docs") for at, _ in enumerate(_tables_in(entry, key))
+        ]
+        for at, span in enumerate(_tables_in(entry, "unclear")):
+            places += [(("unclear", at, end), real) for end in ("first", "last")]
+            first, last = (_version(span.get(end)) for end in ("first", "last"))
+            if first and last and last < first:
+                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "unclear", at, "last")
+        for place, known in places:
+            name = entry.get(*place)
+            if isinstance(name, str) and name not in known:
+                what = "in the calendar" if known is real else "in the calendar, and is not planned"
+                yield entry.problem(f"release {found(name)} is not {what}{suggestion(name, known)}", *place)
+        for at, event in enumerate(_tables_in(entry, "events")):
+            nightly, day = event.get("nightly"), dates.get(str(event.get("release")))
+            if type(nightly) is dt.date and type(day) is dt.date and nightly > day:
+                message = f"must not be after the release, {event['release']} of {day}; found {nightly}"
+                yield entry.problem(message, "events", at, "nightly")
+
+
+def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
+    """Events out of order, twice, or of a kind that the timeline does not know; a warning whose text is not said, or that never is."""
+    steps: dict[tuple[object, bool], set[str]] = {}
+    for entry in _of(entries, "timeline"):
+        names = [name for step in _tables_in(entry, "steps") for name in step.get("what", ()) if isinstance(name, str)]
+        steps[entry.get("kind"), bool(entry.get("silent"))] = {*names, "alternative", "warned", "withdrawn", "restored"}
+    for entry in _of(entries, "deprecation"):
+        events = _tables_in(entry, "events")
+        allowed = steps.get((entry.get("kind"), bool(entry.get("silent"))))
+        active: set[object] = set()
+        newest: Version | None = None
+        for at, event in enumerate(events):
+            what, version = event.get("what"), _version(event.get("release"))
+            if version and newest and version < newest:
+                yield entry.problem(f"stands after an event of {newest}: oldest first; found {version}", "events", at, "release")
+            newest = version or newest
+            if allowed is not None and isinstance(what, str) and what in _WHATS and what not in allowed:
+                which = _kind(entry.get("kind"), bool(entry.get("silent")))
+                yield entry.problem(
+                    f"{which} has no event {found(what)}; known: {', '.join(sorted(allowed))}", "events", at, "what"
+                )
+            if what in active:
+                yield entry.problem(f"is {found(what)} already: it must be withdrawn or restored before", "events", at, "what")
+            if what == "withdrawn" and not active & {"warned", "error"}:
+                yield entry.problem("is withdrawn, but there is no warning or error to withdraw", "events", at, "what")
+            active = active & {"alternative"} if what in {"withdrawn", "restored"} else active
+            active.add(what)
+        warns = any(event.get("what") == "warned" for event in events)
+        if warns and "warning" not in entry.raw:
+            yield entry.problem("key 'warning' is missing: an event says that it warned")
+        if events and not warns and "warning" in entry.raw:
+            yield entry.problem("gives the text of a warning, but no event says that it warned", "warning")
+
+
+def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
+    """Statements about documentation that say nothing, two things, or stand out of order."""
+    for entry in _of(entries, "deprecation"):
+        newest: Version | None = None
+        for at, statement in enumerate(_tables_in(entry, "docs")):
+            version = _version(statement.get("release"))
+            if version and newest and version <= newest:
+                yield entry.problem(f"stands after a statement of {newest}: oldest first; found {version}", "docs", at, "release")
+            newest = version or newest
+            if ("holds" in statement) is ("absent" in statement):
+                yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
+
+
+def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
+    """The tables of an array in a table, as far as it is one."""
+    value = entry.get(key)
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else []
+
+
+def _kind(kind: object, silent: object) -> str:
+    return f"a silent {kind}" if silent else f"a {kind}"
+
+
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     duplicates,
     competing_tolerances,
@@ -219,10 +358,17 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     corpus_said_once,
     preferred_pythons,
     calendar_order,
-    waiver_files,
+    files_of_their_own,
     waiver_spans,
     weights_only_spans,
     takers_said_once,
+    slip_conditions,
+    timelines_said_once,
+    planned_ahead,
+    deprecation_releases,
+    deprecation_events,
+    deprecation_statements,
+    operator_waiver_releases,
 )
 
 

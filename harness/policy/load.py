@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from packaging.version import Version
 from pydantic import ValidationError
 
 from harness.errors import PolicyError, Problem
 from harness.policy.calendar import Calendar
 from harness.policy.checks import CHECKS, missing_tables
-from harness.policy.messages import explain
+from harness.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
+from harness.policy.messages import HALF_DONE, explain
 from harness.policy.model import (
     Builtin,
     Change,
@@ -29,6 +31,8 @@ from harness.policy.model import (
     Waiver,
     WeightsOnly,
 )
+from harness.policy.operator_waivers import OperatorGap, OperatorWaiver
+from harness.policy.slips import Slip
 from harness.policy.source import Entry, read_folder
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ def load_policy(folder: Path) -> Policy:
     """The policy that a folder's files state.
 
     Parameters:
-        folder: holds ``*.toml`` and, where there are exceptions, ``waivers/<id>.toml``.
+        folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
@@ -61,7 +65,7 @@ def load_policy(folder: Path) -> Policy:
     if sources.complete:
         problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
     if problems:
-        raise PolicyError(problems)
+        raise PolicyError(_without_echoes(problems))
     return _assemble(tables)
 
 
@@ -75,6 +79,12 @@ def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
                 continue  # pydantic counts only the good items; each bad one has an error of its own
             problems.append(entry.problem(explain(detail, entry.model, value), *detail["loc"]))
         return None
+
+
+def _without_echoes(problems: list[Problem]) -> list[Problem]:
+    """Problems without those of lines that are half done: what stands there is no value yet."""
+    half_done = {(one.file, one.line) for one in problems if one.message.startswith(HALF_DONE)}
+    return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
 
 
 def _assemble(tables: Iterable[Table]) -> Policy:
@@ -98,7 +108,14 @@ def _assemble(tables: Iterable[Table]) -> Policy:
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
         modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
+        slips=tuple(_all(tables, Slip)),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, item.first))),
+        deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),
+        timelines=tuple(sorted(_all(tables, Timeline), key=lambda item: (KINDS.index(item.kind), item.silent))),
+        planned=tuple(sorted(_all(tables, Planned), key=lambda item: Version(item.version))),
+        profiles=tuple(sorted(_all(tables, Profile), key=lambda item: item.id)),
+        operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
+        operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
     )
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import BaseModel
 
 from harness.policy.model import SHAPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["explain", "found", "suggestion", "unknown_key"]
+__all__ = ["HALF_DONE", "UNFINISHED", "explain", "found", "suggestion", "unknown_key"]
 
 _TYPES = {
     "string_type": "must be a string",
@@ -32,6 +32,9 @@ _TYPES = {
     "string_too_short": "must not be empty",
 }
 _LONGEST = 60
+UNFINISHED: Final = "<replace this: "
+"""Stands wherever a file that was begun by ``torch-compat new`` still lacks what only its author knows."""
+HALF_DONE: Final = "is half done: this line still wants "
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
@@ -53,7 +56,7 @@ def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
         case "greater_than" | "greater_than_equal":
             bound = "more than" if kind == "greater_than" else "at least"
             return f"must be {bound} {context.get('gt', context.get('ge'))}; found {found(value)}"
-        case "distinct" | "parameter":
+        case "distinct" | "parameter" | "pattern":
             return error["msg"]
         case _:
             return f"{_TYPES.get(kind, error['msg'])}; found {found(value)}"
@@ -90,10 +93,14 @@ def found(value: Any) -> str:
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel]:
     """The model of a nested table."""
     for key in path:
-        annotation = model.model_fields[str(key)].annotation
-        model = next(option for option in (annotation, *get_args(annotation)) if _is_model(option))
+        if isinstance(key, str):  # a number only counts the elements of an array, which are all of one model
+            model = next(_models(model.model_fields[key].annotation))
     return model
 
 
-def _is_model(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models in an annotation: itself, or what it is an array or an alternative of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)

@@ -10,7 +10,7 @@ import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from harness.policy.calendar import Calendar
+    from harness.policy.deprecations import Deprecation, Planned, Profile, Timeline
+    from harness.policy.operator_waivers import OperatorGap, OperatorWaiver
+    from harness.policy.slips import Slip
 
 __all__ = [
     "Builtin",
@@ -62,18 +65,22 @@ MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
 SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
 IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
 ONE_LINE: Final = r"^\S.*\S$"
+NAME: Final = r"^[a-z][a-z0-9_]*$"
 GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
 OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
+SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
     PYTHON: "a Python version such as '3.11'",
     ONE_LINE: "one line of text",
+    NAME: "lower-case words joined by underscores such as 'floor_divide'",
     MODULE: "a module such as 'numpy.core'",
     SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
     OPCODE: "an opcode of pickletools such as 'BINPERSID'",
+    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/runtime/slips.py)",
     SIGN: "a sign of an archive such as 'record:model.json' (see harness/needs/signs.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
@@ -561,6 +568,24 @@ class Policy:
     builtins: tuple[Builtin, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
+    slips: tuple[Slip, ...] = ()
+    deprecations: tuple[Deprecation, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    planned: tuple[Planned, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    operator_waivers: tuple[OperatorWaiver, ...] = ()
+    operator_gaps: tuple[OperatorGap, ...] = ()
+
+    def under(self, profile: Profile) -> Policy:
+        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
+        window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
+        return replace(
+            self,
+            name=profile.id,
+            in_force_from=profile.in_force_from or self.in_force_from,
+            forward_window_days=window,
+            timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
+        )
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -588,6 +613,12 @@ class Policy:
             "builtins": [_plain(item) for item in self.builtins],
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
+            "slips": [_plain(item) for item in self.slips],
+            "deprecations": [_plain(item) for item in self.deprecations],
+            "timelines": [_plain(item) for item in self.timelines],
+            "planned": [_plain(item) for item in self.planned],
+            "operator_waivers": [_plain(item) for item in self.operator_waivers],
+            "operator_gaps": [_plain(item) for item in self.operator_gaps],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

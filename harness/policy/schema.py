@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from harness.policy.source import REPEATED, SINGLE, WAIVER
+from harness.policy.source import DEPRECATION, OPERATOR_WAIVER, REPEATED, SINGLE, WAIVER
 
 __all__ = ["policy_schema"]
 
@@ -20,7 +20,7 @@ def policy_schema() -> dict[str, Any]:
     It says what one file can be held to. What only the whole folder shows (unknown releases, duplicates) is checked by
     :func:`harness.policy.load_policy`, which is also stricter about numbers in quotes and the like.
     """
-    models = {**SINGLE, **REPEATED, **WAIVER}
+    models = {**SINGLE, **REPEATED, **WAIVER, **DEPRECATION, **OPERATOR_WAIVER}
     references, document = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REFERENCE)
     reference = {name: references[model, "validation"] for name, model in models.items()}
     return {

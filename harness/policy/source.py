@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import Problem
-from harness.policy.messages import unknown_key
+from harness.policy.deprecations import Deprecation, Planned, Profile, Timeline
+from harness.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from harness.policy.model import (
     Builtin,
     Change,
@@ -28,12 +29,28 @@ from harness.policy.model import (
     Waiver,
     WeightsOnly,
 )
+from harness.policy.operator_waivers import OperatorGap, OperatorWaiver
 from harness.policy.positions import Lines, Path, line_of, scan
+from harness.policy.slips import Slip
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Iterator
 
-__all__ = ["REPEATED", "SINGLE", "WAIVER", "WAIVERS", "Entry", "Sources", "read_folder"]
+__all__ = [
+    "DEPRECATION",
+    "DEPRECATIONS",
+    "OPERATOR_WAIVER",
+    "OPERATOR_WAIVERS",
+    "OWN_FILE",
+    "REPEATED",
+    "SINGLE",
+    "WAIVER",
+    "WAIVERS",
+    "Entry",
+    "Sources",
+    "read_folder",
+]
 
 REPEATED: Final[dict[str, type[Table]]] = {
     "release": Release,
@@ -49,6 +66,11 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "builtin": Builtin,
     "conversion": Conversion,
     "change": Change,
+    "slip": Slip,
+    "timeline": Timeline,
+    "planned": Planned,
+    "profile": Profile,
+    "operator_gap": OperatorGap,
 }
 """The tables that are written ``[[name]]``, in any file and any number."""
 SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}
@@ -56,6 +78,14 @@ SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": Corpus
 WAIVER: Final[dict[str, type[Table]]] = {"waiver": Waiver}
 """The one table of a file in the folder of waivers."""
 WAIVERS: Final = "waivers"
+DEPRECATION: Final[dict[str, type[Table]]] = {"deprecation": Deprecation}
+"""The one table of a file in the folder of deprecations."""
+DEPRECATIONS: Final = "deprecations"
+OPERATOR_WAIVER: Final[dict[str, type[Table]]] = {"operator_waiver": OperatorWaiver}
+"""The one table of a file in the folder of waivers for operators."""
+OPERATOR_WAIVERS: Final = "operator_waivers"
+OWN_FILE: Final = {"waiver": WAIVERS, "deprecation": DEPRECATIONS, "operator_waiver": OPERATOR_WAIVERS}
+"""Tables that stand in a file of their own, named after their id, and the folder of these files."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SYNTAX_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -116,6 +146,10 @@ def read_folder(folder: pathlib.Path) -> Sources:
         _read_file(file, {**REPEATED, **SINGLE}, sources)
     for file in sorted((folder / WAIVERS).glob("*.toml")):
         _read_file(file, WAIVER, sources)
+    for file in sorted((folder / DEPRECATIONS).glob("*.toml")):
+        _read_file(file, DEPRECATION, sources)
+    for file in sorted((folder / OPERATOR_WAIVERS).glob("*.toml")):
+        _read_file(file, OPERATOR_WAIVER, sources)
     return sources
 
 
@@ -139,8 +173,10 @@ def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sourc
         sources.problems.append(_syntax_problem(name, text, str(error)))
         return
     lines = scan(text)
-    if known is WAIVER and "waiver" not in document:
-        sources.problems.append(Problem(name, 1, "", "holds no [waiver]"))
+    sources.problems += _unfinished(name, text)
+    (own,) = known if known in (WAIVER, DEPRECATION, OPERATOR_WAIVER) else (None,)
+    if own is not None and own not in document:
+        sources.problems.append(Problem(name, 1, "", f"holds no [{own}]"))
     for table, value in document.items():
         sources.mentioned.add(table)
         if table not in known:
@@ -149,6 +185,14 @@ def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sourc
             sources.problems.append(Problem(name, line_of(lines, (table,)), table, _wrong_brackets(table)))
         else:
             sources.entries += (Entry(table, known[table], raw, file, path, lines) for path, raw in written)
+
+
+def _unfinished(name: str, text: str) -> Iterator[Problem]:
+    """What is left for a person to say, in a file that was begun by ``torch-compat new``."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if UNFINISHED in line:
+            wanted = line.partition(UNFINISHED)[2].partition(">")[0]
+            yield Problem(name, number, "", f"{HALF_DONE}{wanted}")
 
 
 def _tables(table: str, value: object) -> list[tuple[Path, dict[str, Any]]] | None:
@@ -167,10 +211,11 @@ def _wrong_brackets(table: str) -> str:
 
 
 def _misplaced(table: str, known: dict[str, type[Table]]) -> str:
-    if table in WAIVER:
-        return f"a waiver stands in a file of its own, {WAIVERS}/<id>.toml"
-    if known is WAIVER and (table in REPEATED or table in SINGLE):
-        return f"a file of {WAIVERS}/ holds one [waiver] and nothing else; '{table}' belongs in a file of the folder above"
+    own = next((own for own in OWN_FILE if own in known), None)
+    if table in OWN_FILE:
+        return f"a {table} stands in a file of its own, {OWN_FILE[table]}/<id>.toml"
+    if own is not None and (table in REPEATED or table in SINGLE):
+        return f"a file of {OWN_FILE[own]}/ holds one [{own}] and nothing else; '{table}' belongs in a file of the folder above"
     return unknown_key(table, known, what="table")
 
 

@@ -51,6 +51,7 @@ CODE = (
 )
 DATA = (
     "policies/torch/releases.toml", "policies/torch/formats.toml", "policies/torch/needs.toml", "policies/torch/changes.toml",
+    "policies/torch/slips.toml",
     "fixtures/operators", "fixtures/globals",
 )  # fmt: skip
 # One thread, and kernels that every x86-64 machine of the last decade has: the same bits everywhere.
@@ -87,7 +88,7 @@ def load(path: str | os.PathLike[str], reader: str = NAME, *, steps: int = STEPS
     Raises:
         UsageError: there is no such file or reader.
         Corrupt, Unsafe: the file is damaged, or wants to reach Python.
-        Refused: a reader of this horizon refuses it.
+        Refused: a reader of this horizon refuses it, or dies of it (``SIGABRT``, ``SIGSEGV`` as the error's code).
         Unsupported: the reference reader lacks something, and names it. A missing operator is raised by the call that needs it.
     """
     if not is_reference(reader):
@@ -175,6 +176,8 @@ class Reference:
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
         """Send a request; its reply: ``result``, ``unsupported``, ``crashed`` or ``timed-out``.
+
+        A death that is ``predicted`` is that of the release which the reader stands for; any other is its own.
 
         Parameters:
             do: ``observe`` or ``run`` (see harness/readers/reference_process.py).

@@ -4,8 +4,13 @@ A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"
 lines ``{"stage": ...}`` may precede its reply, which holds exactly one of
 
 * ``"result"`` what the program does, in the form of goldens and observations (see harness/readers/worker.py);
+* ``"crashed"`` that the release of the horizon dies, as ``policies/torch/slips.toml`` has it: ``{"stage", "signal", "said",
+  "predicted"}``, of which the last says so in words; a process of the reference reader that dies itself says nothing;
 * ``"unsupported"`` what the reference reader lacks: ``{"code", "message", "where"}``;
 * ``"failed"`` why the request makes no sense.
+
+Beside a ``result`` or ``crashed`` stand ``slips``, the ids of those that the program came to; and ``unstable`` beside a result that is
+only one of those that the release may come to: ``{"stage", "signal", "predicted"}``.
 
 The result of ``run`` has beside it ``notes`` and ``upgraders``: ``[[unit, line, operator, upgrader]]``.
 """
@@ -17,14 +22,18 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import ArchiveError, HarnessError, Raised, Refused, Unsupported, UsageError
 from harness.runtime import registry
-from harness.runtime.encoding import Decoder, Encoder, perform
+from harness.runtime.encoding import Decoder, Encoder, death, perform
 from harness.runtime.horizons import horizon
 from harness.runtime.limits import bound_memory
 from harness.runtime.program import load
+from harness.runtime.slips import DiesCalled, DiesLoading
+
+if TYPE_CHECKING:
+    from harness.runtime.slips import Slip
 
 __all__ = ["answer", "main"]
 
@@ -63,23 +72,40 @@ def answer(request: dict[str, Any], progress: Any = lambda _: None) -> dict[str,
 
 def _observe(request: dict[str, Any], progress: Any) -> dict[str, Any]:
     progress("call")  # what loads is data; only calls can take long
-    return {"result": perform(Path(request["path"]), request["family"], request["calls"], request["horizon"])}
+    met: dict[str, Slip] = {}
+    done = perform(Path(request["path"]), request["family"], request["calls"], request["horizon"], met)
+    reply = done if "crashed" in done else {"result": done}
+    return {**reply, **_slips(met, request["horizon"])}
+
+
+def _slips(met: dict[str, Slip], horizon: str) -> dict[str, Any]:
+    """What is to be said beside a result of slips that were met; nothing where there were none."""
+    said: dict[str, Any] = {"slips": sorted(met)} if met else {}
+    for slip in met.values():
+        if slip.outcome == "unstable":
+            said["unstable"] = {"stage": slip.stage, "signal": slip.signal, "predicted": slip.said(horizon)}
+    return said
 
 
 def _run(request: dict[str, Any], progress: Any) -> dict[str, Any]:
-    module = load(Path(request["path"]), horizon(request["horizon"]))
+    try:
+        module = load(Path(request["path"]), horizon(request["horizon"]))
+    except (DiesLoading, DiesCalled) as error:
+        return {**death("load", error), "slips": [error.slip.id]}
     program = module.program
     progress("call")
     result: dict[str, Any] = {"notes": list(program.notes)}
     try:
         value = module.run(request["method"], Decoder().decode({"tuple": request["args"]}))
         result["value"] = Encoder().encode(value)
+    except DiesCalled as error:
+        return {**death("call", error), "slips": [error.slip.id], "notes": result["notes"]}
     except Raised as error:
         result["error"] = {"stage": "call", "type": error.code, "message": error.message, "where": error.where}
     except Unsupported as error:
         return {"unsupported": _error(error), "notes": result["notes"], "upgraders": _applied(program)}
     result["upgraders"] = _applied(program)
-    return {"result": result}
+    return {"result": result, **_slips(program.slips.met, request["horizon"])}
 
 
 def _applied(program: Any) -> list[list[Any]]:

@@ -612,6 +612,98 @@ def do_survey(torch, request, progress):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Deprecations
+
+
+def do_deprecation(torch, request, progress):
+    """Use a deprecated thing, and what is to be used instead. Asks for ``probe`` (path) and ``name``.
+
+    Gives ``{"deprecated", "alternative", "docs"}``. Each is used in a fork of its own: a release warns of some things once in
+    a process only, and one that crashes takes nothing else with it. ``docs`` is the docstring of the probe's SUBJECT.
+    """
+    _neutral_module_files(torch)  # else releases that compile what they find by its file's name look into their own sources
+    probe = run_file(request["probe"], request["name"])
+    seconds = float(request.get("timeout_s", 60)) * 0.4
+    result = {
+        "deprecated": _used(torch, probe, "deprecated", getattr(probe, "NEEDS", [probe.SUBJECT]), seconds),
+        "alternative": _used(torch, probe, "alternative", [probe.ALTERNATIVE] if hasattr(probe, "ALTERNATIVE") else [], seconds),
+    }
+    try:
+        subject = _named(probe.SUBJECT)
+        docs = getattr(subject, "__doc__", None)
+        if docs == type(subject).__doc__ and not isinstance(subject, type):
+            docs = None  # that of its class: a plain value has none of its own
+    except LookupError:
+        docs = None
+    result["docs"] = _text(docs) if isinstance(docs, str) else None
+    return result
+
+
+def _used(torch, probe, way, needs, seconds):
+    """What happens when a probe's function ``way`` is called, in a fork."""
+    answer = serve_one(torch, lambda torch, request, progress: _use(probe, way, needs), {"timeout_s": seconds})
+    if "failed" in answer:
+        raise RuntimeError("%s() of %s: %s" % (way, probe.__name__, answer["failed"]["trace"]))
+    if "result" in answer:
+        return answer["result"]
+    if "timed-out" in answer:
+        return {"outcome": "timed-out"}
+    death = answer["crashed"]
+    return {"outcome": "crashed", "error": [death.get("signal") or "exit %d" % death["exit"], death["said"]]}
+
+
+def _use(probe, way, needs):
+    """``outcome``, ``warnings``, ``said`` (on standard error, where some releases warn), ``behaves`` and ``error``."""
+    result = {"outcome": "worked"}
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that what the server keeps of this fork is standard error alone
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = getattr(probe, way)()
+        except Exception as error:
+            lacking = _lacking(needs) or (str(error) if isinstance(error, getattr(probe, "Lacks", ())) else None)
+            if lacking is None:
+                result.update(outcome="raised", error=[_type_name(error), _text(error)])
+            else:
+                result.update(outcome="lacks", error=["lacks", _text(lacking)])
+    result["warnings"] = _warnings(caught)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    result["said"] = os.pread(2, 1 << 16, 0).decode("utf-8", "replace")
+    if result["outcome"] == "worked" and hasattr(probe, "behaves"):
+        result["behaves"] = probe.behaves(value)
+    return result
+
+
+def _lacking(names):
+    """The first of these dotted names that this release does not have; None if it has them all."""
+    for name in names:
+        try:
+            _named(name)
+        except LookupError:
+            return name
+    return None
+
+
+def _named(name):
+    """The object of a dotted name; LookupError where there is none."""
+    parts = name.split(".")
+    found = None
+    for count, part in enumerate(parts, 1):
+        try:
+            found = getattr(found, part)
+        except Exception:  # not every class that makes up its attributes raises AttributeError for those it has not
+            if found is not None and not isinstance(found, types.ModuleType):
+                raise LookupError(name)
+            try:
+                __import__(".".join(parts[:count]))
+                found = sys.modules[".".join(parts[:count])]
+            except ImportError:
+                raise LookupError(name)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The server
 
 
@@ -797,7 +889,7 @@ def main():
     gc.collect()
     if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page of them all
         gc.freeze()
-    handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey}
+    handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey, "deprecation": do_deprecation}
     with os.fdopen(reply_fd, "w") as replies:
 
         def reply(message):

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.corpus.compare import compare, result_digest
 from harness.corpus.departures import departures
+from harness.corpus.deprecations import read_reply
 from harness.corpus.lines import digest
 from harness.corpus.observations import Observation, ObservedReader, Probe
+from harness.corpus.recipes import DeprecationFile
 from harness.corpus.texts import last_word
 from harness.errors import ReaderError
 from harness.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
@@ -28,6 +30,7 @@ from harness.replay.produce import neutral
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from harness.corpus.deprecations import DeprecationObservation
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
 
@@ -36,6 +39,7 @@ __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 MAKERS = (
     "corpus/compare.py",
     "corpus/departures.py",
+    "corpus/deprecations.py",
     "corpus/texts.py",
     "readers/torch_release.py",
     "readers/worker.py",
@@ -83,6 +87,7 @@ def observe(
     probes: Iterable[ProbeFile],
     *,
     today: date,
+    deprecations: Iterable[DeprecationFile] = (),
     known: ObservedReader | None = None,
     state: Observing | None = None,
     workers: tuple[TorchRelease, TorchRelease] | None = None,
@@ -90,6 +95,7 @@ def observe(
     """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
 
     Parameters:
+        deprecations: probes of deprecated things.
         known: earlier observations; cells whose key is among them are taken from there.
         today: the day to put on new observations.
         workers: the two to ask, from :func:`observers`, which somebody else started and closes.
@@ -98,13 +104,16 @@ def observe(
         ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
     """
     state = state or Observing()
-    probes = tuple(probes)
+    probes, deprecations = tuple(probes), tuple(deprecations)
+    asked_for = (tasks, probes, deprecations)
     remembered = remembered_identity(environment)
     if known is not None and remembered == known.identity and known.protocol == PROTOCOL:
         seal = digest(remembered)[:16]
-        if all(_is_known(known, task) for task in tasks) and all(_probe_is_known(known, probe, seal) for probe in probes):
+        if all(_is_known(known, task) for task in tasks) and all(
+            _probe_is_known(known, probe, seal) for probe in (*probes, *deprecations)
+        ):
             state.known = len(tasks)
-            return _selected(known, tasks, probes)
+            return _selected(known, *asked_for)
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         # importing torch is what takes the time: both at once
         first, second = pool.map(stack.enter_context, workers or observers(environment))
@@ -116,23 +125,30 @@ def observe(
         missing = [task for task in tasks if not _is_known(earlier, task)]
         state.known = len(tasks) - len(missing)
         state.total = 2 * len(missing)
-        asked = [probe for probe in probes if not _probe_is_known(earlier, probe, seal)]
+        asked = [probe for probe in (*probes, *deprecations) if not _probe_is_known(earlier, probe, seal)]
         if not missing and not asked:
-            return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), tasks, probes)
+            return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), *asked_for)
         passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
         try:
             for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
                 ended.result()
-            (cells, probed), (again, probed_again) = (one.result() for one in passes)
+            (cells, probed, used), (again, probed_again, used_again) = (one.result() for one in passes)
         finally:
             state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
             raise ReaderError(f"probe {probe} says one thing and then another in {name}", code="unstable-probe")
+    for probe, one in used.items():
+        if one != used_again[probe]:
+            raise ReaderError(
+                f"the probe of the deprecation {probe} says one thing and then another in {name}: {one}; {used_again[probe]}",
+                code="unstable-probe",
+            )
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
     newer = replace(base, observed=today.isoformat(), cells={**base.cells, **settled}, probes={**base.probes, **probed})
-    return _selected(newer, tasks, probes)
+    newer = replace(newer, deprecations={**base.deprecations, **used})
+    return _selected(newer, *asked_for)
 
 
 def observers(environment: Environment) -> tuple[TorchRelease, TorchRelease]:
@@ -146,25 +162,33 @@ def _is_known(known: ObservedReader | None, task: Task) -> bool:
 
 
 def _probe_is_known(known: ObservedReader | None, probe: ProbeFile, seal: str) -> bool:
-    entry = known.probes.get(probe.name) if known else None
+    if known is None:
+        return False
+    entry: Probe | DeprecationObservation | None
+    entry = known.deprecations.get(probe.name) if isinstance(probe, DeprecationFile) else known.probes.get(probe.name)
     return entry is not None and entry.key == probe_key(probe, seal)
 
 
-def _selected(observed: ObservedReader, tasks: list[Task], probes: Iterable[ProbeFile]) -> ObservedReader:
+def _selected(
+    observed: ObservedReader, tasks: list[Task], probes: Iterable[ProbeFile], deprecations: Iterable[DeprecationFile]
+) -> ObservedReader:
     """What was asked for, and nothing else."""
-    names = {probe.name for probe in probes}
+    names, deprecated = {probe.name for probe in probes}, {probe.name for probe in deprecations}
     wanted = {(task.fixture.id, task.options.id) for task in tasks}
     return replace(
         observed,
         cells={cell: one for cell, one in observed.cells.items() if cell in wanted},
         probes={name: one for name, one in observed.probes.items() if name in names},
+        deprecations={name: one for name, one in observed.deprecations.items() if name in deprecated},
     )
 
 
 def _one_pass(
     worker: TorchRelease, tasks: list[Task], probes: list[ProbeFile], seal: str, state: Observing
-) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe]]:
+) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe], dict[str, DeprecationObservation]]:
     cells = {}
+    probed = {}
+    used = {}
     for batch in _batches(tasks):
         if state.stopped:
             break
@@ -173,9 +197,14 @@ def _one_pass(
         for task, reply in zip(batch, replies, strict=True):
             cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, reply)
             state.step()
-    return cells, {
-        probe.name: _probe(probe, worker.request("probe", probe=str(probe.path), name=probe.name), seal) for probe in probes
-    }
+    for probe in probes:
+        if state.stopped:
+            break
+        if isinstance(probe, DeprecationFile):
+            used[probe.name] = _deprecation(probe, worker.request("deprecation", probe=str(probe.path), name=probe.name), seal)
+        else:
+            probed[probe.name] = _probe(probe, worker.request("probe", probe=str(probe.path), name=probe.name), seal)
+    return cells, probed, used
 
 
 def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
@@ -251,6 +280,12 @@ def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
         return Probe(probe.name, key, (), {"type": "crashed" if "crashed" in reply else "timed-out", "message": ""})
     checks = tuple((check["tuple"][0], check["tuple"][1], check["tuple"][2]) for check in result["value"])
     return Probe(probe.name, key, checks)
+
+
+def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> DeprecationObservation:
+    if "result" not in reply:  # what uses the thing has a process and a time of its own, so this says nothing of the thing
+        raise ReaderError(f"the probe of the deprecation {probe.name} ended without an answer: {reply}", code="probe-failed")
+    return read_reply(probe.name, probe_key(probe, seal), reply["result"])
 
 
 def _settle(one: Observation, other: Observation) -> Observation:

@@ -15,6 +15,7 @@ from harness.readers.reference import FAMILIES, NAME, Reference, identity
 from harness.readers.torch_release import PROTOCOL
 from harness.replay.observe import Observing, observation
 from harness.replay.plan import Task
+from harness.rules.reference_agrees import PREDICTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from harness.corpus.manifest import Fixture
     from harness.policy import Policy
 
-__all__ = ["observe_reference", "plan_reference"]
+__all__ = ["observe_reference", "plan_reference", "reference_observation"]
 
 PROCESSES = 2
 
@@ -48,6 +49,7 @@ def observe_reference(
     state: Observing | None = None,
     horizon: str | None = None,
     timeout_s: float = 60,
+    slips: dict[tuple[str, str], tuple[str, ...]] | None = None,
 ) -> ObservedReader:
     """Observe cells with the reference reader.
 
@@ -55,6 +57,7 @@ def observe_reference(
         known: earlier observations; where this very code made them, cells whose key is among them are taken from there.
         today: the day to put on new observations.
         horizon: one for all cells; else each fixture is read at the horizon of its own writer.
+        slips: takes the slips of the horizon's release (``policies/torch/slips.toml``) that each new cell came to, by their ids.
 
     Raises:
         ReaderError: its processes do not start.
@@ -77,7 +80,8 @@ def observe_reference(
     if missing:
         with ThreadPoolExecutor(PROCESSES) as pool:
             halves = [missing[start::PROCESSES] for start in range(PROCESSES)]
-            passes = [pool.submit(_pass, half, horizon, timeout_s, state) for half in halves if half]
+            met = {} if slips is None else slips
+            passes = [pool.submit(_pass, half, horizon, timeout_s, state, met) for half in halves if half]
             try:
                 for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
                     ended.result()
@@ -88,7 +92,9 @@ def observe_reference(
     return ObservedReader(name, who, observed, PROTOCOL, found, {})
 
 
-def _pass(tasks: list[Task], horizon: str | None, timeout_s: float, state: Observing) -> dict[tuple[str, str], Observation]:
+def _pass(
+    tasks: list[Task], horizon: str | None, timeout_s: float, state: Observing, slips: dict[tuple[str, str], tuple[str, ...]]
+) -> dict[tuple[str, str], Observation]:
     cells = {}
     with Reference() as reader:
         for task in tasks:
@@ -103,14 +109,27 @@ def _pass(tasks: list[Task], horizon: str | None, timeout_s: float, state: Obser
                 calls=fixture.calls,
                 horizon=horizon or f"{NAME}@{fixture.release}",
             )
-            cells[fixture.id, task.options.id] = _observation(task, reply)
+            cells[fixture.id, task.options.id] = reference_observation(task, reply)
+            slips[fixture.id, task.options.id] = tuple(reply.get("slips", ()))
             state.step()
     return cells
 
 
-def _observation(task: Task, reply: dict[str, Any]) -> Observation:
-    if "unsupported" not in reply:
-        return observation(task, reply)
-    lacking = reply["unsupported"]
-    cell = Observation(task.fixture.id, task.options.id, task.key, "unsupported")
-    return replace(cell, errors=({"type": lacking["code"], "message": lacking["message"]},))
+def reference_observation(task: Task, reply: dict[str, Any]) -> Observation:
+    """The observation of one reply of the reference reader."""
+    empty = Observation(task.fixture.id, task.options.id, task.key, "unsupported")
+    if "unsupported" in reply:
+        lacking = reply["unsupported"]
+        return replace(empty, errors=({"type": lacking["code"], "message": lacking["message"]},))
+    cell = observation(task, reply)
+    end = reply.get("unstable") or reply.get("crashed", {})
+    if "predicted" not in end:
+        return cell
+    dies = replace(empty, result="crashed", stage=end["stage"], signal=end["signal"], errors=(_predicted(end),))
+    if "unstable" in reply:
+        return replace(empty, result="unstable", both=(dies, cell))
+    return dies if cell.result == "crashed" else cell  # the same, where the writer's program died of it, too
+
+
+def _predicted(end: dict[str, Any]) -> dict[str, str]:
+    return {"type": PREDICTED, "message": end["predicted"]}

@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.policy.model import Waiver
+    from harness.policy.operator_waivers import OperatorWaiver
     from harness.rules.judge import Finding, Report
 
-__all__ = ["DIRECTIONS", "FORWARD", "LEGEND", "MARKS", "WORST_FIRST", "Break", "breaks", "direction", "is_reference", "parsed"]
+__all__ = [
+    "DIRECTIONS",
+    "FORWARD",
+    "LEGEND",
+    "MARKS",
+    "OPERATORS",
+    "WORST_FIRST",
+    "Break",
+    "breaks",
+    "direction",
+    "is_reference",
+    "parsed",
+]
 
 # One mark per outcome; same and close share one, since both keep the promise.
 MARKS = {
@@ -41,6 +54,7 @@ WORST_FIRST = (
     Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,
 )  # fmt: skip
 FORWARD = frozenset({"older-never-differs", "forward-window"})
+OPERATORS = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas"})  # rules that count operators, not cells
 DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # what a reader is to the writer, if there is one
 
 
@@ -81,7 +95,7 @@ class Break:
     """
 
     findings: tuple[Finding, ...]
-    waiver: Waiver | None
+    waiver: Waiver | OperatorWaiver | None
 
     @property
     def title(self) -> str:
@@ -90,8 +104,18 @@ class Break:
         return self.findings[0].title + more
 
     @property
+    def of_operators(self) -> bool:
+        """Whether it is about operators, and counts these."""
+        return self.findings[0].rule in OPERATORS
+
+    @property
+    def of_deprecations(self) -> bool:
+        """Whether it is about the timeline, the documentation or the evidence of deprecations."""
+        return self.findings[0].rule.startswith("deprecations-")
+
+    @property
     def count(self) -> int:
-        """How many cells show it."""
+        """How many cells (or operators) show it."""
         return sum(finding.count for finding in self.findings)
 
     @property

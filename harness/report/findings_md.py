@@ -45,11 +45,12 @@ NAMED = 6  # names written out; of more, only the first, the last and how many
 
 def findings_md(report: Report) -> str:
     """The document: the same evidence gives the same bytes, whatever the day."""
-    return "\n".join([HEAD, *_breakages(report), *_others(report), *_expected(report), *_matrix(report)]).rstrip("\n") + "\n"
+    parts = (_breakages, _operators, _deprecations, _others, _expected, _matrix)
+    return "\n".join([HEAD, *(line for part in parts for line in part(report))]).rstrip("\n") + "\n"
 
 
 def _breakages(report: Report) -> Iterator[str]:
-    found = [one for one in breaks(report) if one.began]
+    found = [one for one in breaks(report) if one.began and not one.of_operators and not one.of_deprecations]
     silent = sum(one.silent for one in found)
     yield f"{len(found)} causes, {sum(one.count for one in found)} cells; {silent} of them change values and no version says so."
     yield ""
@@ -76,6 +77,65 @@ def _break(one: Break) -> Iterator[str]:
     elif first.verdict is Verdict.FAIL:
         yield "- **Not explained yet:** no waiver covers it"
     yield f"- **Causes:** {', '.join(f'`{finding.id}`' for finding in one.findings)}"
+    yield ""
+
+
+def _operators(report: Report) -> Iterator[str]:
+    """Operators that break saved programs: one line for each cause, newest first."""
+    found = [one for one in breaks(report) if one.of_operators]
+    if not found and not report.operators:
+        return
+    yield "## Operators that changed with no upgrader"
+    yield ""
+    yield (
+        f"{sum(one.count for one in found)} schemas of operators, {len(found)} causes: they do not work with the release that is "
+        "named any more, by PyTorch's own check, or an upgrader states another one than there was. What changed before the policy "
+        "was in force, and everything else, `torch-compat operators diff` lists for any two releases."
+    )
+    yield ""
+    for one in found:
+        kinds: Counter[str] = Counter()
+        for finding in one.findings:
+            kinds[finding.what] += finding.count
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(finding.reproduce.rpartition(" ")[2] for finding in one.findings))
+        what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        yield f"- **{_plain(one.title)}** ({one.since}; {what}): {names}"
+        if one.waiver is not None:
+            yield f"  - Waiver `{one.waiver.id}`: {_plain(' '.join(one.waiver.reason.split()))}"
+        else:
+            yield f"  - Not explained yet: no waiver covers it. {_plain(one.witness.cause)}"
+    yield ""
+    yield (
+        "Schemas that the newer of two releases does not have as they stand, and how many break; what an incomplete set hides is "
+        "counted with the next:"
+    )
+    yield ""
+    yield "| from | to | gone or changed | break | upgraded | waived | not known |"
+    yield "|---|---|---|---|---|---|---|"
+    for pair in reversed(report.operators):
+        rest = (
+            "no promise | | | " if pair.broken is None else f"{pair.broken} | {pair.upgraded} | {pair.waived} | {pair.unknown} "
+        )
+        yield f"| {pair.older} | {pair.newer} | {pair.lost} | {rest}|"
+    yield ""
+
+
+def _deprecations(report: Report) -> Iterator[str]:
+    """Deprecations that did not keep their timeline, or were not documented: one line for each finding, newest cause first."""
+    found = [one for one in breaks(report) if one.began and one.of_deprecations]
+    if not found:
+        return
+    yield "## Deprecations"
+    yield ""
+    yield "What went too early, stays too long, or is not documented; `torch-compat explain ID` tells the whole history."
+    yield ""
+    for one in found:
+        if one.waiver is not None:
+            yield f"- **{_plain(one.title)}** ({one.since})"
+            yield from (f"  - {_plain(finding.cause)}" for finding in one.findings)
+            yield f"  - Waiver `{one.waiver.id}`: {_plain(' '.join(one.waiver.reason.split()))}"
+        else:
+            yield from (f"- {finding.count} × {_plain(finding.cause)}: no waiver covers it" for finding in one.findings)
     yield ""
 
 

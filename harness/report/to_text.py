@@ -63,10 +63,12 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     broken = breaks(report, (Verdict.FAIL,), brief=not full)
     known = breaks(report, (Verdict.WAIVED,))
     silent = [one for one in known if one.silent]
-    waived = [one for one in known if not one.silent]
+    waived = [one for one in known if not one.silent and not one.of_operators]
+    operators = [one for one in known if one.of_operators]
     _section(console, "Broken promises", broken, "bold red", full=full, command=True)
     _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", full=full, command=full)
     _section(console, "Waived: known, explained and counted", waived, "bold", full=full, command=False)
+    _section(console, "Waived: operators that changed with no upgrader", operators, "bold", full=full, command=False)
     _expected(console, [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED], full=full)
     if report.not_checked:
         console.print()

@@ -11,19 +11,27 @@ from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import cell_key
 from harness.corpus.texts import headline
 from harness.rules.judgement import Outcome
+from harness.rules.operator_changes import OperatorChanges, operator_changes
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
     from harness.corpus.corpus import Corpus
+    from harness.corpus.deprecations import DeprecationObservation
     from harness.corpus.manifest import Fixture
     from harness.corpus.observations import Observation, ObservedReader
+    from harness.corpus.operators import RecordedOperators
     from harness.policy import OptionSet, Policy
 
-__all__ = ["Cell", "Direction", "Evidence"]
+__all__ = ["Cell", "Direction", "Evidence", "deprecation_key"]
 
 Direction = Literal["backward", "own", "forward", "forward-in-window", "synthetic"]
+
+
+def deprecation_key(sha256: str, reader: ObservedReader) -> str:
+    """The key of what a reader says to a probe of this hash; what stands under another one is of another probe or reader."""
+    return digest(sha256, reader.identity_digest, reader.protocol)[:20]
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ class Evidence:
         as_of: the day on which it is judged.
         reference: what the reference reader did just now, each program at the horizon of its writer; None where it was not let
             read.
+        operators: what is recorded of the operators of each release; None where nothing is.
         files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
@@ -102,6 +111,7 @@ class Evidence:
     unavailable: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     reference: ObservedReader | None = None
+    operators: RecordedOperators | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -112,12 +122,14 @@ class Evidence:
             sorted((damage.kind, damage.subject, damage.detail) for damage in self.corpus.damage),
             sorted((recipe.name, recipe.sha256) for recipe in self.corpus.recipes),
             sorted((probe.name, probe.sha256) for probe in self.corpus.probes),
+            sorted((probe.name, probe.sha256, probe.since) for probe in self.corpus.deprecations),
             sorted((name, self.files.get(name) or reader.digest) for name, reader in self.recorded.items()),
             sorted((name, reader.digest) for name, reader in self.fresh.items()),
             sorted(self.unreadable.items()),
             sorted(self.unavailable.items()),
             self.as_of.isoformat(),
             *([self.reference.digest] if self.reference is not None else []),
+            *([["operators", self.operators.digest]] if self.operators is not None else []),
         )
 
     @cached_property
@@ -143,6 +155,24 @@ class Evidence:
                     if observation is not None and observation.key == key:
                         yield reader, options, observation
                         break
+
+    @cached_property
+    def deprecations(self) -> dict[str, dict[str, DeprecationObservation]]:
+        """What was observed of each deprecated thing, by probe and release: recorded before fresh, of the probe as it is now."""
+        found: dict[str, dict[str, DeprecationObservation]] = {probe.name: {} for probe in self.corpus.deprecations}
+        for probe in self.corpus.deprecations:
+            for source in (self.recorded, self.fresh):
+                for _, reader in sorted(source.items()):
+                    one = reader.deprecations.get(probe.name)
+                    current = one is not None and one.key == deprecation_key(probe.sha256, reader)
+                    if one is not None and current and reader.release in self.policy.calendar:
+                        found[probe.name].setdefault(reader.release, one)
+        return found
+
+    @cached_property
+    def operator_changes(self) -> OperatorChanges | None:
+        """What broke in the operators from one recorded release to the next; None where nothing is recorded."""
+        return operator_changes(self)
 
     @cached_property
     def modelled(self) -> tuple[tuple[Fixture, str, Observation], ...]:

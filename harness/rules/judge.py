@@ -5,10 +5,7 @@ Pure: no archive is opened, no clock is read, and the same evidence gives the sa
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import importlib
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
@@ -16,8 +13,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from harness.corpus.manifest import release_folder
 from harness.corpus.observations import REFERENCE
 from harness.errors import UsageError
+from harness.policy.messages import UNFINISHED
 from harness.rules.cells import kind_of
-from harness.rules.judgement import Judgement, Outcome, Verdict
+from harness.rules.judgement import Judgement, Outcome, Verdict, slug
+from harness.rules.operator_changes import PairCounts, pair_counts
 from harness.rules.waivers_exact import Covered, judge_waivers
 
 if TYPE_CHECKING:
@@ -25,12 +24,15 @@ if TYPE_CHECKING:
 
     from harness.policy import RuleEntry
     from harness.policy.model import Waiver
+    from harness.policy.operator_waivers import OperatorWaiver
     from harness.rules.evidence import Cell, Evidence
 
 __all__ = ["Finding", "Report", "judge"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
-ENGINE = frozenset({"cells", "evidence", "judge", "judgement"})  # modules of this package that are no rules
+ENGINE = frozenset(
+    {"cells", "evidence", "judge", "judgement", "operator_changes", "sweep", "timelines"}
+)  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED})
 
@@ -88,6 +90,7 @@ class Report:
         not_checked: what could not be checked, why, and how many times.
         waivers: those of the policy.
         modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
+        operators: what became of operators from each recorded release to the next, oldest first.
     """
 
     as_of: str
@@ -98,8 +101,9 @@ class Report:
     findings: tuple[Finding, ...]
     not_checked: tuple[tuple[str, str, int], ...]
     notes: tuple[str, ...]
-    waivers: tuple[Waiver, ...] = ()
+    waivers: tuple[Waiver | OperatorWaiver, ...] = ()
     modelled: dict[Verdict, int] = field(default_factory=dict)
+    operators: tuple[PairCounts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,9 @@ def judge(evidence: Evidence) -> Report:
         findings=_group(evidence, named),
         not_checked=(*sorted((what, why, count) for (what, why), count in not_checked.items()), *empty),
         notes=tuple(notes),
-        waivers=evidence.policy.waivers,
+        waivers=(*evidence.policy.waivers, *evidence.policy.operator_waivers),
         modelled={verdict: modelled[verdict] for verdict in Verdict},
+        operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
     )
 
 
@@ -195,6 +200,11 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
         ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
         ("pairs-observed", evidence.unavailable, "readers that were asked for could not be had"),
         ("reference-agrees", evidence.modelled, "the reference reader read"),
+        (
+            "operator-waivers-exact",
+            evidence.policy.operator_waivers + evidence.policy.operator_gaps,
+            "it has exceptions for operators",
+        ),
     ):
         if found and rule not in rules:
             yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
@@ -208,8 +218,14 @@ def _rule(entry: RuleEntry) -> Rule:
         if error.name != name:
             raise
         module = None
-    if module is None or entry.id in ENGINE:
+    if module is None or entry.id.replace("-", "_") in ENGINE:
         raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule")
+    if UNFINISHED in (module.__doc__ or ""):
+        raise UsageError(
+            f"the rule {entry.id!r} is half done: its docstring still wants what {UNFINISHED}...> asks for",
+            where=f"harness/rules/{entry.id.replace('-', '_')}.py",
+            code="unfinished",
+        )
     return cast("Rule", module)
 
 
@@ -222,18 +238,9 @@ def _check_parameters(entry: RuleEntry) -> None:
 # --------------------------------------------------------------------------------------------------------------- causes
 
 
-@functools.cache
-def _slug(text: str) -> str:
-    """A short name for a text. Names stand for themselves; whatever else is not kept letter by letter ends with a hash."""
-    if re.fullmatch(r"[a-z0-9_./+-]{1,60}", text):
-        return text
-    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")
-    return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-
-
 def _plain_id(judgement: Judgement) -> str:
     assert judgement.cause is not None  # noqa: S101 - only judgements with a cause are named
-    return f"{judgement.rule}:{judgement.cause.what.replace(' ', '-')}:{_slug(judgement.cause.subject)}"
+    return f"{judgement.rule}:{judgement.cause.what.replace(' ', '-')}:{slug(judgement.cause.subject)}"
 
 
 class _Beginnings:
@@ -288,15 +295,18 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgem
         if judgement.verdict not in SHOWN or cause is None:
             settled.append(judgement)
             continue
-        name, began, chosen = _plain_id(judgement), judgement.reader, ""
+        name, began, chosen = _plain_id(judgement), judgement.reader, judgement.waiver
         if cell is not None:
             began = beginnings.of(cell, (cause.what, cause.subject))
             name += f"{'' if cell.options.id == 'default' else f'({cell.options.id})'}@{began}"
-            if judgement.verdict is Verdict.FAIL:
-                fitting = [waiver for waiver in waivers.get(name, ()) if _spans(evidence, waiver, judgement.reader)]
-                chosen = fitting[0].id if fitting else ""
-                if cell.recorded:
-                    _count(covered, fitting, (name, judgement.reader))
+        elif judgement.at:
+            began = judgement.at
+            name += f"@{began}"
+        if (cell is not None or judgement.at in evidence.rank) and judgement.verdict is Verdict.FAIL:
+            fitting = [waiver for waiver in waivers.get(name, ()) if _spans(evidence, waiver, judgement.reader)]
+            chosen = fitting[0].id if fitting else ""
+            if cell is None or cell.recorded:
+                _count(covered, fitting, (name, judgement.reader))
         if chosen:
             judgement = replace(judgement, verdict=Verdict.WAIVED)  # noqa: PLW2901 - from here on it is a waived one
         settled.append(judgement)
@@ -320,6 +330,7 @@ def _count(covered: dict[str, Covered], fitting: list[Waiver], member: tuple[str
 
 def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
     titles = {waiver.id: waiver.title for waiver in evidence.policy.waivers}
+    titles |= {waiver.id: waiver.title for waiver in evidence.policy.operator_waivers}
     groups: dict[tuple[Verdict, str, str], list[_Named]] = {}
     for one in named:
         groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
@@ -365,7 +376,7 @@ def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str]:
     """Small archives first; among equals the older reader."""
     cell = judgement.cell
     if cell is None:
-        return (0, 0, judgement.subject)
+        return (0, evidence.rank.get(judgement.reader, 0), judgement.subject)
     return (cell.fixture.size, evidence.rank[cell.release], cell.fixture.id)
 
 

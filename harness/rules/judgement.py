@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+import functools
+import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.rules.evidence import Cell
 
-__all__ = ["Cause", "Judgement", "Outcome", "Verdict"]
+__all__ = ["Cause", "Judgement", "Outcome", "Verdict", "slug"]
 
 
 class Outcome(enum.StrEnum):
@@ -67,6 +70,8 @@ class Judgement:
         reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
         modelled: whether it rests on the reference reader alone.
         reproduce: the command that shows it, where the cell does not give it.
+        waiver: id of the waiver for operators that covers it; ``verdict`` is then ``waived``.
+        at: the release with which it begins, where that is known and there is no cell; such a judgement can be waived like a cell.
     """
 
     rule: str
@@ -77,3 +82,14 @@ class Judgement:
     reader: str = ""
     modelled: bool = False
     reproduce: str = ""
+    at: str = ""
+    waiver: str = ""
+
+
+@functools.cache
+def slug(text: str) -> str:
+    """A short name for a text. Names stand for themselves; whatever else is not kept letter by letter ends with a hash."""
+    if re.fullmatch(r"[a-z0-9_./:+-]{1,60}", text):
+        return text
+    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")
+    return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

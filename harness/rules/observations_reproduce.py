@@ -76,6 +76,7 @@ def _against_recorded(
         verdict, text = agreement(evidence, fixture, before, now)
         cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None
         yield Judgement(rule.id, verdict, subject, cause, reader=fresh.release)
+    yield from _deprecations_against_recorded(rule, fresh, recorded)
     for name, probe in sorted(fresh.probes.items()):
         recorded_probe = recorded.probes.get(name)
         if recorded_probe is None or recorded_probe.key != probe.key:
@@ -86,6 +87,21 @@ def _against_recorded(
             yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
         else:
             text = f"{name}: {changed[0][0] if changed else 'its error'} is not as recorded"
+            yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
+
+
+def _deprecations_against_recorded(rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader) -> Iterator[Judgement]:
+    """Judge what was said of deprecated things just now against what is recorded of the same probes."""
+    for name, now in sorted(fresh.deprecations.items()):
+        before = recorded.deprecations.get(name)
+        if before is None or before.key != now.key:
+            continue  # another probe, or another reader: deprecations-observed speaks of it
+        subject = f"{name} used again in {fresh.name}"
+        changed = [part for part in ("deprecated", "alternative", "docs") if getattr(before, part) != getattr(now, part)]
+        if not changed:
+            yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
+        else:
+            text = f"{name}: what is observed of {' and '.join(changed)} is not as recorded"
             yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
 
 

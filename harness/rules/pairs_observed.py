@@ -3,7 +3,8 @@
 What: every fixture, under every set of load options that a reader has, was observed with every reader of the policy, as
 the archive, its golden and the options are now. Recorded observations count; files of them that cannot be read fail, and
 so do observations of what is no longer there. What was not observed is named with the session that observes it: that of the
-writer, where nothing that it wrote was observed, since that session lets every reader read a new writer's fixtures.
+writer, where nothing that it wrote was observed, since that session lets every reader read a new writer's fixtures. A release
+is asked for from its day in the calendar on.
 
 Why: the common failure of compatibility tests is not a wrong check, but one that silently did not run.
 
@@ -52,6 +53,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 subject = f"{fixture.id} read by {release.name}" + ("" if options.id == "default" else f" ({options.id})")
                 if (version, fixture.id, options.id) in observed:
                     yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
+                elif release.date > evidence.as_of:
+                    yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=version)  # there is no such release yet
                 else:
                     why = _why_not(evidence, fixture, options, names)
                     of = fixture.release if fixture.release in beside and (version, fixture.release) not in met else version
@@ -71,6 +74,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):
             text = f"{name}: probe {probe} is recorded, but there is no such probe any more"
             yield Judgement(rule.id, Verdict.FAIL, f"{probe} in {name}", Cause("stray", probe, text))
+        for probe in sorted(reader.deprecations.keys() - {probe.name for probe in evidence.corpus.deprecations}):
+            text = f"{name}: the deprecation {probe} is recorded, but there is no such probe any more"
+            yield Judgement(rule.id, Verdict.FAIL, f"{probe} used in {name}", Cause("stray", probe, text))
     if not evidence.corpus.fixtures:
         yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))
 

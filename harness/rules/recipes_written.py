@@ -41,6 +41,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         left = sum(f"{release.name}/{recipe.name}" not in written for recipe in evidence.corpus.recipes)
         for recipe in evidence.corpus.recipes:
             subject = f"{release.name}/{recipe.name}"
+            if release.date > evidence.as_of and subject not in written:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # there is no such release yet
+                continue
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
             if what == "not produced" and left > FEW:

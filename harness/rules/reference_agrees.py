@@ -2,8 +2,9 @@
 
 What: read at the horizon of its own writer, every program that a release wrote, TorchScript and mobile, ends in the reference
 reader as it did in the writer's own recorded read-back: with the same values, or close ones within the policy's tolerance for
-operator and dtype; refused where the writer refuses it; raised where it raises. What the reference reader lacks is named and
-not checked. Where the writer died of its own file there is nothing to agree with.
+operator and dtype; refused where the writer refuses it; raised where it raises; dead of the same where the writer died and the
+reference reader knows why (``policies/torch/slips.toml``). What the reference reader lacks is named and not checked. Where the
+writer died of its own file, and the reference reader gives something else, there is nothing to agree with.
 
 Why: what an old program means must not depend on the release under test. The reference reader is trusted as far as it agrees
 with every release about what that release wrote.
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from harness.policy import RuleEntry
     from harness.rules.evidence import Evidence
 
-__all__ = ["FAMILIES", "READER", "agreement", "judge"]
+__all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
 
 READER = "reference"
 """The rule is about what this reader did, and is asked where it was let read."""
 FAMILIES = frozenset({"torchscript", "mobile"})
 DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE})
 AGREE = frozenset({Outcome.SAME, Outcome.CLOSE})
+PREDICTED = "predicted"
+"""The type of the error that says that the reference reader only tells of a death, and did not die itself."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -83,10 +86,10 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
     outcome = Outcome(now.result) if now.result != "differs" else Outcome.DIFFERENT
     if outcome is Outcome.UNSUPPORTED:
         return Verdict.NOT_CHECKED, outcome, headline(now.errors[0]["message"])
-    if Outcome(own.result if own.result != "differs" else "different") in DEAD or fixture.golden.keys() & {
-        "crashed",
-        "timed-out",
-    }:
+    writer = Outcome(own.result) if own.result != "differs" else Outcome.DIFFERENT
+    if writer in DEAD or (writer is Outcome.SAME and fixture.golden.keys() & DEAD):
+        if _dies_alike(own, now):
+            return Verdict.PASS, writer, ""
         return Verdict.NO_PROMISE, "died", "the writer itself comes to no one end"
     if outcome in DEAD:
         return Verdict.FAIL, outcome, f"{now.signal or 'no end'} in the reference reader"
@@ -99,6 +102,15 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
     if outcome in AGREE:
         return Verdict.PASS, outcome, ""
     return Verdict.FAIL, outcome, _in_words(apart, own)
+
+
+def _dies_alike(own: Observation, now: Observation) -> bool:
+    """Whether the reference reader says of the writer the very end that it came to, and did not come to it itself by chance."""
+    if own.result == now.result == "same":
+        return True  # as the golden: what the reference reader itself dies of is never that
+    told = now.both[:1] if now.result == "unstable" else (now,)
+    predicted = all(one["type"] == PREDICTED for cell in told for one in cell.errors) and any(cell.errors for cell in told)
+    return predicted and own.result == now.result and (own.stage, own.signal) == (now.stage, now.signal)
 
 
 def _own_result(fixture: Fixture, cell: Observation) -> dict[str, Any]:

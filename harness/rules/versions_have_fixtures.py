@@ -2,7 +2,8 @@
 
 What: for each file format, bytecode, export schema and container that some release writes, the corpus holds an archive of
 it. A version that no release can write says so in the policy, and a synthetic fixture stands for it; the moment a release
-turns out to write one, that statement is wrong and fails.
+turns out to write one, that statement is wrong and fails. A version is asked for from the day on which a release that writes it,
+or for one that nobody writes a release that reads it, is there.
 
 Why: a version without a fixture is a promise that nobody checks, and such holes stay open for years.
 
@@ -19,27 +20,24 @@ from harness.corpus.manifest import Synthetic
 from harness.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
 
+    from harness.corpus.corpus import Corpus
     from harness.corpus.manifest import Fixture
-    from harness.policy import Format, RuleEntry
+    from harness.policy import Format, Policy, RuleEntry
     from harness.rules.evidence import Evidence
 
-__all__ = ["judge"]
+__all__ = ["due", "judge", "witnesses"]
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every version of every format."""
-    written: dict[str, str] = {}
-    synthetic: dict[str, str] = {}
-    for fixture in evidence.corpus.fixtures.values():
-        if isinstance(fixture, Synthetic):
-            for label in fixture.formats:
-                synthetic.setdefault(label, fixture.id)
-        else:
-            for label in _labels(fixture):
-                written.setdefault(label, fixture.id)
+    written, synthetic = witnesses(evidence.corpus)
     for entry in evidence.policy.formats:
+        if entry.label not in written and due(evidence.policy, entry) > evidence.as_of:
+            yield Judgement(rule.id, Verdict.NO_PROMISE, entry.label)
+            continue
         verdict, what, text = _verdict(entry, written.get(entry.label), synthetic.get(entry.label))
         cause = Cause(what, entry.label, f"{entry.label}{text}") if what else None
         yield Judgement(rule.id, verdict, entry.label, cause)
@@ -49,6 +47,25 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if label not in known and label.partition(" ")[0] in kinds:
             text = f"{witness} has {label}, which the policy does not know"
             yield Judgement(rule.id, Verdict.FAIL, label, Cause("unknown version", label, text))
+
+
+def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
+    """A fixture of each format version that some release wrote, and of each that something synthetic stands for."""
+    written: dict[str, str] = {}
+    synthetic: dict[str, str] = {}
+    for fixture in corpus.fixtures.values():
+        if isinstance(fixture, Synthetic):
+            for label in fixture.formats:
+                synthetic.setdefault(label, fixture.id)
+        else:
+            for label in _labels(fixture):
+                written.setdefault(label, fixture.id)
+    return written, synthetic
+
+
+def due(policy: Policy, entry: Format) -> dt.date:
+    """The day from which a version must have a fixture: that of the release that first writes it, else of the first that reads it."""
+    return policy.calendar[(entry.written_from or entry.read_from).release].date
 
 
 def _labels(fixture: Fixture) -> Iterator[str]:

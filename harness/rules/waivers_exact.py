@@ -47,8 +47,13 @@ def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Cov
     Parameters:
         covered: by waiver id.
     """
+    calendar = evidence.policy.calendar
     for waiver in evidence.policy.waivers:
-        what, text = _wrong(evidence, waiver, covered.get(waiver.id, Covered()))
+        cells = covered.get(waiver.id, Covered())
+        if calendar[waiver.readers.last].date > evidence.as_of and cells.cells.total() < waiver.count:
+            yield Judgement(rule.id, Verdict.NO_PROMISE, waiver.id)  # not all that it is for has happened by then
+            continue
+        what, text = _wrong(evidence, waiver, cells)
         cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}") if what else None
         yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, waiver.id, cause)
 

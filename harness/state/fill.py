@@ -117,7 +117,7 @@ def _fill(path: Path, named: Path, source: Source) -> tuple[str, ...]:
     holes, byteorder, protected = _holes(path, source)
     with path.open("r+b") as file:
         for hole in holes:
-            data = _data(source, hole, byteorder, named)
+            data = _data(source, hole, byteorder, str(named))
             if protected:
                 _write_crc(file, hole, zlib.crc32(data))
                 _reach_disk(file)
@@ -216,14 +216,14 @@ def _check_place(archive: ZipArchive, one: StorageRecord, member: Member) -> Non
         raise Corrupt(said, where=where, code="offset-disagrees")
 
 
-def _check_keys(path: Path, source: Mapping[str, Any], keys: list[str]) -> None:
+def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
     missing = [key for key in keys if key not in source]
     unknown = [str(key) for key in source if key not in keys]
     if missing or unknown:
         said = f"has holes for the storages {', '.join(keys) or 'none'};"
         said += f" no data are given for {', '.join(missing)}" if missing else ""
         said += f" data are given for {', '.join(unknown)}, which are no holes" if unknown else ""
-        raise UsageError(said, where=str(path), code="wrong-keys")
+        raise UsageError(said, where=path, code="wrong-keys")
 
 
 def _entries(archive: ZipArchive) -> dict[int, int]:
@@ -235,13 +235,13 @@ def _entries(archive: ZipArchive) -> dict[int, int]:
         fields = CENTRAL.unpack_from(data, position)
         if fields[0] != CENTRAL_SIGNATURE or fields[-1] not in {member.header_offset, ZIP64_FROM}:
             said = f"has no entry for {member.record!r} at {position} in its central directory"
-            raise Corrupt(said, where=str(archive.path), code="bad-directory")
+            raise Corrupt(said, where=archive.path, code="bad-directory")
         found[member.header_offset] = position
         position += CENTRAL.size + sum(fields[9:12])
     return found
 
 
-def _data(source: Source, hole: _Hole, byteorder: str, path: Path) -> memoryview:
+def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
     """The bytes for a hole.
 
     Raises:

@@ -80,7 +80,7 @@ def objects_of(archive: Archive) -> Facts:
         hint = "torch-compat inspect says what it holds"
         raise Unsupported(
             f"is of the family {facts.family}, not what torch.save writes",
-            where=str(archive.path),
+            where=archive.path,
             hint=hint,
             code="not-torch-save",
         )
@@ -101,6 +101,6 @@ def refuse_damage(archive: Archive, touched: set[str]) -> None:
 
 def _place(archive: Archive, damage: Damage) -> str:
     if damage.record is None:
-        return str(archive.path)
+        return archive.path
     kind = "record" if isinstance(archive, ZipArchive) else "storage"
     return f"{archive.path}, {kind} {damage.record!r}"

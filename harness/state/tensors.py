@@ -225,7 +225,7 @@ class Tensors:
             return made
         if tensor.device == "meta":
             return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the device meta, where nothing is stored")
-        raise Unsupported(f"has a tensor of layout {tensor.layout}", where=str(self.storages.archive.path), code="layout")
+        raise Unsupported(f"has a tensor of layout {tensor.layout}", where=self.storages.archive.path, code="layout")
 
     def _plain_part(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
         """A part of a tensor that has to be a tensor with a storage itself."""
@@ -236,7 +236,7 @@ class Tensors:
 
     def _bad(self, tensor: Tensor, what: str) -> Corrupt:
         said = f"has a {tensor.layout} tensor of shape {_short(tensor.shape)}, {what}"
-        return Corrupt(said, where=str(self.storages.archive.path), code="bad-tensor")
+        return Corrupt(said, where=self.storages.archive.path, code="bad-tensor")
 
     def _sparse(self, tensor: Tensor, parts: dict[str, Any]) -> SparseTensor:
         indices, values = (self._plain_part(tensor, parts, name) for name in ("indices", "values"))

@@ -131,8 +131,8 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("judge --as-of soon", 2, "'soon' does not match the format '%Y-%m-%d'"),
-        ("judge --as-of 2026-13-01", 2, "'2026-13-01' does not match"),
+        ("judge --as-of soon", 2, "'soon' is neither a day nor a release that the policy knows"),
+        ("judge --as-of 2026-13-01", 2, "'2026-13-01' is no day of any calendar"),
         ("judge --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("replay --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("judge surplus", 2, "unexpected extra argument (surplus)"),

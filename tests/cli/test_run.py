@@ -76,6 +76,15 @@ def test_text_is_for_people(run: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_of_what_a_release_dies_is_told_as_its_death(run: Any) -> None:
+    path = DIV.parents[1] / "torch-2.0.0" / "div_out.pt"
+    status, out, err = run(path, "--reader", "reference@1.8.1", "--format", "json")
+    said = json.loads(out)
+    assert (status, err, said["outcome"], said["error"]["code"]) == (1, "", "crashed", "SIGABRT")
+    assert said["error"]["message"].startswith("the release that reference@1.8.1 stands for dies here (SIGABRT): ")
+    assert run(path, "--reader", "reference@1.8.1")[1].splitlines()[0] == "crashed  (reference@1.8.1, forward)"
+
+
 def test_nothing_to_explain_is_said(run: Any, tmp_path: Path) -> None:
     _, out, _ = run(DIV, "--args", given(tmp_path, PAIR), "--explain", "--reader", "reference@1.5.1")
     assert out.splitlines()[-1] == "upgrader: none"

@@ -20,9 +20,11 @@ from harness.corpus.corpus import load_corpus
 from harness.corpus.observations import ObservedReader, read_observations
 from harness.errors import EnvironmentUnavailable
 from harness.policy import Family, load_policy
+from harness.policy.deprecations import KINDS
 from harness.readers.environments import Environment
 from harness.replay.produce import Produced
 from harness.rules.judgement import Outcome, Verdict
+from tests.deprecated_tree import make_deprecated_tree
 from tests.miniatures.index import FakeIndex
 from tests.small_tree import RELEASES
 
@@ -45,8 +47,20 @@ SCHEMA_OF = {
     "readers remove": "readers-remove",
     "readers available": "readers-available",
     "new recipe": "new",
+    "new deprecation": "new-begun",
+    "new rule": "new-begun",
+    "new waiver": "new-begun",
+    "deprecations": "deprecations",
+    "plan": "plan",
+    "explain": "explain",
     "run": "run",
+    "extension record": "extension-manifest",
+    "extension check": "extension-check",
+    "extension dispatch": "extension-dispatch",
     "operators": "operators",
+    "operators diff": "operators-diff",
+    "operators history": "operators-history",
+    "operators check": "operators-check",
 }
 BUILT: dict[str, Any] = {
     "torch": "1.5.1",
@@ -157,6 +171,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]
 
 def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
+        if command.invoke_without_command:
+            yield name, command
         context = click.Context(command)
         for child in command.list_commands(context):
             found = command.get_command(context, child)
@@ -323,6 +339,43 @@ def test_operators(run: Run) -> None:
     assert {one["first_argument"] for one in by_name["aten::add"]} >= {"tensor", "scalar"}
 
 
+def test_operators_diff(run: Run) -> None:
+    status, document = run("operators diff", "1.4.0", "1.5.0")
+    assert status == 0
+    assert (document["old"], document["new"]) == ("1.4.0", "1.5.0")
+    (bag,) = (change for change in document["changes"] if change["operator"] == "aten::_embedding_bag")
+    assert (bag["kind"], bag["backward"], bag["forward"], bag["reason"]) == ("changed", True, True, None)
+    assert {change["kind"] for change in document["changes"]} == {"added", "changed", "removed"}
+    _, document = run("operators diff", "2.12.1", "2.13.0", "--breaks")
+    assert {change["kind"] for change in document["changes"]} == {"changed", "unknown"}
+    assert [row["release"] for row in document["incomplete"]] == ["2.13.0"]
+
+
+def test_operators_history(run: Run) -> None:
+    status, document = run("operators history", "aten::gelu")
+    assert status == 0
+    assert {row["operator"] for row in document["schemas"]} >= {"aten::gelu", "aten::gelu.out"}
+    assert {row["upgrader"] for row in document["upgraders"]} == {"gelu_0_9", "gelu_out_0_9"}
+    assert document["kernels"]
+    assert document["declared"]
+    assert document["tags"]
+
+
+def test_operators_check(run: Run, small_tree: Path, tmp_path: Path) -> None:
+    status, document = run("operators check", "--old", "2.12.1", "--new", "2.14.1", "--root", str(small_tree))
+    assert (status, document["exit_status"], document["broken"]) == (0, 0, [])
+    assert document["waived"]
+    status, document = run("operators check", "--old", "1.10.2", "--new", "1.11.0", "--no-waivers")
+    assert status == 1
+    assert document["broken"]
+    assert {row["operator"] for row in document["upgraded"]} >= {"aten::linspace", "aten::logspace"}
+    assert document["draft"].startswith("[operator_waiver]")
+    status, document = run("operators check", "--old", "2.12.1", "--new", "2.13.0", "--no-waivers")
+    assert status == 1
+    assert document["unknown"]
+    assert document["incomplete"]
+
+
 def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
     corpus = load_corpus(small_tree / "fixtures")
     fixture: Fixture = corpus.fixtures["torch-1.5.1/div"]
@@ -385,3 +438,54 @@ def test_new_recipe(run: Run, small_tree: Path, tmp_path: Path, family: str) -> 
 
 def test_families_of_new_are_those_of_the_code() -> None:
     assert set(get_args(Family)) in enums("new")
+
+
+@pytest.fixture
+def deprecated(tmp_path: Path) -> Path:
+    """A root of deprecations with generated evidence."""
+    make_deprecated_tree(tmp_path / "tree")
+    return tmp_path / "tree"
+
+
+def test_deprecations(run: Run, deprecated: Path) -> None:
+    status, document = run("deprecations", "--root", str(deprecated))
+    assert (status, document["exit_status"]) == (0, 0)
+    assert {one["verdict"] for one in document["deprecations"]} == {"kept", "broken", "no-promise"}
+    assert {one["kind"] for one in document["deprecations"]} == set(KINDS)
+    status, document = run("deprecations", "--profile", "strict", "--as-of", "1.7.0", "--root", str(deprecated))
+    assert (status, document["profile"], document["as_of"]) == (1, "strict", "2021-12-01")
+
+
+def test_deprecations_swept(run: Run, deprecated: Path) -> None:
+    status, document = run("deprecations", "--sweep", "2020-01-01..1.11.0", "--root", str(deprecated))
+    assert status == 4  # this tree has no fixtures
+    assert document["spans"][-1]["to"] == "2023-01-05"
+
+
+@pytest.mark.parametrize("name", ["mode", "early-and-known", "deprecations-timeline", "1.3.0", "1.12.0", "strict", "default"])
+def test_explain(run: Run, deprecated: Path, name: str) -> None:
+    status, document = run("explain", name, "--root", str(deprecated))
+    assert status == 0
+    assert name in {one["id"] for one in document["found"]}
+
+
+@pytest.mark.parametrize("kind", ["operator", "mode", "keyword-only", "removal", "rename", "default", "behaviour", "file-format"])
+def test_plan(run: Run, deprecated: Path, kind: str) -> None:
+    status, document = run("plan", kind, "aten::gelu", "--from", "1.2.0", "--root", str(deprecated))
+    assert (status, document["complete"]) == (0, True)
+    status, document = run("plan", kind, "aten::gelu", "--from", "1.14.0", "--root", str(deprecated))
+    assert status == (0 if kind == "file-format" else 4)
+
+
+def test_new_of_policies(run: Run, deprecated: Path) -> None:
+    (deprecated / "harness" / "rules").mkdir(parents=True)
+    root = str(deprecated)
+    for begun, arguments in (("deprecation", ("--kind", "removal")), ("waiver", ()), ("rule", ())):
+        status, document = run(f"new {begun}", "mine", *arguments, "--root", root)
+        assert (status, document["begun"]) == (0, begun)
+        for file in document["files"]:
+            path = deprecated / file["path"]
+            assert file["replace"]
+            if path.name == "promises.toml":
+                continue
+            path.unlink()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus.recipes import read_probe, read_recipe
+from harness.corpus.recipes import read_deprecation, read_probe, read_recipe
 from harness.errors import CorpusError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -96,3 +96,58 @@ def test_claims_about_releases_are_no_part_of_what_is_run(tmp_path: Path) -> Non
     again = read_recipe(recipe(tmp_path, corrected))
     assert (again.since, again.sha256) == ("1.3.0", found.sha256)
     assert read_recipe(recipe(tmp_path, GOOD.replace("aten::div", "aten::mul"))).sha256 != found.sha256
+
+
+# ------------------------------------------------------------------------------------------------------------ deprecations
+
+OLD = '''"""Something old."""
+import torch
+
+SUBJECT = "torch.old"
+ALTERNATIVE = "torch.new"
+SINCE = "1.2.0"
+
+
+def deprecated():
+    raise SystemExit
+
+
+def alternative():
+    raise SystemExit
+'''
+
+
+def test_a_probe_of_a_deprecated_thing_is_read_and_not_run(tmp_path: Path) -> None:
+    found = read_deprecation(recipe(tmp_path, OLD))
+    assert (found.name, found.summary, found.subject, found.alternative, found.since) == (
+        "div", "Something old.", "torch.old", "torch.new", "1.2.0",
+    )  # fmt: skip
+    without = read_deprecation(recipe(tmp_path, OLD.replace('ALTERNATIVE = "torch.new"\n', "")))
+    assert without.alternative is None
+    assert without.sha256 != found.sha256
+
+
+def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
+    found = read_deprecation(recipe(tmp_path, OLD)).sha256
+    assert read_deprecation(recipe(tmp_path, OLD.replace("1.2.0", "1.3.0"))).sha256 == found
+    assert read_deprecation(recipe(tmp_path, OLD.replace("torch.old", "torch.older"))).sha256 != found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"""Something old."""', "", "has no docstring that says its one idea"),
+        ('SUBJECT = "torch.old"', "", "has no constant SUBJECT"),
+        ('SINCE = "1.2.0"', "", "has no constant SINCE"),
+        ('"torch.new"', "None", "has no constant ALTERNATIVE"),
+        ("def deprecated", "def used", "has no function deprecated()"),
+        ("def alternative", "def control", "has no function alternative()"),
+        ("raise SystemExit", "return (y := 3)", "is not Python 3.6"),
+        ("raise SystemExit", "# <replace this: what is old>", "still wants what is old"),
+    ],
+)
+def test_what_is_wrong_with_a_deprecation_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read_deprecation(recipe(tmp_path, OLD.replace(old, new)))
+    assert said in str(caught.value)
+    assert "div.py" in str(caught.value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fractions
 import sys
 import types
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,10 +37,10 @@ NEW = WeightsOnly(
     blocked=frozenset({"sys", "os", "posix", "nt"}),
     setitem=frozenset({"dict", "collections.OrderedDict", "collections.Counter"}),
 )  # fmt: skip
-MIDDLE = replace(
-    NEW, release="2.4.1", renames="protocol-2", objects="safe", blocked=frozenset(), setitem=frozenset({"*"}), nested=False
+MIDDLE = NEW._replace(
+    release="2.4.1", renames="protocol-2", objects="safe", blocked=frozenset(), setitem=frozenset({"*"}), nested=False
 )
-OLD = replace(MIDDLE, release="1.13.1", renames="never", objects="none", adds=False, opcodes=NEW.opcodes - {"BINFLOAT"}, tar=True)
+OLD = MIDDLE._replace(release="1.13.1", renames="never", objects="none", adds=False, opcodes=NEW.opcodes - {"BINFLOAT"}, tar=True)
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +89,7 @@ def test_the_first_thing_in_the_pickle_is_what_it_is_refused_for() -> None:
 
 def test_archives_that_are_no_checkpoints() -> None:
     assert said(b"N.", torchscript=True) == ("torchscript", "")
-    assert said(b"ca\nb\n.", replace(OLD, torchscript=True), torchscript=True) is None  # torch.jit.load takes what it likes
+    assert said(b"ca\nb\n.", OLD._replace(torchscript=True), torchscript=True) is None  # torch.jit.load takes what it likes
     assert said(b"N.", container="tar") == ("tar", "")
     assert said(b"N.", OLD, container="tar") is None
     assert said(b"P12\n.", OLD, container="tar") == ("opcode", "PERSID")
@@ -132,7 +131,7 @@ def test_what_is_safe_may_be_made_and_set() -> None:
         assert said(made, MIDDLE) is None
         appended = b"\x80\x02cm\nMine\n)\x81Na."
         assert said(appended) == ("append", "m.Mine")
-        assert said(appended, replace(NEW, appends_safe=True)) is None
+        assert said(appended, NEW._replace(appends_safe=True)) is None
         assert said(b"\x80\x02cm\nMine\n)\x81NNs.") == ("setitem", "m.Mine")
         assert said(b"\x80\x02cm\nMine\n)\x81NNs.", MIDDLE) is None
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.deprecated_tree import make_deprecated_tree
+from tests.small_tree import once
+
 if TYPE_CHECKING:
     from tests.planted.conftest import Judged, Tree
 
@@ -22,29 +25,50 @@ SURROUNDINGS = {
     "another encoding": {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX", "TERM": "dumb"},
 }  # fmt: skip
 
+COMMANDS = {
+    "json": (
+        ("deprecations",),
+        ("deprecations", "--sweep", "2019-01-01..2024-01-01"),
+        ("plan", "mode", "foo(mode='A')", "--from", "1.2.0"),
+        ("explain", "mode"),
+        ("judge", "--as-of", "1.6.0"),
+    ),
+    "text": (("deprecations", "--full", "--as-of", "1.7.0", "--profile", "strict"), ("explain", "late-and-known")),
+}
 
-def run(root: Path, form: str, environ: dict[str, str], *, wrapper: tuple[str, ...] = ()) -> bytes:
-    """Standard output of ``torch-compat judge`` in a process of its own, in a clean environment."""
+
+def run(root: Path, form: str, environ: dict[str, str], *words: str, wrapper: tuple[str, ...] = ()) -> bytes:
+    """Standard output of ``torch-compat judge``, or another command, in a process of its own, in a clean environment."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    command = [*wrapper, sys.executable, "-W", "error", "-m", "harness", "judge", "--root", str(root), "--format", form]
+    asked = words or ("judge",)
+    command = [*wrapper, sys.executable, "-W", "error", "-m", "harness", *asked, "--root", str(root), "--format", form]
     done = subprocess.run(command, cwd=REPOSITORY, env=kept | environ, capture_output=True, check=False, timeout=60)
     assert done.stderr == b""
     assert done.returncode in {0, 1, 4}
     return done.stdout
 
 
-@pytest.fixture(scope="session")
-def shuffled(pristine: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The evidence again, its files made in another order and with other dates."""
-    target = tmp_path_factory.mktemp("elsewhere") / "with another name"
-    paths = sorted(path for path in pristine.path.rglob("*") if path.is_file())
+def shuffle(source: Path, target: Path) -> Path:
+    """The files of a root again, made in another order and with other dates."""
+    paths = sorted(path for path in source.rglob("*") if path.is_file())
     random.Random(0).shuffle(paths)
     for index, path in enumerate(paths):
-        copy = target / path.relative_to(pristine.path)
+        copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
         os.utime(copy, (index, index))
     return target
+
+
+@pytest.fixture(scope="session")
+def shuffled(pristine: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The evidence again, its files made in another order and with other dates."""
+    return shuffle(pristine.path, tmp_path_factory.mktemp("elsewhere") / "with another name")
+
+
+@pytest.fixture(scope="session")
+def deprecated(shared: Path) -> Path:
+    return once(shared, "deprecated-tree", make_deprecated_tree)
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +80,19 @@ def text(pristine: Tree) -> bytes:
 def test_surroundings_change_no_byte(name: str, shuffled: Path, baseline: Judged, text: bytes) -> None:
     assert run(shuffled, "json", SURROUNDINGS[name]) == baseline.stdout.encode()
     assert run(shuffled, "text", SURROUNDINGS[name]) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "words"), [pytest.param(form, words, id=" ".join(words)) for form, asked in COMMANDS.items() for words in asked]
+)
+def test_surroundings_change_no_byte_of_what_is_said_of_deprecations(
+    form: str, words: tuple[str, ...], deprecated: Path, tmp_path: Path
+) -> None:
+    elsewhere = shuffle(deprecated, tmp_path / "with another name")
+    said = run(deprecated, form, {}, *words)
+    assert said
+    for environ in SURROUNDINGS.values():
+        assert run(elsewhere, form, environ, *words) == said
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="taskset, which limits a process to one core, is not here")

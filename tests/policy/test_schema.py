@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 POLICIES = Path(__file__).parents[2] / "policies"
-FILES = sorted(POLICIES.glob("torch/**/*.toml"))
+FILES = sorted((*POLICIES.glob("torch/**/*.toml"), *POLICIES.glob("examples/*.toml")))
 
 
 def as_json(value: Any) -> Any:

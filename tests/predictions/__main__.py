@@ -1,8 +1,11 @@
-"""``python -m tests.predictions [--reader 2.13.0 ...]``: the reference reader at the horizon of each release, against its records.
+"""``python -m tests.predictions [--reader 2.13.0 ...] [--write]``: the reference reader at the horizon of each release, against its records.
 
 For each real reader, every TorchScript and mobile program of the corpus is read as that release would have read it. A cell agrees
-where the outcome is the recorded one and the values are the same, or close by the policy. Where the real release died, there is
-nothing to agree with: a crash has no counterpart here, and such cells are counted apart. Exit status 1 if a cell is told wrongly.
+where the outcome is the recorded one and the values are the same, or close by the policy; also where the release died, and the
+reference reader says of what. Each slip (``policies/torch/slips.toml``) is counted where a program comes to it and the cell agrees:
+as many cells as it states, exactly. Asked for all readers, what was counted is compared with ``reports/predictions.md``, which
+``--write`` writes. Exit status 1 if a cell is told wrongly, a slip counts other cells than it states, or the document says
+something else.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from harness.cli._root import Root
 from harness.cli.judge import gather, uncollected
 from harness.replay.reference import observe_reference, plan_reference
 from harness.rules.reference_agrees import agreement
+from tests.predictions.document import Reader, document
 
 if TYPE_CHECKING:
     from harness.corpus.observations import ObservedReader
@@ -25,57 +29,70 @@ if TYPE_CHECKING:
     from harness.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DOCUMENT = REPOSITORY / "reports" / "predictions.md"
 
 
-def predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Counter[str], list[str]]:
-    """How many cells of a reader end in which way, and the wrong ones in words."""
+def predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
+    """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
     today = dt.date.fromisoformat(reader.observed)
-    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}")
-    counts: Counter[str] = Counter()
-    wrong = []
+    met: dict[tuple[str, str], tuple[str, ...]] = {}
+    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met)
+    slips: Counter[str] = Counter()
+    agrees, by_slip, wrong = 0, 0, []
     for task in tasks:
         real = evidence.valid(reader, task.fixture, task.options)
         assert real is not None, f"{task.fixture.id} is not recorded of {reader.name}"
         cell = observed.cells[task.fixture.id, task.options.id]
         verdict, what, text = agreement(evidence, task.fixture, real, cell)
         if verdict == "pass":
-            counts["agrees"] += 1
-        elif verdict == "no-promise":
-            counts[f"died, the reference says {cell.result}"] += 1
+            agrees += 1
+            found = met[task.fixture.id, task.options.id]
+            by_slip += bool(found)
+            slips.update(found)
         else:
-            counts["wrong"] += 1
-            wrong.append(f"  {task.fixture.id}: {real.result} is told as {what}: {text}")
-    return counts, wrong
+            wrong.append(
+                f"  {task.fixture.id}: {real.result} {real.signal} is told as {cell.result} {cell.signal}, {what}: {text}"
+            )
+    return Reader(reader.release, len(tasks), agrees, by_slip, slips), wrong
 
 
 def main() -> int:
-    """Print a line for each reader, and each wrong cell."""
+    """Print a line for each reader, and each wrong cell; then for each slip what it counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--reader", action="append", help="only this release; may be given again")
-    asked = parser.parse_args().reader
+    parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.relative_to(REPOSITORY)}")
+    asked = parser.parse_args()
     root = Root(REPOSITORY)
     with uncollected():
         evidence = gather(root, root.policy(), as_of=None)
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
-    readers = [one for one in evidence.recorded.values() if asked is None or one.release in asked]
+    readers = [one for one in evidence.recorded.values() if asked.reader is None or one.release in asked.reader]
     if not readers or not tasks:
         print("nothing is recorded of what was asked", file=sys.stderr)
         return 4
-    total: Counter[str] = Counter()
+    counted, failed = [], False
     for reader in sorted(readers, key=lambda one: evidence.rank[one.release]):
-        counts, wrong = predicted(evidence, reader, tasks)
-        total += counts
-        print(f"{reader.release:8} {_shares(counts)}", flush=True)
+        one, wrong = predicted(evidence, reader, tasks)
+        counted.append(one)
+        failed |= bool(wrong)
+        print(one, flush=True)
         print("\n".join(wrong), end="\n" if wrong else "")
-    print(f"all      {_shares(total)}")
-    return 1 if total["wrong"] else 0
-
-
-def _shares(counts: Counter[str]) -> str:
-    alive = counts["agrees"] + counts["wrong"]
-    share = f"{100 * counts['agrees'] / alive:6.2f} % of {alive}" if alive else "nothing to agree with"
-    rest = [f"{count} {what}" for what, count in counts.most_common() if what != "agrees"]
-    return "; ".join([share, *rest])
+    slips = sum((one.slips for one in counted), Counter[str]())
+    print(f"all      {sum(one.agrees for one in counted)} of {sum(one.cells for one in counted)} agree")
+    whole = asked.reader is None
+    for slip in evidence.policy.slips:
+        stated = f", not the {slip.cells} that it states" if whole and slips[slip.id] != slip.cells else ""
+        failed |= bool(stated)
+        print(f"slip {slip.id}: {slips[slip.id]} cells{stated}")
+    if not whole:
+        return int(failed)
+    text = document(counted, evidence.policy)
+    if asked.write:
+        DOCUMENT.write_text(text, encoding="utf-8")
+    elif not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
+        failed = True
+        print(f"{DOCUMENT.relative_to(REPOSITORY)} says something else: nox -s predictions -- --write", file=sys.stderr)
+    return int(failed)
 
 
 if __name__ == "__main__":

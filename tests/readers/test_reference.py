@@ -140,6 +140,22 @@ def test_a_refusal_is_an_answer(process: Reference, tmp_path: Path) -> None:
     assert observe(process, tmp_path / "damaged.pt", [])["result"]["error"]["stage"] == "load"
 
 
+def test_the_death_of_the_release_is_an_answer_and_the_process_lives(process: Reference) -> None:
+    path = REPOSITORY / "fixtures" / "torch-2.0.0" / "div_out.pt"
+    assert process._process is not None
+    before = process._process.pid
+    asked: dict[str, dict[str, Any]] = {
+        "observe": {"family": "torchscript", "calls": []},
+        "run": {"method": "forward", "args": []},
+    }
+    for do, more in asked.items():
+        reply = process.request(do, path=str(path), horizon="reference@1.8.1", **more)
+        assert reply["slips"] == ["newer-debug-records"]
+        assert (reply["crashed"]["stage"], reply["crashed"]["signal"]) == ("load", "SIGABRT")
+        assert "dies here" in reply["crashed"]["predicted"]
+    assert process._process.pid == before
+
+
 def test_what_it_lacks_is_named(process: Reference, tmp_path: Path) -> None:
     path = lacking(tmp_path)
     tensor = {"tensor": {"dtype": "int8", "shape": [1], "strides": [1], "bytes": "AQ=="}}

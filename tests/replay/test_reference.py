@@ -11,18 +11,19 @@ import pytest
 
 from harness.cli._root import Root
 from harness.cli.judge import gather
-from harness.corpus.observations import read_observations, write_observations
+from harness.corpus.observations import ObservedReader, read_observations, write_observations
 from harness.readers.reference import Reference
+from harness.readers.torch_release import PROTOCOL
 from harness.replay.observe import Observing
-from harness.replay.reference import observe_reference, plan_reference
+from harness.replay.reference import observe_reference, plan_reference, reference_observation
 from harness.rules.judge import judge
 from harness.rules.judgement import Verdict
+from harness.rules.reference_agrees import PREDICTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.corpus.observations import ObservedReader
     from harness.replay.plan import Task
     from harness.rules.evidence import Evidence
     from harness.rules.judge import Report
@@ -58,7 +59,7 @@ def judged(evidence: Evidence, reference: ObservedReader) -> Report:
     )
     rules = tuple(rule for rule in evidence.policy.rules if rule.id == "reference-agrees")
     assert rules
-    policy = replace(evidence.policy, rules=rules, waivers=())
+    policy = replace(evidence.policy, rules=rules, waivers=(), operator_waivers=(), operator_gaps=())
     return judge(replace(evidence, policy=policy, corpus=replace(evidence.corpus, manifests=manifests), reference=reference))
 
 
@@ -138,6 +139,36 @@ def test_a_lie_is_seen(
     else:
         (finding,) = report.findings
         assert (report.exit_status, finding.what, finding.modelled, finding.verdict) == (1, what, True, Verdict.FAIL)
+
+
+DIES = {"stage": "load", "signal": "SIGABRT", "said": "", "predicted": "the release dies here (SIGABRT): because"}
+
+
+def test_a_death_that_is_told_of_is_no_death_of_the_reader_and_can_be_kept(tasks: list[Task], tmp_path: Path) -> None:
+    task = tasks[0]
+    told = reference_observation(task, {"crashed": DIES, "slips": ["x"]})
+    assert (told.result, told.stage, told.signal) == ("crashed", "load", "SIGABRT")
+    assert told.errors == ({"type": PREDICTED, "message": DIES["predicted"]},)
+    died = reference_observation(task, {"crashed": {"stage": "load", "signal": "SIGABRT", "exit": -6, "said": ""}})
+    assert (died.result, died.errors) == ("crashed", ())
+    end = {"stage": "call", "signal": "SIGSEGV", "predicted": "."}
+    either = reference_observation(task, {"result": task.fixture.golden, "unstable": end})
+    assert (either.result, [one.result for one in either.both]) == ("unstable", ["crashed", "same"])
+    for cell in (told, died, either):
+        kept = ObservedReader("reference", {"reader": "reference"}, "2026-07-01", PROTOCOL, {cell.cell: cell}, {})
+        write_observations(tmp_path / "reference.jsonl", kept)
+        assert read_observations(tmp_path / "reference.jsonl") == kept
+
+
+def test_slips_are_told_of_each_cell(tasks: list[Task]) -> None:
+    some = [task for task in tasks if task.fixture.id in {"torch-2.13.0/gelu", "torch-1.5.1/div"}]
+    met: dict[tuple[str, str], tuple[str, ...]] = {}
+    seen = observe_reference(some, today=TODAY, horizon="reference@1.1.0", slips=met)
+    assert {fixture: found for (fixture, _), found in met.items()} == {"torch-2.13.0/gelu": (), "torch-1.5.1/div": ()}
+    assert {one.result for one in seen.cells.values()} == {"refused"}
+    (newer,) = [task for task in tasks if task.fixture.id == "torch-1.5.1/control_flow"]
+    seen = observe_reference([newer], today=TODAY, horizon="reference@1.5.1", slips=met)
+    assert [one.result for one in seen.cells.values()] != ["crashed"]
 
 
 def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.cli._root import Root
+from harness.cli.judge import gather
+from harness.policy.operator_waivers import OperatorWaiver
 from harness.report.findings_md import findings_md
+from harness.rules.judge import judge
 from harness.rules.judgement import Verdict
+from harness.rules.operator_changes import PairCounts
+from tests.deprecated_tree import make_deprecated_tree
+from tests.report.conftest import finding as made
+from tests.small_tree import once
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from harness.rules.judge import Report
 
 
@@ -75,3 +87,52 @@ def test_many_releases_are_not_all_named(report: Report) -> None:
 def test_neither_the_order_nor_the_day_changes_a_byte(report: Report) -> None:
     turned = {key: Counter(dict(reversed(counts.items()))) for key, counts in reversed(report.outcomes.items())}
     assert findings_md(replace(report, outcomes=turned, as_of="2030-01-01")) == findings_md(report)
+
+
+def test_deprecations_have_a_section_of_their_own(shared: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(once(shared, "deprecated-tree", make_deprecated_tree), tmp_path / "tree")
+    (root / "policies" / "torch" / "waivers" / "early-and-known.toml").unlink()
+    place = Root(root)
+    text = findings_md(judge(gather(place, place.policy(), as_of=None)))
+    assert "0 causes, 0 cells" in text
+    section = text.partition("## Deprecations\n")[2].partition("\n## ")[0]
+    assert "- 1 × torch.too\\_early was removed in 1.7.0" in section
+    assert "no waiver covers it" in section
+    assert "- **It is known** (since 1.4.0)\n  - torch.late: its end was announced for 1.4.0" in section
+    assert "  - Waiver `late-and-known`: so" in section
+
+
+def broken_operators() -> dict[str, Any]:
+    """Two operators of one waiver, one that nothing explains, and the releases in numbers."""
+    waiver = OperatorWaiver(
+        id="op-gone", title="They are gone", patterns=("^aten::[fg]$",), side="backward", since="2.0.0", count=3, reason="it *is*\nso",
+        evidence="seen", owner="us",
+    )  # fmt: skip
+    facts: dict[str, Any] = {
+        "rule": "schema-breaks-upgraded", "what": "removed", "options": "", "families": (), "writers": (), "readers": ("2.0.0",),
+    }  # fmt: skip
+    known = {"verdict": Verdict.WAIVED, "waiver": "op-gone", "title": "They are gone"}
+    names = {"aten::f": (1, known), "aten::g": (2, known), "aten::h": (1, {"verdict": Verdict.FAIL, "cause": "aten::h: gone"})}
+    findings = tuple(
+        made(
+            f"schema-breaks-upgraded:removed:{name}@2.0.0",
+            **{"verdict": Verdict.FAIL, **facts, **more, "count": count, "reproduce": f"torch-compat operators history {name}"},
+        )
+        for name, (count, more) in names.items()
+    )
+    pairs = (PairCounts("1.0.0", "1.9.0", 7), PairCounts("1.9.0", "2.0.0", 5, 4, 1, 3, 2))
+    return {"findings": findings, "waivers": (waiver,), "operators": pairs}
+
+
+def test_operators_have_a_section_of_their_own(report: Report) -> None:
+    text = findings_md(replace(report, **broken_operators()))
+    assert "0 causes, 0 cells" in text
+    section = sections(text)["Operators that changed with no upgrader"]
+    assert "4 schemas of operators, 2 causes" in section
+    assert "- **They are gone** (since 2.0.0; 3 removed): `aten::f`, `aten::g`\n  - Waiver `op-gone`: it \\*is\\* so" in section
+    assert "`aten::h`\n  - Not explained yet: no waiver covers it. aten::h: gone" in section
+    assert "| 1.9.0 | 2.0.0 | 5 | 4 | 1 | 3 | 2 |\n| 1.0.0 | 1.9.0 | 7 | no promise | | | |" in section
+
+
+def test_without_operators_there_is_no_such_section(report: Report) -> None:
+    assert "Operators that changed" not in findings_md(report)

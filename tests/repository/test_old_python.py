@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 FILES = [
+    *sorted(REPOSITORY.glob("fixtures/deprecations/*.py")),
     *sorted(REPOSITORY.glob("fixtures/recipes/*.py")),
     *sorted(REPOSITORY.glob("fixtures/probes/*.py")),
+    REPOSITORY / "harness" / "readers" / "extension.py",
     REPOSITORY / "harness" / "readers" / "survey.py",
     *sorted((REPOSITORY / "tests" / "runtime").glob("torch_*.py")),
     REPOSITORY / "harness" / "readers" / "worker.py",

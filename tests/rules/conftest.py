@@ -34,6 +34,7 @@ from harness.rules import judge as judging
 from harness.rules.evidence import Evidence
 
 if TYPE_CHECKING:
+    from harness.corpus.operators import RecordedOperators
     from harness.policy.model import Family
     from harness.rules.judge import Report
     from harness.rules.judgement import Judgement
@@ -125,6 +126,7 @@ class World:
         self.recorded: dict[str, ObservedReader] = {}
         self.fresh: dict[str, ObservedReader] = {}
         self.reference: ObservedReader | None = None
+        self.operators: RecordedOperators | None = None
         self.unreadable: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
         self.as_of = AS_OF
@@ -246,6 +248,7 @@ class World:
             dict(self.unreadable),
             dict(self.unavailable),
             reference=replace(self.reference, cells=dict(self.reference.cells)) if self.reference is not None else None,
+            operators=self.operators,
         )
 
     def judgements(self, name: str) -> list[Judgement]:

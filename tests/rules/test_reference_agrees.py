@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.corpus.compare import compare, result_digest
 from harness.corpus.departures import departures
+from harness.rules.reference_agrees import PREDICTED
 
 if TYPE_CHECKING:
     from harness.corpus.manifest import Fixture
@@ -121,6 +123,48 @@ def test_a_writer_that_dies_as_its_golden_did_comes_to_no_end_either(world: Worl
     world.observe(fixture, "1.0.0", signal="SIGFPE", stage="call")
     world.model(fixture, "relaxed")
     assert world.counted(NAME) == {"no-promise": 1}
+
+
+TOLD = ({"type": PREDICTED, "message": "the release dies here (SIGSEGV): because"},)
+DIES = {"outcome": "crashed", "stage": "load", "signal": "SIGSEGV"}
+
+
+@pytest.mark.parametrize(
+    ("own", "now", "verdict"),
+    [
+        (DIES, {**DIES, "errors": TOLD}, "pass"),
+        (DIES, {**DIES, "signal": "SIGABRT", "errors": TOLD}, "no-promise"),
+        (DIES, {**DIES, "stage": "call", "errors": TOLD}, "no-promise"),
+        (DIES, {**DIES, "errors": ()}, "no-promise"),  # it died itself, of whatever
+        (DIES, {**DIES, "errors": ({"type": "crash", "message": "x"},)}, "no-promise"),
+        ({"outcome": "same"}, {**DIES, "errors": TOLD}, "fail: crashed"),
+    ],
+)
+def test_a_death_that_it_tells_of_agrees_with_a_writer_that_died_so(
+    world: World, own: dict[str, Any], now: dict[str, Any], verdict: str
+) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "1.0.0", **own)
+    world.model(fixture, **now)
+    assert world.counted(NAME) == {verdict: 1}
+
+
+def test_an_end_that_varies_agrees_with_one_that_it_says_varies(world: World) -> None:
+    fixture = world.fixture()
+    seen = world.observe(fixture, "1.0.0", "unstable")
+    dies = replace(seen, result="crashed", stage="call", signal="SIGSEGV", errors=TOLD, both=())
+    value = replace(seen, result="same", both=())
+    world.model(fixture, "unstable", both=(dies, value))
+    assert world.counted(NAME) == {"pass": 1}
+    world.model(fixture, "unstable", both=(replace(dies, errors=()), value))
+    assert world.counted(NAME) == {"no-promise": 1}
+
+
+def test_a_writer_that_died_as_its_golden_did_agrees_with_a_reference_that_says_so(world: World) -> None:
+    fixture = world.fixture(golden={"crashed": {"stage": "call", "signal": "SIGFPE"}})
+    world.observe(fixture, "1.0.0", signal="SIGFPE", stage="call")
+    world.model(fixture, signal="SIGFPE", stage="call")
+    assert world.counted(NAME) == {"pass": 1}
 
 
 @pytest.mark.parametrize("outcome", ["crashed", "timed-out"])

@@ -1,0 +1,51 @@
+"""Say of every day of ten years which promises about deprecations, fixtures and waivers are broken; beside judging one day.
+
+    python benchmarks/deprecations_sweep.py
+
+Prints the seconds of each, and how many times a day the sweep is cheaper than asking anew for that day.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from pathlib import Path
+
+from harness.cli._root import Root
+from harness.cli.judge import gather, uncollected
+from harness.policy.timeline import histories, sweep
+from harness.rules.judge import judge
+from harness.rules.sweep import sweep as sweep_evidence
+
+ROOT = Path(__file__).parents[1]
+FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)
+
+
+def main() -> None:
+    place = Root(ROOT)
+    started = time.process_time()
+    policy = place.policy()
+    loaded = time.process_time() - started
+    started = time.process_time()
+    verdicts = [found for _, found in sweep(histories(policy), FIRST, LAST)]
+    timelines = time.process_time() - started
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
+        started = time.process_time()
+        days = [found for _, found in sweep_evidence(evidence, FIRST, LAST)]
+        everything = time.process_time() - started
+        started = time.process_time()
+        judge(evidence)
+        once = time.process_time() - started
+    print(
+        f"{len(policy.deprecations)} deprecations, {len(verdicts)} days, {len({id(day) for day in days})} spans of days that are alike"
+    )
+    print(f"loading the policy                           {loaded:8.3f} s")
+    print(f"timelines alone, every day                   {timelines:8.3f} s")
+    print(f"timelines, fixtures and waivers, every day   {everything:8.3f} s")
+    print(f"judging everything once                      {once:8.3f} s")
+    print(f"a day of the sweep costs 1/{once / (everything / len(days)):.0f} of judging once")
+
+
+if __name__ == "__main__":
+    main()

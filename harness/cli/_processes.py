@@ -1,0 +1,216 @@
+"""What many files say, made by several processes, in order; a process that dies costs the file that it died of.
+
+Processes are forked, so they share what is imported and known by then. A process is given a few paths at a time through a pipe, and
+answers through another. ``concurrent.futures`` can do as much; importing it takes as long as inspecting a hundred files.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal  # between a process and its own children: nothing of a file is read with it
+import os
+import select
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["in_processes"]
+
+CHUNK = 8  # paths that a process is given at a time
+QUEUED = 2  # chunks that it has: one to work on, and the next one
+AHEAD = 128  # chunks for each process that wait to be printed
+KEPT = 10_000  # objects that the garbage collector lets come together; hardly any of them are in cycles
+LENGTH = 8  # bytes in front of an answer that say how long it is
+
+Answer = tuple[int, str]  # the exit status that a file leads to, and its text
+
+
+def in_processes(
+    paths: Iterable[str], answer: Callable[[str], Answer], crashed: Callable[[str], Answer], count: int
+) -> Iterator[Answer]:
+    """The answer for each path, in order.
+
+    Parameters:
+        answer: gives it, in a process that was forked from this one.
+        crashed: gives it where that process died, twice: among others, and with this path alone.
+        count: how many processes.
+    """
+    pool = _Pool(answer, crashed, count)
+    left = iter(paths)
+    waiting: deque[_Chunk] = deque()
+    try:
+        while True:
+            while len(waiting) < count * AHEAD and (some := list(islice(left, CHUNK))):
+                waiting.append(_Chunk(some))
+                pool.add(waiting[-1])
+            if not waiting:
+                return
+            while not waiting[0].done:
+                pool.step()
+            yield from waiting.popleft().answers
+    finally:
+        pool.close()
+
+
+class _Chunk:
+    """Paths, and what came back for them."""
+
+    __slots__ = ("answers", "done", "paths")
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.answers: list[Answer] = []
+        self.done = False
+
+
+class _Pool:
+    """The processes, and the chunks that wait for one."""
+
+    def __init__(self, answer: Callable[[str], Answer], crashed: Callable[[str], Answer], count: int) -> None:
+        self.answer = answer
+        self.crashed = crashed
+        self.queue: deque[_Chunk] = deque()
+        gc.freeze()  # the garbage collector would write to every page that is shared
+        self.processes = [_Process(answer) for _ in range(count)]
+
+    def add(self, chunk: _Chunk) -> None:
+        """Have a chunk done."""
+        self.queue.append(chunk)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Every other process begins at the end: neighbours are alike, and a process need not find out twice what it knows."""
+        for held in range(QUEUED):
+            for at, process in enumerate(self.processes):
+                if self.queue and len(process.chunks) <= held:
+                    process.give(self.queue.pop() if at % 2 else self.queue.popleft())
+
+    def step(self) -> None:
+        """Wait until something happens, and deal with it."""
+        poll = select.poll()
+        for process in self.processes:
+            poll.register(process.answers, select.POLLIN)
+            if process.unsent:
+                poll.register(process.tasks, select.POLLOUT)
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        for at, process in enumerate(self.processes):
+            if process.tasks in ready:
+                process.send()
+            if process.answers in ready and not process.receive():
+                self.processes[at] = _Process(self.answer)
+                process.close()
+                self._rescue(process.chunks)
+        self._hand_out()
+
+    def _rescue(self, chunks: deque[_Chunk]) -> None:
+        """Do what a process had that died: each path of the first chunk by a process of its own; the others were not begun."""
+        if chunks:
+            first = chunks.popleft()
+            first.answers = [self._apart(path) for path in first.paths]
+            first.done = True
+        self.queue.extendleft(reversed(chunks))
+
+    def _apart(self, path: str) -> Answer:
+        process = _Process(self.answer)
+        try:
+            chunk = _Chunk([path])
+            process.give(chunk)
+            while not chunk.done:
+                if process.unsent:
+                    process.send()
+                if not process.receive():
+                    return self.crashed(path)
+            return chunk.answers[0]
+        finally:
+            process.close()
+
+    def close(self) -> None:
+        """End the processes, whatever they do."""
+        for process in self.processes:
+            process.close()
+        gc.unfreeze()
+
+
+class _Process:
+    """One process: what it was given and has not answered, and the pipes to it and from it."""
+
+    def __init__(self, answer: Callable[[str], Answer]) -> None:
+        self.chunks: deque[_Chunk] = deque()
+        self.unsent = b""
+        self.received = bytearray()
+        there, self.tasks = os.pipe()
+        self.answers, back = os.pipe()
+        self.number = os.fork()
+        if not self.number:
+            try:
+                os.close(self.tasks)
+                os.close(self.answers)
+                _serve(there, back, answer)
+            finally:
+                os._exit(0)  # whatever happened: nothing of the parent may run here, and what it has not written is its own
+        os.close(there)
+        os.close(back)
+        os.set_blocking(self.tasks, False)  # or both would wait for each other, with two full pipes
+
+    def give(self, chunk: _Chunk) -> None:
+        """Have it do a chunk, after those that it has."""
+        self.chunks.append(chunk)
+        self.unsent += marshal.dumps(chunk.paths)
+        self.send()
+
+    def send(self) -> None:
+        """Send as much as the pipe takes."""
+        try:
+            self.unsent = self.unsent[os.write(self.tasks, self.unsent) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it died, as whoever waits for its answers learns
+            self.unsent = b""
+
+    def receive(self) -> bool:
+        """Take what has come back; wait for something if nothing has. False where it died."""
+        found = os.read(self.answers, 1 << 20)
+        received = self.received
+        received += found
+        while len(received) >= LENGTH:
+            end = LENGTH + int.from_bytes(received[:LENGTH], "little")
+            if len(received) < end:
+                break
+            told = marshal.loads(received[LENGTH:end])  # noqa: S302 - our own child wrote it
+            del received[:end]
+            chunk = self.chunks.popleft()
+            if told.__class__ is str:
+                raise RuntimeError(f"in another process: {told}")
+            chunk.answers, chunk.done = told, True
+        return bool(found)
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        os.close(self.tasks)
+        os.close(self.answers)
+        os.kill(self.number, 9)
+        os.waitpid(self.number, 0)
+
+
+def _serve(tasks: int, answers: int, answer: Callable[[str], Answer]) -> None:
+    """Answer until the parent closes the pipe, or is no more."""
+    gc.set_threshold(KEPT)
+    with open(tasks, "rb") as given:
+        while True:
+            try:
+                paths = marshal.load(given)  # noqa: S302 - our own parent wrote it
+            except EOFError:
+                return
+            try:
+                told: Any = [answer(path) for path in paths]
+            except Exception:  # noqa: BLE001 - the parent raises it
+                import traceback  # noqa: PLC0415 - nobody else needs it
+
+                told = traceback.format_exc()
+            left = memoryview(marshal.dumps(told))
+            left = memoryview(len(left).to_bytes(LENGTH, "little") + left)
+            while left:
+                left = left[os.write(answers, left) :]

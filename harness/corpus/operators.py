@@ -1,0 +1,48 @@
+"""What is recorded of operators, as judging looks at it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from harness.operators.history import FactHistory, History
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["RecordedOperators", "read_operators"]
+
+SCHEMAS: Final = "schemas.txt"
+VERSIONS: Final = "operator_versions.txt"
+
+
+@dataclass(frozen=True)
+class RecordedOperators:
+    """The operators of all releases.
+
+    Attributes:
+        schemas: every schema, with the releases that have it.
+        versions: the upgraders of every release that shows them.
+        digest: SHA-256, in hex, of the files.
+    """
+
+    schemas: History
+    versions: FactHistory
+    digest: str
+
+
+def read_operators(fixtures: Path) -> RecordedOperators | None:
+    """What a corpus has recorded of operators; None where it has nothing of the kind.
+
+    Raises:
+        CorpusError: the files cannot be read, or one of the two is missing.
+    """
+    folder = fixtures / "operators"
+    if not (folder / SCHEMAS).exists() and not (folder / VERSIONS).exists():
+        return None
+    schemas, versions = History(folder / SCHEMAS), FactHistory(folder / VERSIONS)
+    digest = hashlib.sha256()
+    for name in (SCHEMAS, VERSIONS):
+        digest.update((folder / name).read_bytes())
+    return RecordedOperators(schemas, versions, digest.hexdigest())

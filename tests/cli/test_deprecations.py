@@ -1,0 +1,428 @@
+"""``torch-compat deprecations``, ``explain``, ``plan`` and ``new``: what they say of a tree, and how a contributor adds to it."""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import itertools
+import json
+import re
+import shutil
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli import main
+from harness.corpus.observations import read_observations, write_observations
+from harness.policy import load_policy
+from harness.policy.deprecations import KINDS
+from harness.policy.messages import UNFINISHED
+from harness.policy.timeline import Kept, histories
+from tests.cli.conftest import Ended
+from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
+from tests.small_tree import once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., Ended]
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture
+def root(shared: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(once(shared, "deprecated-tree", make_deprecated_tree), tmp_path / "tree")
+
+
+@pytest.fixture
+def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(root)
+
+    def run(*arguments: str) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        said = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+def row(ended: Ended, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in ended.json["deprecations"] if one["id"] == name)
+    return found
+
+
+def unwaived(root: Path) -> None:
+    shutil.rmtree(root / "policies" / "torch" / "waivers")
+
+
+# --------------------------------------------------------------------------------------------------------- deprecations
+
+
+def test_each_deprecation_and_what_falls_due(ask: Ask) -> None:
+    ended = ask("deprecations")
+    assert ended.status == 0
+    assert "was removed in 1.7.0 of 2021-12-01, 1 release and 80 days too early" in ended.out
+    assert "(waived)" in ended.out
+    assert (
+        "planned: torch.planned (removal): warned in 1.10.0; may be removed or error from 1.12.0 (2023-04-15, planned)"
+        in ended.out
+    )
+    assert f"{day_of(13)}  planned: is planned to be removed in 1.13.0" in ended.out
+    assert "12 deprecations: 9 kept, 2 broken, 1 no-promise" in ended.out
+
+
+def test_the_events_of_one_in_order_and_what_is_planned(ask: Ask) -> None:
+    found = ask("deprecations", "--format", "json")
+    events = [(one["what"], one["release"]) for one in row(found, "mode")["events"]]
+    assert events == [
+        ("alternative", "1.2.0"), ("warned", "1.2.0"), ("documented", "1.2.0"), ("removed", "1.4.0"), ("documented", "1.4.0"),
+        ("restored", "1.6.0"), ("documented", "1.6.0"),
+    ]  # fmt: skip
+    earlier = row(ask("deprecations", "--as-of", "1.3.0", "--format", "json"), "mode")["events"]
+    assert [(one["what"], one["release"]) for one in earlier] == events[:3]
+    assert [(one["what"], one["planned"]) for one in row(found, "planned")["events"]] == [
+        ("warned", False), ("documented", False), ("removed", True),
+    ]  # fmt: skip
+
+
+def test_the_verdict_changes_on_the_day_and_not_a_day_before(ask: Ask, root: Path) -> None:
+    unwaived(root)
+    for line, name in ((7, "too-early"), (4, "late")):
+        found = [
+            ask("deprecations", "--as-of", day.isoformat(), "--format", "json") for day in (day_of(line) - DAY, day_of(line))
+        ]
+        assert [row(one, name)["verdict"] for one in found] == ["kept", "broken"]
+        assert found[1].status == 1
+    late = [row(ask("deprecations", "--as-of", f"1.{line}.0", "--format", "json"), "late") for line in (4, 5, 6)]
+    assert [one["overdue"] for one in late] == [True, True, False]
+    assert "too long since 2021-02-04" in late[2]["breaches"][0]["text"]
+
+
+def test_a_release_stands_for_its_day(ask: Ask) -> None:
+    assert ask("deprecations", "--as-of", "1.7.0", "--format", "json").json["as_of"] == day_of(7).isoformat()
+    assert ask("deprecations", "--as-of", "torch-1.7", "--format", "json").json["as_of"] == day_of(7).isoformat()
+    assert ask("deprecations", "--as-of", "1.13.0", "--format", "json").json["as_of"] == day_of(13).isoformat()
+    for wrong in ("soon", "1.99.0", "2021-02-30"):
+        refused = ask("deprecations", "--as-of", wrong)
+        assert (refused.status, refused.out) == (2, "")
+
+
+def test_what_falls_due_within_days(ask: Ask) -> None:
+    due = [ask("deprecations", "--next", days, "--format", "json").json["due"] for days in ("30-days", "60-days", "1000")]
+    assert [len(one) for one in due] == [0, 1, 1]
+    assert due[1] == [{"day": day_of(13).isoformat(), "id": "planned", "release": "1.13.0", "what": "is planned to be removed"}]
+    assert ask("deprecations", "--next", "soon").status == 2
+    earlier = ask("deprecations", "--as-of", "1.9.0", "--next", "400-days", "--format", "json").json["due"]
+    assert {"day": day_of(11).isoformat(), "id": "pending", "release": "1.11.0", "what": "may be removed or error"} in earlier
+    assert {"day": day_of(12).isoformat(), "id": "pending", "release": "1.12.0", "what": "must be gone, as announced"} in earlier
+
+
+def test_where_evidence_and_file_disagree_nothing_can_be_told(ask: Ask, root: Path) -> None:
+    path = root / "policies" / "torch" / "deprecations" / "keyword.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('release = "1.5.0"', 'release = "1.6.0"'), encoding="utf-8")
+    ended = ask("deprecations", "--format", "json")
+    found = row(ended, "keyword")
+    assert (ended.status, found["verdict"]) == (1, "cannot-tell")
+    assert found["why"] == ["keyword: in 1.5.0 it must be warned by its events, but it is error"]
+    assert found["states"]["1.5.0"] == "error"
+
+
+def test_no_deprecations_are_no_pass(ask: Ask, root: Path) -> None:
+    shutil.rmtree(root / "policies" / "torch" / "deprecations")
+    ended = ask("deprecations")
+    assert (ended.status, ended.out) == (4, "")
+    assert "torch-compat new deprecation" in ended.err
+
+
+def test_a_sweep_says_from_which_day_on(ask: Ask, root: Path) -> None:
+    ended = ask("deprecations", "--sweep", "1.0.0..1.11.0")
+    assert ended.status == 4
+    assert f"{day_of(7)} to {day_of(8) - DAY}: " in ended.out
+    assert "from here on waived: deprecations-timeline:too-early:too-early/removed@1.7.0" in ended.out
+    unwaived(root)
+    ended = ask("deprecations", "--sweep", "1.0.0..1.11.0", "--format", "json")
+    assert ended.status == 1
+    spans = ended.json["spans"]
+    assert (
+        next(one["from"] for one in spans if "deprecations-overdue:too-long:late@1.4.0" in one["broken"]) == day_of(4).isoformat()
+    )
+    for before, now in itertools.pairwise(spans):
+        assert set(before["broken"]) <= set(now["broken"])
+        assert dt.date.fromisoformat(before["to"]) + DAY == dt.date.fromisoformat(now["from"])
+    assert ask("deprecations", "--sweep", "1.5.0..1.2.0").status == 2
+    assert ask("deprecations", "--sweep", "1.5.0").status == 2
+    assert ask("deprecations", "--sweep", "1.2.0..1.5.0", "--as-of", "1.2.0").status == 2
+
+
+def test_an_expired_waiver_is_red_from_its_day_on(ask: Ask, root: Path) -> None:
+    path = root / "policies" / "torch" / "waivers" / "late-and-known.toml"
+    path.write_text(path.read_text(encoding="utf-8") + f"expires = {day_of(9)}\n", encoding="utf-8")
+    assert [ask("deprecations", "--as-of", (day_of(9) + offset * DAY).isoformat()).status for offset in (-1, 0)] == [0, 1]
+    spans = ask("deprecations", "--sweep", "1.8.0..1.10.0", "--format", "json").json["spans"]
+    assert [one["from"] for one in spans if one["expired"] == ["late-and-known"]] == [
+        day_of(9).isoformat(),
+        day_of(10).isoformat(),
+    ]
+
+
+def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
+    strict = ask("deprecations", "--profile", "strict", "--format", "json")
+    assert (strict.status, strict.json["profile"]) == (1, "strict")
+    assert row(strict, "keyword")["verdict"] == "broken"
+    refused = ask("deprecations", "--profile", "strikt")
+    assert refused.status == 2
+    assert "nearest: strict" in refused.err
+    judged = ask("judge", "--profile", "strict", "--format", "json")
+    assert judged.status == 1
+    assert judged.json["notes"][0].startswith("judged under the profile strict: ")
+
+
+# ---------------------------------------------------------------------------------------------------------------- explain
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("deprecations-timeline", ["rule deprecations-timeline", "what: each event of a deprecation", "example: a function first warns in 1.8.0"]),
+        ("keyword", ["deprecation keyword", "what error, release 1.5.0, day 2021-05-15, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
+        ("too-early", ["was removed in 1.7.0 of 2021-12-01, 1 release and 80 days too early"]),
+        ("planned", ["next: may be removed or error from 1.12.0"]),
+        ("early-and-known", ["waiver early-and-known", "owner: us", "file: policies/torch/waivers/early-and-known.toml"]),
+        ("deprecations-overdue:too-long:late@1.4.0", ["rule deprecations-overdue", "waiver late-and-known"]),
+        ("strict", ["profile strict", "days: 360"]),
+        ("1.13.0", ["planned release 1.13.0", "source: a plan"]),
+        ("file-format 1", ["format version file-format 1"]),
+    ],
+)  # fmt: skip
+def test_whatever_has_an_id_is_explained(ask: Ask, name: str, said: list[str]) -> None:
+    ended = ask("explain", name)
+    assert ended.status == 0
+    for part in said:
+        assert part in ended.out
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("keywrod", "keyword"), ("deprecation-timeline", "deprecations-timeline"), ("known", "early-and-known")]
+)
+def test_what_nobody_knows_is_answered_with_the_nearest(ask: Ask, name: str, nearest: str) -> None:
+    ended = ask("explain", name)
+    assert (ended.status, ended.out) == (2, "")
+    assert nearest in ended.err.partition("nearest: ")[2]
+
+
+# ------------------------------------------------------------------------------------------------------------------- plan
+
+
+def planned(ended: Ended) -> list[tuple[str | None, str | None, str | None]]:
+    return [(step["event"], step["release"], step["nightly"]) for step in ended.json["steps"]]
+
+
+def test_a_plan_keeps_every_promise(ask: Ask) -> None:
+    ended = ask("plan", "mode", "foo(mode='A')", "--from", "1.2.0", "--format", "json")
+    begin = day_of(2)
+    assert ended.status == 0
+    assert planned(ended) == [
+        ("alternative", "1.2.0", begin.isoformat()),
+        ("warned", "1.2.0", begin.isoformat()),
+        ("removed", "1.4.0", (begin + 180 * DAY).isoformat()),
+        ("restored", "1.6.0", (begin + 360 * DAY).isoformat()),
+    ]
+    strict = ask("plan", "mode", "foo(mode='A')", "--from", "1.2.0", "--profile", "strict", "--format", "json")
+    assert [release for _, release, _ in planned(strict)] == ["1.2.0", "1.2.0", "1.6.0", "1.10.0"]
+
+
+def test_a_plan_for_an_operator_begins_with_fixtures_and_an_upgrader(ask: Ask) -> None:
+    ended = ask("plan", "operator", "aten::gelu", "--from", (day_of(2) + DAY).isoformat(), "--format", "json")
+    what = [step["what"] for step in ended.json["steps"]]
+    assert what[0].startswith("fixtures of today's aten::gelu")
+    assert what[1].startswith("the upgrader gelu_0_1 ")
+    assert what[2].startswith("readers take file format 2; writers still emit 1")
+    assert what[3].startswith("writers emit file format 2")
+    reader, writer, warned = ended.json["steps"][2:5]
+    assert (reader["nightly"], writer["nightly"]) == ((day_of(2) + DAY).isoformat(), (day_of(2) + 15 * DAY).isoformat())
+    assert warned["release"] == "1.3.0"
+    assert [event for event, _, _ in planned(ended)][4:] == ["warned", "error", "switched"]
+    loud = ask("plan", "operator", "aten::gelu", "--loud", "--from", "1.2.0", "--format", "json")
+    assert [event for event, _, _ in planned(loud)][4:] == ["warned", "switched"]
+
+
+def test_a_plan_for_a_file_format_deprecates_nothing(ask: Ask) -> None:
+    ended = ask("plan", "file-format", "2", "--from", "1.2.0", "--format", "json")
+    assert (ended.status, ended.json["draft"]) == (0, None)
+    assert {event for event, _, _ in planned(ended)} == {None}
+    refused = ask("plan", "file-format", "2", "--from", "1.2.0", "--write", "two")
+    assert refused.status == 2
+    assert "formats.toml" in refused.err
+
+
+def test_where_the_calendar_ends_a_plan_says_so(ask: Ask) -> None:
+    ended = ask("plan", "removal", "torch.foo", "--from", "1.13.0")
+    assert ended.status == 4
+    assert "in which release the calendar cannot tell, which lacks 1 more release" in ended.out
+    assert "the calendar and what is planned end with 1.14.0" in ended.out
+    assert ask("plan", "removal", "torch.foo", "--from", "2099-01-01").status == 4
+
+
+@pytest.mark.parametrize("kind", ["operator", "mode", "keyword-only", "removal", "rename", "default", "behaviour"])
+@pytest.mark.parametrize("start", ["1.1.0", "1.9.0", "2022-11-11"])
+def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, start: str) -> None:
+    ended = ask(
+        "plan", kind, "torch.foo", "--from", start, "--write", "my-plan", "--alternative", "torch.bar", "--format", "json"
+    )
+    assert ended.status in {0, 4}
+    assert (root / ended.json["written"]).read_text(encoding="utf-8") == ended.json["draft"]
+    made = next(one for one in histories(load_policy(root / "policies" / "torch")) if one.deprecation.id == "my-plan")
+    assert not [breach for one in made.happened for breach in one.breaches]
+    assert made.snapshots[-1].verdict in {Kept.KEPT, Kept.NO_PROMISE}
+    judged = ask("deprecations", "--format", "json")
+    assert judged.status == 1  # the probe that it names comes next
+    assert "there is no probe fixtures/deprecations/my_plan.py" in judged.out
+    assert ask("plan", kind, "torch.foo", "--from", start, "--write", "my-plan", "--alternative", "torch.bar").status == 2
+
+
+def test_a_plan_that_cannot_be_written_leaves_nothing(ask: Ask, root: Path) -> None:
+    before = sorted(root.rglob("*.toml"))
+    for more in (("--write", "My Plan", "--alternative", "x"), ("--write", "my-plan")):
+        assert ask("plan", "removal", "torch.foo", "--from", "1.2.0", *more).status == 2
+    assert ask("plan", "removal", "torch.foo", "--from", "2099-01-01", "--write", "a", "--alternative", "x").status == 2
+    assert ask("plan", "removal", "torch.foo", "--loud").status == 2
+    assert sorted(root.rglob("*.toml")) == before
+
+
+# -------------------------------------------------------------------------------------------------------------------- new
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask, root: Path, kind: str) -> None:
+    made = ask("new", "deprecation", "my-own", "--kind", kind, "--format", "json").json
+    paths = {file["path"]: file["replace"] for file in made["files"]}
+    assert set(paths) == {"policies/torch/deprecations/my-own.toml", "fixtures/deprecations/my_own.py"}
+    policy, probe = (root / path for path in sorted(paths, reverse=True))
+    ast.parse(probe.read_text(encoding="utf-8"))
+    tomllib.loads(policy.read_text(encoding="utf-8"))
+    refused = ask("deprecations")
+    assert (refused.status, refused.out) == (2, "")
+    for line in paths["policies/torch/deprecations/my-own.toml"]:
+        assert f"deprecations/my-own.toml:{line}: is half done: this line still wants " in refused.err
+    # finished as an author would: what is asked for, and nothing else
+    text = policy.read_text(encoding="utf-8")
+    text = re.sub(r'release = "<replace this: [^>]*>"', 'release = "1.11.0"', text)
+    text = re.sub(r'"<replace this: a regular expression [^>]*>"', '"my own is deprecated"', text)
+    text = re.sub(r"<replace this: ([^>]*)>", r"my own, \1", text)
+    policy.write_text(text, encoding="utf-8")
+    half = ask("deprecations", "--format", "json")
+    assert half.status == 1
+    assert "my-own: there is no probe fixtures/deprecations/my_own.py" in half.out
+    probe.write_text(re.sub(r"<replace this: ([^>]*)>", r"my own, \1", probe.read_text(encoding="utf-8")), encoding="utf-8")
+    asked = ask("deprecations", "--format", "json")
+    assert asked.status == 4
+    assert "my-own in torch-1.0.0: the release was not asked" in asked.out
+
+
+def test_a_new_deprecation_from_nothing_to_a_verdict(ask: Ask, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("new", "deprecation", "my-own", "--kind", "removal")
+    monkeypatch.setitem(DEPRECATIONS, "my-own", DEPRECATIONS["function"])
+    policy, probe = root / "policies/torch/deprecations/my-own.toml", root / "fixtures/deprecations/my_own.py"
+    policy.write_text(policy_file("my-own", DEPRECATIONS["function"]), encoding="utf-8")
+    probe.write_text(probe.read_text(encoding="utf-8").replace(UNFINISHED, "It is "), encoding="utf-8")
+    write_evidence(root, load_policy(root / "policies" / "torch"))
+    ended = ask("deprecations", "--format", "json")
+    assert (ended.status, row(ended, "my-own")["verdict"]) == (0, "kept")
+
+
+def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
+    unwaived(root)
+    assert ask("judge").status == 1
+    cause = "deprecations-timeline:too-early:too-early/removed@1.7.0"
+    made = ask("new", "waiver", "mine", "--finding", cause, "--format", "json").json
+    path = root / "policies/torch/waivers/mine.toml"
+    (file,) = made["files"]
+    refused = ask("judge")
+    assert refused.status == 2
+    assert len(re.findall("is half done", refused.err)) == len(file["replace"]) == 4
+    path.write_text(path.read_text(encoding="utf-8").replace(UNFINISHED, "so, "), encoding="utf-8")
+    judged = ask("judge", "--format", "json").json
+    assert [one["waiver"] for one in judged["findings"] if one["id"] == cause] == ["mine"]
+    assert [one["id"] for one in judged["findings"] if one["verdict"] == "fail"] == ["deprecations-overdue:too-long:late@1.4.0"]
+    assert ask("new", "waiver", "mine").status == 2
+    assert ask("new", "waiver", "other", "--finding", "nothing:of:that@1.0.0").status == 2
+    assert not (root / "policies/torch/waivers/other.toml").exists()
+
+
+def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
+    ask("new", "waiver", "mine")
+    refused = ask("judge")
+    assert refused.status == 2
+    assert "this line still wants the id of a finding that fails" in refused.err
+    assert "this line still wants who answers for it" in refused.err
+
+
+def test_a_new_rule_is_listed_and_refused_while_it_is_half_done(ask: Ask, root: Path) -> None:
+    refused = ask("new", "rule", "mine")
+    assert refused.status == 2
+    assert "has no harness/rules" in refused.err
+    (root / "harness" / "rules").mkdir(parents=True)
+    made = ask("new", "rule", "mine", "--format", "json").json
+    module, promises = (root / file["path"] for file in made["files"])
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    assert [word for word in ("What", "Why", "Example", "Reference") if f"\n{word}: {UNFINISHED}" in docstring] != []
+    rules = [rule["id"] for rule in tomllib.loads(promises.read_text(encoding="utf-8"))["rule"]]
+    assert rules[-2:] == ["mine", "waivers-exact"]
+    assert "promises.toml" in ask("judge").err
+    promises.write_text(promises.read_text(encoding="utf-8").replace(UNFINISHED, "so "), encoding="utf-8")
+    assert "the rule 'mine', which does not exist" in ask("judge").err  # this tree is not the one that the program runs from
+    assert ask("new", "rule", "mine").status == 2
+    assert ask("new", "rule", "waivers-exact").status == 2
+
+
+@pytest.mark.parametrize("what", ["deprecation", "rule", "waiver"])
+@pytest.mark.parametrize("name", ["Mine", "my own", "../mine", "-mine", "mine_", "mïne", ""])
+def test_a_bad_name_is_refused(ask: Ask, root: Path, what: str, name: str) -> None:
+    before = sorted(root.rglob("*"))
+    more = ("--kind", "removal") if what == "deprecation" else ()
+    assert ask("new", what, *more, "--", name).status == 2
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_name_that_is_taken_is_refused(ask: Ask) -> None:
+    assert "is there already" in ask("new", "deprecation", "mode", "--kind", "removal").err
+    assert ask("new", "deprecation", "mine").status == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- judge --as-of
+
+
+def test_a_new_release_is_asked_for_from_its_day_on(ask: Ask, root: Path) -> None:
+    path = root / "policies/torch/releases.toml"
+    more = '\n[[release]]\nversion = "1.12.0"\ndate = {day}\npythons = ["3.8"]\ninstall = "whole"\nnumpy = "<2"\n'
+    path.write_text(path.read_text(encoding="utf-8") + more.format(day=day_of(12)), encoding="utf-8")
+    timelines = root / "policies/torch/timelines.toml"
+    text = timelines.read_text(encoding="utf-8")
+    timelines.write_text(
+        text.replace(f'[[planned]]\nversion = "1.12.0"\ndate = {day_of(12)}\nsource = "a plan"\n', ""), encoding="utf-8"
+    )
+    found = [ask("deprecations", "--as-of", (day_of(12) + offset * DAY).isoformat(), "--format", "json") for offset in (-1, 0)]
+    assert [one.status for one in found] == [0, 1]
+    assert [one["not_checked"] for one in (found[0].json,)] == [[]]
+    # the release that `pending` was to be gone in is there, and it is not gone: it stays too long
+    assert [one["id"] for one in found[1].json["findings"] if one["verdict"] == "fail"] == [
+        "deprecations-overdue:too-long:pending@1.12.0"
+    ]
+    assert {one["reason"].partition(":")[2] for one in found[1].json["not_checked"]} == {
+        ' the release was asked with no probe of a deprecation; run nox -s "observe(torch-1.12.0)" -- --record'
+    }
+
+
+def test_recordings_of_other_kinds_do_not_matter(ask: Ask, root: Path) -> None:
+    """The light reading of evidence gives what the whole gives."""
+    for path in sorted((root / "reports" / "observations").glob("*.jsonl")):
+        write_observations(path, read_observations(path))
+    light = json.loads(ask("deprecations", "--format", "json").out)["findings"]
+    whole = json.loads(ask("judge", "--format", "json").out)["findings"]
+    assert [one["id"] for one in light] == [one["id"] for one in whole if one["id"].startswith("deprecations-")]

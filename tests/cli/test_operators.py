@@ -1,0 +1,396 @@
+"""``torch-compat operators``: differences, histories and checks, and what is said of mistakes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.cli import main
+from harness.cli._operator_check import check_operators, read_set
+from harness.cli._operators import release_of
+from harness.errors import UsageError
+from harness.operators.history import History
+from harness.policy.operator_waivers import OperatorWaiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[..., tuple[int, str, str]]
+
+ADD = "aten::add(Tensor self, Tensor other) -> Tensor"
+OLD = "aten::f(Tensor self, int n) -> Tensor"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> Run:
+    """Runs the command in a folder of its own, under the policy of a small tree."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        more = ("--root", str(small_tree)) if arguments[0] == "check" and "--root" not in arguments else ()
+        with pytest.raises(SystemExit) as ended:
+            main(["operators", *arguments, *more])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, said.out, said.err
+
+    return command
+
+
+def write(name: str, *lines: str) -> str:
+    Path(name).write_text("".join(f"{line}\n" for line in lines))
+    return name
+
+
+def waiver(
+    *patterns: str, count: int = 1, since: str = "2.14.1", name: str = "known", expires: dt.date | None = None
+) -> OperatorWaiver:
+    return OperatorWaiver(
+        id=name, title="It is known", patterns=patterns, side="backward", since=since, count=count, reason="so", evidence="seen",
+        owner="us", expires=expires,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------- the reference
+
+
+def test_the_reference_lists_as_before(run: Run) -> None:
+    status, out, _ = run("--reference")
+    assert status == 0
+    assert "aten::add: " in out
+    assert out.splitlines()[-1].endswith(" operators")
+
+
+def test_nothing_asked_for(run: Run) -> None:
+    status, out, err = run("--format", "text")
+    assert (status, out) == (2, "")
+    assert "nothing was asked for" in err
+    assert "--reference" in err
+    status, _, err = run("--reference", "history", "aten::div")
+    assert status == 2
+    assert "goes with no command" in err
+
+
+# ------------------------------------------------------------------------------------------------------------------ diff
+
+
+def test_embedding_bag_gained_an_argument_from_1_4_to_1_5(run: Run) -> None:
+    status, out, _ = run("diff", "1.4.0", "1.5.0")
+    assert status == 0
+    lines = out.splitlines()
+    at = lines.index("~ aten::_embedding_bag")
+    old, new, backward, forward = lines[at + 1 : at + 5]
+    assert "include_last_offset" not in old
+    assert "bool include_last_offset=False)" in new
+    assert backward.split() == ["backward", "compatible"]
+    assert forward.split() == ["forward", "compatible"]
+
+
+def test_only_what_breaks(run: Run) -> None:
+    _, everything, _ = run("diff", "1.4.0", "1.5.0")
+    _, breaks, _ = run("diff", "1.4.0", "1.5.0", "--breaks")
+    assert "~ aten::_embedding_bag\n" not in breaks
+    assert "breaks: " in breaks
+    assert everything.splitlines()[-1] == breaks.splitlines()[-1]  # the counts are those of all
+
+
+def test_an_incomplete_release_says_so(run: Run) -> None:
+    _, out, _ = run("diff", "2.12.1", "2.13.0")
+    assert "? cuda::device_count" in out
+    assert "\n- " not in out
+    assert "the operators of 2.13.0 are not known completely: " in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("1.5.0", "1.5.0"), ("torch-1.5.1", "1.5.1"), ("1.5", "1.5.1"), ("2.13.0+cpu", "2.13.0"), ("torch-1.9", "1.9.1")],
+)
+def test_releases_are_known_by_several_names(name: str, release: str) -> None:
+    assert release_of(History.load(), name) == release
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("1.12.0", "nearest: 1.12.1"),
+        ("2.12.0", "nearest: 2.12.1"),
+        ("1.5.7", "nearest: 1.5.0, 1.5.1"),
+        ("0.4.1", "nearest: 1.0.0"),
+        ("2.99", "nearest: 2.15.0"),
+        ("1.14.0", "nearest: 1.13.1, 2.0.0"),
+        ("newest", "recorded are 1.0.0, 1.0.1"),
+    ],
+)
+def test_an_unknown_release_names_the_nearest(run: Run, name: str, hint: str) -> None:
+    status, out, err = run("diff", "1.4.0", name)
+    assert (status, out) == (2, "")
+    assert f"nothing is recorded of the operators of {name!r}" in err
+    assert hint in err
+
+
+# --------------------------------------------------------------------------------------------------------------- history
+
+
+def test_the_history_of_an_overload_and_of_all(run: Run) -> None:
+    status, one, _ = run("history", "aten::div.Tensor")
+    assert status == 0
+    assert "aten::div.Tensor(Tensor self, Tensor other) -> Tensor" in one
+    assert "div_Tensor_0_3" in one
+    assert "aten::div.Scalar" not in one
+    _, every, _ = run("history", "aten::div")
+    assert "aten::div.Scalar(Tensor self, Scalar other) -> Tensor" in every
+    assert "core pointwise" in every
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("aten::dvi", "nearest: aten::div"),
+        ("div", "nearest: aten::div"),
+        ("aten::div.Tenso", "its overloads: aten::div.Tensor"),
+        ("quantized::zzzzzzzzzzzzzzzzzzz", "operators are named as in"),
+        ("", "operators are named as in"),
+    ],
+)
+def test_an_unknown_operator_names_the_nearest(run: Run, name: str, hint: str) -> None:
+    status, out, err = run("history", name)
+    assert (status, out) == (2, "")
+    assert f"no recorded release has an operator {name!r}" in err
+    assert hint in err
+
+
+def test_a_history_is_instant_and_imports_nothing_that_is_slow() -> None:
+    """In a process of its own, the start of Python included; the fastest of some runs, as machines have other things to do."""
+    code = (
+        "import sys\n"
+        "from harness.cli import main\n"
+        "try: main(['operators', 'history', 'aten::div'])\n"
+        "except SystemExit: pass\n"
+        "slow = {'pydantic', 'numpy', 'rich', 'flatbuffers', 'packaging', 'harness.policy', 'harness.corpus', 'harness.runtime', 'torch'}\n"
+        "sys.exit(3 if slow & set(sys.modules) else 0)"
+    )
+    fastest = 9.0
+    for _ in range(5):
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+        fastest = min(fastest, time.perf_counter() - began)
+        assert done.returncode == 0, done.stderr
+        assert "aten::div.Tensor" in done.stdout
+    assert fastest < 0.5  # 0.1 on an idle machine
+
+
+# ----------------------------------------------------------------------------------------------------------------- check
+
+
+def test_files_are_compared(run: Run) -> None:
+    old, new = write("old", ADD, "", OLD), write("new", ADD, "aten::f(Tensor self, int n, int m=1) -> Tensor")
+    assert run("check", "--old", old, "--new", new)[0] == 0
+    status, out, _ = run("check", "--old", new, "--new", old)
+    assert status == 1
+    assert "aten::f breaks backward" in out
+
+
+def test_a_break_says_what_to_do_and_drafts_the_waiver(run: Run) -> None:
+    old = write("old", OLD, "aten::g.x(Tensor self) -> Tensor")
+    new = write("new", "aten::f(Tensor self, int n, int m) -> Tensor", "aten::g.y(Tensor self) -> Tensor")
+    status, out, _ = run("check", "--old", old, "--new", new)
+    assert status == 1
+    assert "why     the new argument 'm' of type int has no default" in out
+    assert "do      give 'm' a default; or write an upgrader" in out
+    assert "do      keep the operator; or write an upgrader" in out
+    assert "but     code of TorchScript states no overload, and aten::g.y(Tensor self) -> Tensor takes the same calls" in out
+    draft = out[out.index("[operator_waiver]") : out.index("old (2 schemas)")]
+    lines = [line for line in draft.splitlines() if "<replace this" not in line]
+    table = tomllib.loads("\n".join(lines))["operator_waiver"]
+    assert table["patterns"] == ["^aten::f$", "^aten::g[.]x$"]
+    assert (table["side"], table["count"]) == ("backward", 2)
+    assert "expires = <replace this" in draft
+
+
+def test_the_draft_for_a_release_has_no_end(run: Run) -> None:
+    _, out, _ = run("check", "--old", "1.12.1", "--new", "1.13.1", "--no-waivers")
+    assert 'since = "1.13.1"' in out
+    assert "expires" not in out
+
+
+def test_an_upgrader_that_is_named_mends_the_break(run: Run) -> None:
+    old, new = write("old", OLD, ADD), write("new", ADD)
+    assert run("check", "--old", old, "--new", new)[0] == 1
+    status, out, _ = run("check", "--old", old, "--new", new, "--upgrader", OLD)
+    assert status == 0
+    assert "1 with an upgrader" in out
+    assert run("check", "--old", old, "--new", new, "--upgrader", OLD.replace("int n", "int k"))[0] == 1
+    status, _, err = run("check", "--old", old, "--new", new, "--upgrader", "aten::f(Tensor")
+    assert status == 2
+    assert "--upgrader, column" in err
+
+
+def test_forward_is_asked_for(run: Run) -> None:
+    old, new = write("old", OLD), write("new", "aten::f(Tensor self, int n, int[] m=[1]) -> Tensor")
+    assert run("check", "--old", old, "--new", new)[0] == 0
+    status, out, _ = run("check", "--old", old, "--new", new, "--forward")
+    assert status == 1
+    assert "aten::f breaks forward" in out
+    assert "do      give 'm' a default that is no list\n" in out
+    assert 'side = "forward"' in out
+
+
+def test_the_dump_of_a_release_is_that_release(run: Run) -> None:
+    """With the methods of classes, and with the parentheses that releases up to 1.12 print."""
+    history = History.load()
+    bit = history.bit("1.12.1")
+    texts = [text for text, _, bits in history.facts() if bits & bit]
+    single = {
+        text for text in texts if not text.endswith((" -> ()", " -> (...)")) and not {",", " "} & {*text.rpartition(") -> ")[2]}
+    }
+    printed = [f"{text.replace(') -> ', ') -> (')})" if text in single else text for text in texts]
+    assert len(single) > 2000
+    dump = write(
+        "dump.txt",
+        *printed,
+        "__getstate__(__torch__.torch.classes.quantized.LinearPackedParamsBase _0) -> ((Tensor, Tensor?) _0)",
+    )
+    assert read_set(dump).schemas == read_set("1.12.1").schemas
+    status, out, _ = run("check", "--old", dump, "--new", "1.12.1")
+    assert status == 0
+    assert "1 methods of classes are no operators" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "expected"),
+    [
+        ("aten::f(Tensor self, int n -> Tensor", 28, "expected"),
+        ("  aten::f(Tensor self, intt[ n) -> Tensor", 30, "expected"),
+        ("aten:f(Tensor self) -> Tensor", 6, "expected ':', found 'f'"),
+        ("aten::f(Tensor self) - Tensor", 22, "expected"),
+    ],
+)
+def test_a_typo_is_named_with_file_line_and_column(run: Run, line: str, column: int, expected: str) -> None:
+    status, out, err = run("check", "--old", "1.12.1", "--new", write("new.txt", ADD, "", line))
+    assert (status, out) == (2, "")
+    assert f"new.txt:3:{column}: is no schema of an operator: {expected}" in err
+    assert line.strip() in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty", b"", "holds no schema of an operator"),
+        ("blank", b"\n\n", "holds no schema of an operator"),
+        ("binary", b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_schemas(run: Run, name: str, content: bytes, said: str) -> None:
+    Path(name).write_bytes(content)
+    status, out, err = run("check", "--old", name, "--new", "1.12.1")
+    assert (status, out) == (2, "")
+    assert said in err
+    assert name in err
+
+
+def test_neither_a_release_nor_a_file(run: Run) -> None:
+    status, _, err = run("check", "--old", "1.12.0", "--new", "1.13.1")
+    assert status == 2
+    assert "there is no file '1.12.0', and nothing is recorded" in err
+    assert "nearest: 1.12.1" in err
+    status, _, err = run("check", "--old", "nowhere.txt", "--new", "1.13.1")
+    assert status == 2
+    assert "nowhere.txt: there is no such file" in err
+    Path("folder").mkdir()
+    assert "is a folder" in run("check", "--old", "1.13.1", "--new", "folder")[2]
+
+
+def test_an_incomplete_set_is_no_pass(run: Run) -> None:
+    status, out, _ = run("check", "--old", "2.12.1", "--new", "2.13.0")
+    assert status == 4
+    assert "138 not known" in out
+    assert "2.13.0 is not known completely" in out
+    status, out, _ = run("check", "--old", "2.13.0", "--new", "2.14.1")
+    assert status == 4
+    assert "0 broken, 8 waived" in out
+
+
+def test_recorded_releases_are_waived_exactly(run: Run) -> None:
+    for old, new in (("1.12.1", "1.13.1"), ("2.7.1", "2.8.0"), ("2.12.1", "2.15.0"), ("1.12.1", "2.12.1")):
+        status, out, _ = run("check", "--old", old, "--new", new)
+        assert (status, ": 0 broken" in out) == (0, True), out
+    assert run("check", "--old", "1.10.2", "--new", "1.12.1")[0] == 1  # older than the policy, so nothing is waived
+
+
+# ---------------------------------------------------------------------------------------------------------------- waivers
+
+
+def checked(old: str, new: str, *waivers: OperatorWaiver, day: int = 2026) -> tuple[int, list[str]]:
+    found = check_operators(read_set(old), read_set(new), waivers=waivers, as_of=dt.date(day, 1, 1))
+    return found.exit_status, [f"{name} {problem}" for name, problem in found.problems]
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A file that a newer one lacks two operators of."""
+    monkeypatch.chdir(tmp_path)
+    return write("old", ADD, OLD, "aten::g() -> ()"), write("new", ADD)
+
+
+def test_a_waiver_covers_what_it_says(pair: tuple[str, str]) -> None:
+    assert checked(*pair)[0] == 1
+    assert checked(*pair, waiver("^aten::[fg]$", count=2)) == (0, [])
+
+
+def test_a_waiver_that_hides_more_is_reported_with_the_number(pair: tuple[str, str]) -> None:
+    status, problems = checked(*pair, waiver("^aten::[fg]$", count=1))
+    assert status == 1
+    assert problems == ["known counts 1 operators, but hides 2: 1 more than it says"]
+
+
+def test_a_waiver_for_the_coming_release_is_exact(pair: tuple[str, str]) -> None:
+    coming = "2.99.0"
+    assert checked(*pair, waiver("^aten::[fg]$", count=2, since=coming)) == (0, [])
+    for one in (waiver("^aten::[fgh]$", "^aten::k$", count=2, since=coming), waiver("^aten::[fg]$", count=3, since=coming)):
+        status, problems = checked(*pair, one)
+        assert (status, len(problems)) == (1, 1)
+    _, problems = checked(*pair, waiver("^aten::[fg]$", count=2, since=coming), waiver("^aten::k$", since=coming, name="idle"))
+    assert problems == ["idle covers nothing: no operator that changed with 2.99.0 fits ^aten::k$"]
+    _, problems = checked(*pair, waiver("^aten::[fg]$", count=2, since=coming), waiver("^aten::f$", since=coming, name="more"))
+    assert [problem.split()[0] for problem in problems] == ["known", "more"]
+
+
+def test_an_expired_waiver_is_reported_and_covers_nothing(pair: tuple[str, str]) -> None:
+    status, problems = checked(*pair, waiver("^aten::[fg]$", count=2, expires=dt.date(2026, 1, 1)))
+    assert (status, problems) == (1, ["known expired on 2026-01-01"])
+    assert checked(*pair, waiver("^aten::[fg]$", count=2, expires=dt.date(2026, 1, 1)), day=2025) == (0, [])
+
+
+def test_a_waiver_between_other_releases_is_left_aside() -> None:
+    wide = waiver("^.*$", since="2.14.1")
+    assert checked("2.10.0", "2.11.0", wide)[0] == 1
+    assert checked("2.14.1", "2.15.0", wide) == (0, [])
+    assert checked("2.13.0", "2.14.1", wide.model_copy(update={"count": 8}))[0] == 4  # 2.13.0 itself is not complete
+
+
+def test_between_two_recorded_releases_waivers_are_exact() -> None:
+    good = [waiver("^prims::uniform$", since="2.11.0"), waiver("^profiler::.*$", since="2.11.0", count=2, name="profiler")]
+    assert checked("2.10.0", "2.11.0", *good) == (0, [])
+    status, problems = checked("2.10.0", "2.11.0", *good, waiver("^aten::add$", since="2.11.0", name="idle"))
+    assert status == 1
+    assert [problem.split()[0] for problem in problems] == ["idle"]
+
+
+def test_json_is_the_same_every_time(run: Run) -> None:
+    documents = {run("check", "--old", "1.12.1", "--new", "1.13.1", "--format", "json")[1] for _ in range(2)}
+    assert len(documents) == 1
+    assert json.loads(documents.pop())["exit_status"] == 0
+
+
+def test_a_set_that_is_no_release_raises() -> None:
+    with pytest.raises(UsageError):
+        read_set("3.0.0")

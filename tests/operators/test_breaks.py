@@ -1,0 +1,183 @@
+"""What breaks between two sets of schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.operators.breaks import (
+    Break,
+    Entry,
+    breaks,
+    consecutive,
+    dropped_upgraders,
+    lost_counts,
+    same_schema,
+    upgrader_entries,
+)
+from harness.operators.changes import changes
+from harness.operators.history import FactHistory, History, packaged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD = "aten::f(Tensor self, int n) -> Tensor"
+
+
+@pytest.fixture(scope="module")
+def versions() -> FactHistory:
+    return FactHistory(packaged("operators", "operator_versions.txt"))
+
+
+def only(found: list[Break]) -> Break:
+    (one,) = found
+    return one
+
+
+@pytest.mark.parametrize(
+    ("new", "what", "argument"),
+    [
+        ("aten::f(Tensor self, int n, int m) -> Tensor", "no-default", "m"),
+        ("aten::f(Tensor self, int k) -> Tensor", "renamed", "n"),
+        ("aten::f(Tensor self, str n) -> Tensor", "type", "n"),
+        ("aten::f(Tensor self) -> Tensor", "arguments-removed", None),
+        ("aten::f(Tensor self, int n) -> (Tensor, Tensor)", "returns-count", None),
+        ("aten::g(Tensor self, int n) -> Tensor", "removed", None),
+    ],
+)
+def test_what_breaks_is_named(new: str, what: str, argument: str | None) -> None:
+    one = only(breaks([OLD], [new]))
+    assert (one.operator, one.side, one.old, one.what) == ("aten::f", "backward", OLD, what)
+    assert one.argument in {argument, None} if argument == "n" else one.argument == argument
+    assert one.reason
+    assert one.known
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        OLD,
+        "aten::f(Tensor self, int n, int m=1) -> Tensor",
+        "aten::f(Tensor self, int n, *, bool loud=False) -> Tensor",
+        "aten::f(Tensor self, SymInt n) -> Tensor",
+        "aten::f(Tensor self, int? n) -> Tensor",
+    ],
+)
+def test_what_works_is_not_listed(new: str) -> None:
+    assert breaks([OLD], [new, "aten::other(Tensor self) -> Tensor"]) == []
+
+
+def test_what_an_incomplete_set_lacks_is_not_known() -> None:
+    one = only(breaks([OLD], ["aten::g() -> ()"], incomplete="half of it was asked"))
+    assert (one.what, one.known, one.reason) == ("unknown", False, "half of it was asked")
+
+
+def test_what_an_incomplete_set_has_is_known() -> None:
+    assert only(breaks([OLD], ["aten::f(Tensor self) -> Tensor"], incomplete="half of it was asked")).what == "arguments-removed"
+
+
+def test_another_overload_takes_the_calls_of_code() -> None:
+    one = only(
+        breaks(["aten::f.a(Tensor self) -> Tensor"], ["aten::f.b(Tensor self) -> Tensor", "aten::f.c(int self) -> Tensor"])
+    )
+    assert (one.what, one.taken_by) == ("removed", "aten::f.b(Tensor self) -> Tensor")
+
+
+def test_forward_asks_the_other_way_round() -> None:
+    new = "aten::f(Tensor self, int n, int[] m=[1]) -> Tensor"
+    assert breaks([OLD], [new]) == []
+    assert only(breaks([OLD], [new], side="forward")).what == "container-default"
+    assert breaks([OLD], ["aten::g() -> ()"], side="forward") == []
+
+
+def test_an_upgrader_mends_the_schema_that_it_states() -> None:
+    new = ["aten::f(Tensor self) -> Tensor"]
+    stated = Entry("aten::f", 4, "f_0_3", "aten::f(Tensor self, SymInt n) -> Tensor")  # an int to PyTorch
+    assert only(breaks([OLD], new, entries=[stated])).upgrader == "f_0_3"
+    assert only(breaks([OLD], new, entries=[stated._replace(old="aten::f(Tensor self, int k) -> Tensor")])).upgrader is None
+    assert only(breaks([OLD], new, entries=[stated._replace(operator="aten::f.out")])).upgrader is None
+
+
+def test_what_cannot_be_read_is_no_pass() -> None:
+    assert only(breaks(["aten::f(Tensor self"], [OLD])).known is False
+    assert only(breaks([OLD], ["aten::f(Tensor self"])).known is False
+
+
+def test_one_schema_in_two_spellings() -> None:
+    one = "aten::f(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor"
+    assert same_schema(one, "aten::f(SymInt[] size, *, int? dtype=None, float base=10.) -> Tensor")
+    for other in (
+        "aten::f(int[] size, *, ScalarType? dtype=None, float base=2.0) -> Tensor",
+        "aten::f(int[] size, ScalarType? dtype=None, float base=10.0) -> Tensor",
+        "aten::f(int[2] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor",
+        "aten::f(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor(a)",
+        "aten::f.x(int[] size, *, ScalarType? dtype=None, float base=10.0) -> Tensor",
+        "aten::f(int[] size, *, ScalarType? dtype=None",
+    ):
+        assert not same_schema(one, other)
+
+
+# ------------------------------------------------------------------------------------------------------------- histories
+
+
+def write(tmp_path: Path, incomplete: str, *facts: str) -> History:
+    head = "# history 1 texts\n# releases 1.0.0 2.0.0 3.0.0 4.0.0\n# obtained\t1.0.0..\tAsked.\n"
+    path = tmp_path / "schemas.txt"
+    path.write_text(
+        head + (f"# incomplete\t{incomplete}\tHalf.\n" if incomplete else "") + "".join(f"{one}\n" for one in sorted(facts))
+    )
+    return History(path)
+
+
+def found(history: History, versions: FactHistory, since: int = 0) -> dict[str, list[tuple[str, str, bool]]]:
+    return {
+        newer: [(one.operator, one.what, one.carried) for one in broken]
+        for _, newer, _, broken in consecutive(history, versions, since=since)
+    }
+
+
+def test_what_is_behind_a_gap_is_found_after_it(tmp_path: Path, versions: FactHistory) -> None:
+    history = write(
+        tmp_path, "2.0.0..3.0.0",
+        "aten::gone() -> ()\t1.0.0", "aten::back() -> ()\t1.0.0,4.0.0..", "aten::kept() -> ()\t1.0.0..",
+    )  # fmt: skip
+    unknown = [("aten::back", "unknown", False), ("aten::gone", "unknown", False)]
+    carried = [("aten::back", "unknown", True), ("aten::gone", "unknown", True)]
+    expected = {"2.0.0": unknown, "3.0.0": carried, "4.0.0": [("aten::gone", "removed", True)]}
+    assert found(history, versions) == expected
+    assert found(history, versions, since=3) == {"4.0.0": expected["4.0.0"]}
+
+
+def test_what_comes_back_changed_behind_a_gap_breaks(tmp_path: Path, versions: FactHistory) -> None:
+    history = write(tmp_path, "2.0.0", "aten::f(int n) -> ()\t1.0.0", "aten::f(str n) -> ()\t3.0.0..")
+    assert found(history, versions)["3.0.0"] == [("aten::f", "type", True)]
+
+
+def test_consecutive_releases_are_compared_as_any_two_sets(versions: FactHistory) -> None:
+    """The one pass over the history finds what comparing the sets finds, and what the list of changes says."""
+    history = History.load()
+    for older, newer, lost, broken in consecutive(history, versions):
+        before, after = ({text for text, _, bits in history.facts() if bits & history.bit(release)} for release in (older, newer))
+        entries, why = upgrader_entries(versions, newer), history.why_incomplete(newer)
+        assert breaks(before, after, incomplete=why, entries=entries) == sorted(one for one in broken if not one.carried)
+        assert lost == len(before - after) == lost_counts(history)[newer]
+        if history.releases.index(newer) > history.releases.index("1.4.0"):  # until then overloads have no names
+            listed = {
+                change.old
+                for change in changes(history, older, newer)
+                if change.backward is not None and not change.backward.compatible
+            }
+            assert {one.old for one in broken if one.known and not one.carried} == listed
+
+
+def test_the_upgraders_of_a_release(versions: FactHistory) -> None:
+    assert {entry.upgrader for entry in upgrader_entries(versions, "2.15.0")} >= {"div_Tensor_0_3", "gelu_0_9"}
+    assert "gelu_0_9" not in {entry.upgrader for entry in upgrader_entries(versions, "1.11.0")}
+    assert upgrader_entries(versions, "1.5.1") == upgrader_entries(versions, "1.11.0")  # the first table that is shown
+
+
+def test_an_upgrader_that_is_gone(versions: FactHistory) -> None:
+    assert [entry.operator for entry in dropped_upgraders(versions, "2.12.1", "2.13.0")] == ["aten::full.names"]
+    assert dropped_upgraders(versions, "2.13.0", "2.14.1") == []
+    assert dropped_upgraders(versions, "1.10.2", "1.11.0") == []  # 1.10 does not show its table

@@ -1,0 +1,94 @@
+"""What waivers for operators say of saved programs, held against real releases: the older one saves a program for each, the newer loads.
+
+PyTorch's check compares schemas; whether a program that states the operator still loads is another question, and the evidence of each
+waiver answers it with numbers. These are counted here again, in every pair of releases that is built.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.operators.breaks import Break, consecutive
+from harness.operators.history import FactHistory, History, packaged
+from harness.operators.schema import parse
+from harness.policy import load_policy
+from harness.readers.environments import Environments
+
+if TYPE_CHECKING:
+    from harness.policy.operator_waivers import OperatorWaiver
+
+SCRIPT = Path(__file__).with_name("torch_programs.py")
+POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
+SAVED = re.compile(
+    r"torch (?P<old>[\d.]+) saved (?P<saved>a program|\d+ programs) that .*?; torch (?P<new>[\d.]+) (?P<said>.*?)[.] "
+)
+UNSAVED = re.compile(r"cannot save a call of (\d+) of them")
+WITHOUT = {"op-full-names-upgrader"}  # about an upgrader, not about a schema
+
+
+def stated(waiver: OperatorWaiver) -> re.Match[str] | None:
+    return SAVED.search(" ".join(waiver.evidence.split()))
+
+
+WAIVERS = [waiver for waiver in POLICY.operator_waivers if waiver.side == "backward" and waiver.id not in WITHOUT]
+PAIRS = sorted({(found["old"], found["new"]) for waiver in WAIVERS if (found := stated(waiver))})
+
+
+def test_every_waiver_says_what_became_of_programs() -> None:
+    assert [waiver.id for waiver in WAIVERS if stated(waiver) is None] == []
+    assert [waiver.id for waiver in WAIVERS if (found := stated(waiver)) and found["new"] != waiver.since] == []
+    assert len(PAIRS) > 10
+
+
+def run(release: str, *arguments: object) -> None:
+    environment = Environments().get(release)
+    assert environment is not None, f"torch-{release} is not built"
+    command = [str(environment.python), str(SCRIPT), *map(str, arguments)]
+    subprocess.run(
+        command, check=True, env=environment.environ(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=300
+    )
+
+
+def broken(new: str) -> dict[str, Break]:
+    """What broke with a release, by a name for its file."""
+    history, versions = History.load(), FactHistory(packaged("operators", "operator_versions.txt"))
+    pairs = consecutive(history, versions, since=history.releases.index("1.12.1"))
+    return {str(at): one for _, newer, _, found in pairs if newer == new for at, one in enumerate(found) if one.known}
+
+
+def question(one: Break) -> tuple[str, list[str], list[str]]:
+    schema = parse(one.old, recorded=True)
+    types, returns = ([one.type.fake.text for one in each] for each in (schema.arguments, schema.returns))
+    return schema.name, types, returns
+
+
+@pytest.mark.parametrize(("old", "new"), [pytest.param(*pair, marks=pytest.mark.real_torch(*pair)) for pair in PAIRS])
+def test_programs_end_as_the_waivers_say(old: str, new: str, tmp_path: Path) -> None:
+    asked = broken(new)
+    questions, answers = tmp_path / "questions.json", tmp_path / "answers.json"
+    questions.write_text(json.dumps({name: question(one) for name, one in asked.items()}))
+    (tmp_path / "programs").mkdir()
+    run(old, "save", questions, tmp_path / "programs")
+    run(new, "load", answers, tmp_path / "programs")
+    unsaved, said = json.loads((tmp_path / "programs" / "saved.json").read_text()), json.loads(answers.read_text())
+    for waiver in WAIVERS:
+        found = stated(waiver)
+        if found is None or waiver.since != new:
+            continue
+        covered = [name for name, one in asked.items() if waiver.pattern(one.operator)]
+        saved = [name for name in covered if name not in unsaved]
+        loads = sum(said[name] == "" for name in saved)
+        counts = {"loads": loads, "refuses": len(saved) - loads}
+        words = {"it": 1, "all": len(covered)}
+        told = dict.fromkeys(counts, 0) | {
+            what: words[number] if number in words else int(number)
+            for what, number in re.findall(r"(loads|refuses) (\w+)", found["said"])
+        }
+        cannot = UNSAVED.search(" ".join(waiver.evidence.split()))
+        assert (told, len(covered) - len(saved)) == (counts, int(cannot[1]) if cannot else 0), waiver.id

@@ -1,0 +1,737 @@
+"""Planted defects over deprecations, waivers, the calendar and the evidence: each turns the run red, and is named.
+
+The tree is one in which releases do exactly what the files say (tests/deprecated_tree.py). What cannot be noticed without asking a
+release again is left out: an event and the evidence of the releases around it that were changed together, footer and all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli import main
+from harness.corpus.observations import read_observations, write_observations
+from tests.deprecated_tree import GAP, LINES, day_of, digest_of, make_deprecated_tree
+from tests.small_tree import once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from harness.corpus.deprecations import DeprecationObservation
+
+    Plant = Callable[["Tree", Random], str]
+
+SEEDS = 2  # places that each kind of defect is planted at
+LEAST_KINDS, LEAST_DEFECTS = 15, 60
+EVENTS = {  # of deprecations whose every step counts: what comes in which line
+    "mode": {"warned": 2, "removed": 4, "restored": 6},
+    "keyword": {"warned": 3, "error": 5},
+    "function": {"warned": 1, "error": 4},
+    "name": {"warned": 2, "removed": 4},
+    "default": {"warned": 2, "error": 4, "switched": 6},
+    "behaviour": {"warned": 5, "switched": 8},
+}
+ENDS = [(name, what) for name, events in EVENTS.items() for what in events if what != "warned"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """Everything that is red, and what was said on standard error."""
+        if not self.out:
+            return self.err
+        report = json.loads(self.out)
+        lines = [f"{one['id']}: {one['cause']}" for one in report["findings"] if one["verdict"] == "fail"]
+        return "\n".join([*lines, *(f"{one['what']}: {one['reason']}" for one in report["not_checked"])])
+
+
+class Tree:
+    """A root of its own, and the means to spoil it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.policy = path / "policies" / "torch"
+        self.probes = sorted((path / "fixtures" / "deprecations").glob("*.py"))
+        self.readers = sorted((path / "reports" / "observations").glob("*.jsonl"), key=lambda one: int(one.stem.split(".")[1]))
+
+    def deprecation(self, name: str) -> Path:
+        return self.policy / "deprecations" / f"{name}.toml"
+
+    def waivers(self) -> list[Path]:
+        return sorted((self.policy / "waivers").glob("*.toml"))
+
+    def edit(self, path: Path, old: str, new: str, *, times: int = 1) -> None:
+        """Replace a text that stands so many times in a file."""
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == times, f"{old!r} stands {text.count(old)} times in {path.name}"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def move(self, name: str, what: str, line: int) -> None:
+        """Give an event another release."""
+        path = self.deprecation(name)
+        text, count = re.subn(rf'(what = "{what}"\nrelease = )"[^"]*"', rf'\1"1.{line}.0"', path.read_text(encoding="utf-8"))
+        assert count == 1
+        path.write_text(text, encoding="utf-8")
+
+    def observe(self, line: int, probe: str, change: Callable[[DeprecationObservation], DeprecationObservation | None]) -> None:
+        """Change what a release says of a probe, and write it as the harness writes it."""
+        observed = read_observations(self.readers[line])
+        found = dict(observed.deprecations)
+        changed = change(found.pop(probe))
+        if changed is not None:
+            found[probe] = changed
+        write_observations(self.readers[line], replace(observed, deprecations=found))
+
+    def judge(self, *arguments: str) -> Judged:
+        """Run the command in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main(["deprecations", "--root", str(self.path), "--format", "json", *arguments])
+        assert isinstance(ended.value.code, int)
+        return Judged(ended.value.code, out.getvalue(), err.getvalue())
+
+
+@dataclass(frozen=True)
+class Defect:
+    name: str
+    plant: Plant
+    status: tuple[int, ...]
+    seeds: int
+    arguments: tuple[str, ...]
+
+
+DEFECTS: list[Defect] = []
+
+
+def defect(*status: int, seeds: int = SEEDS, arguments: tuple[str, ...] = ()) -> Callable[[Plant], Plant]:
+    """Add a kind of defect to the table."""
+
+    def add(plant: Plant) -> Plant:
+        DEFECTS.append(Defect(plant.__name__, plant, status or (1,), seeds, arguments))
+        return plant
+
+    return add
+
+
+@pytest.fixture(scope="session")
+def pristine(shared: Path) -> Path:
+    return once(shared, "deprecated-tree", make_deprecated_tree)
+
+
+@pytest.fixture
+def tree(pristine: Path, tmp_path: Path) -> Iterator[Tree]:
+    path = tmp_path / "tree"
+    shutil.copytree(pristine, path)
+    yield Tree(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+# ------------------------------------------------------------------------------------------------ the files of deprecations
+
+
+@defect(seeds=4)
+def event_said_to_be_earlier(tree: Tree, random: Random) -> str:
+    name, what = random.choice(ENDS)
+    tree.move(name, what, EVENTS[name][what] - 1)
+    return f"{name}: in 1.{EVENTS[name][what] - 1}.0 it must be"
+
+
+@defect(seeds=4)
+def event_said_to_be_later(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    what = list(EVENTS[name])[-1]
+    tree.move(name, what, EVENTS[name][what] + 1)
+    return f"{name}: in 1.{EVENTS[name][what]}.0 it must be"
+
+
+@defect()
+def warning_said_to_be_earlier(tree: Tree, random: Random) -> str:
+    name = random.choice(["keyword", "behaviour"])
+    tree.move(name, "warned", EVENTS[name]["warned"] - 1)
+    return f"{name}: in 1.{EVENTS[name]['warned'] - 1}.0 it must be warned by its events, but it is silent"
+
+
+@defect()
+def event_left_out(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    what = list(EVENTS[name])[-1]
+    path = tree.deprecation(name)
+    text, count = re.subn(
+        rf'\n\[\[deprecation.events\]\]\nwhat = "{what}"\nrelease = "[^"]*"\n', "\n", path.read_text(encoding="utf-8")
+    )
+    assert count == 1
+    path.write_text(text, encoding="utf-8")
+    return f"{name}: in 1.{EVENTS[name][what]}.0 it must be"
+
+
+@defect()
+def event_invented(tree: Tree, random: Random) -> str:
+    line = random.randrange(10, LINES)
+    path = tree.deprecation("pending")
+    path.write_text(
+        path.read_text(encoding="utf-8") + f'\n[[deprecation.events]]\nwhat = "removed"\nrelease = "1.{line}.0"\n',
+        encoding="utf-8",
+    )
+    return f"pending: in 1.{line}.0 it must be error or removed by its events, but it is warned"
+
+
+@defect(2)
+def events_out_of_order(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.move(name, "warned", LINES - 1)
+    return "oldest first"
+
+
+@defect(2)
+def event_twice(tree: Tree, random: Random) -> str:
+    path = tree.deprecation(random.choice(["pending", "planned"]))
+    tree.edit(
+        path, "\n[[deprecation.docs]]", '\n[[deprecation.events]]\nwhat = "warned"\nrelease = "1.11.0"\n\n[[deprecation.docs]]'
+    )
+    return "is 'warned' already"
+
+
+@defect(2)
+def event_that_its_kind_does_not_know(tree: Tree, random: Random) -> str:
+    name = random.choice(["function", "name", "keyword"])
+    tree.edit(tree.deprecation(name), 'what = "warned"', 'what = "switched"')
+    return "has no event 'switched'"
+
+
+@defect(2)
+def release_that_nobody_knows(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.move(name, list(EVENTS[name])[-1], 77)
+    return "release '1.77.0' is not in the calendar, and is not planned"
+
+
+@defect()
+def kind_changed(tree: Tree, random: Random) -> str:
+    tree.edit(tree.deprecation("mode"), 'kind = "mode-change"', 'kind = "behaviour-change"')
+    tree.edit(tree.deprecation("mode"), "silent = false", f"silent = {random.choice(['true', 'true'])}")
+    return "mode: in 1."
+
+
+@defect()
+def loud_phase_declared_needless(tree: Tree, random: Random) -> str:
+    tree.edit(tree.deprecation("behaviour"), "silent = false", "silent = true")
+    return "behaviour/switched@1.8.0: torch.behaviour changed in 1.8.0, and was never made to raise before"
+
+
+@defect()
+def warning_text_misquoted(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.edit(tree.deprecation(name), f"{name} is deprecated", f"{name} was deprecated")
+    return f"{name}: in 1.{EVENTS[name]['warned']}.0 it must be warned by its events, but it is silent"
+
+
+@defect(2)
+def warning_text_left_out(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.edit(tree.deprecation(name), f'warning = "{name} is deprecated"\n', "")
+    return "key 'warning' is missing: an event says that it warned"
+
+
+@defect(1, 4)
+def error_text_misquoted(tree: Tree, random: Random) -> str:
+    name = random.choice(["keyword", "function", "default", "mode"])
+    tree.edit(tree.deprecation(name), f"{name} is gone", f"{name} has gone")
+    return "the probe raised, but not as a deprecation does"
+
+
+@defect(2)
+def warning_that_is_no_expression(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.edit(tree.deprecation(name), f'warning = "{name} is', f'warning = "{name} (is')
+    return "must be a regular expression"
+
+
+@defect()
+def documentation_misquoted(tree: Tree, random: Random) -> str:
+    name = random.choice(["function", "name", "pending", "planned"])
+    tree.edit(tree.deprecation(name), 'holds = "deprecated"', 'holds = "discouraged"')
+    return f"deprecations-evidence:wrong-documentation:{name}@"
+
+
+@defect()
+def documentation_said_to_be_later(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("keyword", 3), ("function", 1), ("pending", 9)])
+    path = tree.deprecation(name)
+    head, docs, tail = path.read_text(encoding="utf-8").partition("[[deprecation.docs]]")
+    path.write_text(head + docs + tail.replace(f"1.{line}.0", f"1.{line + 1}.0", 1), encoding="utf-8")
+    return f"{name}: in 1.{line}.0 the documentation already holds"
+
+
+@defect()
+def documentation_missing(tree: Tree, random: Random) -> str:
+    name = random.choice(["pending", "planned", "keyword"])
+    path = tree.deprecation(name)
+    path.write_text(path.read_text(encoding="utf-8").partition("[[deprecation.docs]]")[0], encoding="utf-8")
+    return f"deprecations-documented:undocumented:{name}/warned@"
+
+
+@defect(2)
+def file_renamed(tree: Tree, random: Random) -> str:
+    path = tree.deprecation(random.choice(sorted(EVENTS)))
+    path.rename(path.with_stem("another"))
+    return "the file must have the deprecation's name"
+
+
+@defect()
+def file_deleted(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    tree.deprecation(name).unlink()
+    return f"fixtures/deprecations/{name}.py: no deprecation of the policy has this probe"
+
+
+@defect(2)
+def file_emptied(tree: Tree, random: Random) -> str:
+    tree.deprecation(random.choice(sorted(EVENTS))).write_text("", encoding="utf-8")
+    return "holds no [deprecation]"
+
+
+@defect(2)
+def file_left_half_done(tree: Tree, random: Random) -> str:
+    path = tree.deprecation(random.choice(sorted(EVENTS)))
+    tree.edit(path, 'alternative = "torch.other"', 'alternative = "<replace this: what to use instead>"')
+    return "is half done: this line still wants what to use instead"
+
+
+@defect(1, 2)
+def file_copied_under_another_name(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    text = tree.deprecation(name).read_text(encoding="utf-8").replace(f'id = "{name}"', 'id = "copy"')
+    tree.deprecation("copy").write_text(text, encoding="utf-8")
+    return "is that of another deprecation as well"
+
+
+@defect()
+def excuse_that_is_none(tree: Tree, random: Random) -> str:
+    line = random.randrange(2, 8)
+    tree.edit(tree.deprecation("unclear"), 'last = "1.1.0"', f'last = "1.{line}.0"')
+    return f"is said to be unclear (the probe crashes there), but the probe tells that it is {'silent' if line < 3 else ''}"
+
+
+@defect(4)
+def excuse_taken_away(tree: Tree, random: Random) -> str:
+    line = random.randrange(2)
+    tree.edit(
+        tree.deprecation("unclear"), 'first = "1.0.0", last = "1.1.0"', f'first = "1.{1 - line}.0", last = "1.{1 - line}.0"'
+    )
+    return f"unclear in torch-1.{line}.0: the probe crashed"
+
+
+@defect()
+def announced_for_an_earlier_release(tree: Tree, random: Random) -> str:
+    line = random.choice([4, 5, 6])
+    tree.edit(tree.deprecation("unclear"), "unclear = [", f'announced = {{ release = "1.{line}.0", text = "soon" }}\nunclear = [')
+    return f"deprecations-overdue:too-long:unclear@1.{max(line, 5)}.0"
+
+
+@defect()
+def nightly_too_early(tree: Tree, random: Random) -> str:
+    name, what = random.choice([("keyword", "error"), ("name", "removed"), ("mode", "removed")])
+    path, line, before = tree.deprecation(name), EVENTS[name][what], EVENTS[name]["warned"]
+    first = f"{day_of(before)}".replace("-", "-")
+    early = day_of(before).toordinal() + random.randrange(100, 180)
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(rf'(what = "warned"\nrelease = "1.{before}.0")', rf"\1\nnightly = {first}", text)
+    text = re.sub(rf'(what = "{what}"\nrelease = "1.{line}.0")', rf"\1\nnightly = {type(day_of(0)).fromordinal(early)}", text)
+    path.write_text(text, encoding="utf-8")
+    return f"deprecations-timeline:too-early-on-nightlies:{name}/{what}@1.{line}.0"
+
+
+@defect(2)
+def nightly_after_its_release(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(EVENTS))
+    line = EVENTS[name]["warned"]
+    tree.edit(tree.deprecation(name), 'what = "warned"\n', f'what = "warned"\nnightly = {day_of(line + 1)}\n')
+    return "must not be after the release"
+
+
+@defect()
+def planned_too_early(tree: Tree, random: Random) -> str:
+    tree.move("planned", "removed", 12)
+    tree.edit(tree.policy / "timelines.toml", f"date = {day_of(12)}", f"date = {day_of(10).replace(day=28)}")
+    tree.edit(tree.policy / "releases.toml", f"date = {day_of(11)}", f"date = {day_of(10)}")
+    return "deprecations-timeline:planned-too-early:planned/removed"
+
+
+@defect(4)
+def plan_that_is_past(tree: Tree, random: Random) -> str:
+    tree.edit(
+        tree.policy / "timelines.toml", f"date = {day_of(13)}", f"date = {day_of(12).replace(day=random.randrange(20, 28))}"
+    )
+    return "planned/removed is planned for 1.13.0"
+
+
+# -------------------------------------------------------------------------------------------- timelines, calendar, profiles
+
+
+@defect()
+def release_dated_later(tree: Tree, random: Random) -> str:
+    """The release that first warned came later than it is said: the window is too short."""
+    name, line, end = random.choice([("keyword", 3, 5), ("behaviour", 5, 8)])
+    late = day_of(end).toordinal() - random.randrange(1, 180)
+    for number in range(line, end):  # the lines in between move along
+        tree.edit(tree.policy / "releases.toml", f"date = {day_of(number)}\n", f"date = {type(day_of(0)).fromordinal(late)}\n")
+    return f"deprecations-timeline:too-early:{name}/{list(EVENTS[name])[-1]}@1.{end}.0"
+
+
+@defect()
+def release_dated_earlier(tree: Tree, random: Random) -> str:
+    """The release that removed it came earlier than it is said."""
+    early = day_of(3).toordinal() + random.randrange(100, 180)
+    for number in (4, 5):
+        tree.edit(tree.policy / "releases.toml", f"date = {day_of(number)}\n", f"date = {type(day_of(0)).fromordinal(early)}\n")
+    return "deprecations-timeline:too-early:keyword/error@1.5.0"
+
+
+@defect(2, 1)
+def release_left_out_of_the_calendar(tree: Tree, random: Random) -> str:
+    line = random.randrange(2, 9)
+    path = tree.policy / "releases.toml"
+    blocks = path.read_text(encoding="utf-8").split("\n[[release]]")
+    path.write_text("\n[[release]]".join(block for block in blocks if f'version = "1.{line}.0"' not in block), encoding="utf-8")
+    return f"release '1.{line}.0' is not in the calendar"
+
+
+@defect(4)
+def new_release_that_was_not_asked(tree: Tree, random: Random) -> str:
+    day = day_of(LINES - 1).replace(day=random.randrange(10, 28))
+    text = f'\n[[release]]\nversion = "1.11.1"\ndate = {day}\npythons = ["3.8"]\ninstall = "whole"\nnumpy = "<2"\n'
+    path = tree.policy / "releases.toml"
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+    return 'the release was asked with no probe of a deprecation; run nox -s "observe(torch-1.11.1)"'
+
+
+@defect(2)
+def release_dated_twice(tree: Tree, random: Random) -> str:
+    line = random.randrange(LINES)
+    path = tree.policy / "releases.toml"
+    text = path.read_text(encoding="utf-8")
+    block = next(one for one in text.split("\n[[release]]") if f'version = "1.{line}.0"' in one)
+    path.write_text(text + "\n[[release]]" + block.removeprefix("[[release]]"), encoding="utf-8")
+    return f"release '1.{line}.0' is already defined"
+
+
+@defect(2)
+def release_planned_that_is_there(tree: Tree, random: Random) -> str:
+    tree.edit(tree.policy / "timelines.toml", 'version = "1.12.0"', f'version = "1.{random.randrange(LINES)}.0"')
+    return "is planned, but the calendar already has 1.11.0"
+
+
+@defect(2)
+def plans_out_of_order(tree: Tree, random: Random) -> str:
+    tree.edit(tree.policy / "timelines.toml", f"date = {day_of(13)}", f"date = {day_of(12 + 2 * random.randrange(1, 3))}")
+    return "not after"
+
+
+@defect()
+def window_made_wider(tree: Tree, random: Random) -> str:
+    days = random.randrange(201, 400)
+    path = tree.policy / "timelines.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("days = 180", f"days = {days}"), encoding="utf-8")
+    return "deprecations-timeline:too-early:keyword/error@1.5.0"
+
+
+@defect(2)
+def timeline_left_out(tree: Tree, random: Random) -> str:
+    kind = random.choice(["mode-change", "keyword-only", "rename"])
+    path = tree.policy / "timelines.toml"
+    blocks = path.read_text(encoding="utf-8").split("\n[[timeline]]")
+    path.write_text("\n[[timeline]]".join(block for block in blocks if f'kind = "{kind}"' not in block), encoding="utf-8")
+    return f"there is no [[timeline]] for a {kind}"
+
+
+@defect(2)
+def timeline_twice(tree: Tree, random: Random) -> str:
+    kind = random.choice(["keyword-only", "removal", "rename"])
+    tree.edit(tree.policy / "timelines.toml", 'kind = "mode-change"', f'kind = "{kind}"')
+    return f"a {kind} already has a timeline"
+
+
+@defect()
+def rule_taken_out_leaves_its_waiver_unused(tree: Tree, random: Random) -> str:
+    rule, waiver = random.choice([("deprecations-timeline", "early-and-known"), ("deprecations-overdue", "late-and-known")])
+    tree.edit(tree.policy / "promises.toml", f'[[rule]]\nid = "{rule}"\nasks = "It holds."\nsource = "here"\n\n', "")
+    return f"waiver {waiver} covers nothing"
+
+
+@defect(seeds=1, arguments=("--profile", "strict"))
+def held_to_a_stricter_profile(tree: Tree, random: Random) -> str:
+    return "deprecations-timeline:too-early:keyword/error@1.5.0"
+
+
+# ---------------------------------------------------------------------------------------------------------------- waivers
+
+
+@defect()
+def waiver_deleted(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    path.unlink()
+    return "deprecations-timeline:too-early:too-early/removed" if "early" in path.stem else "deprecations-overdue:too-long:late"
+
+
+@defect()
+def waiver_expired(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    tree.edit(path, "count = 1\n", f"count = 1\nexpires = {day_of(random.randrange(LINES))}\n")
+    return f"waiver {path.stem} expired on"
+
+
+@defect()
+def waiver_counts_more(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    tree.edit(path, "count = 1\n", f"count = {random.randrange(2, 9)}\n")
+    return f"waiver {path.stem} counts"
+
+
+@defect()
+def waiver_of_a_cause_that_is_none(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    path.write_text(path.read_text(encoding="utf-8").replace("deprecations-", "deprecation-"), encoding="utf-8")
+    return "deprecations-"
+
+
+@defect()
+def waiver_of_another_event(tree: Tree, random: Random) -> str:
+    path = next(path for path in tree.waivers() if "early" in path.stem)
+    tree.edit(path, "too-early/removed@", f"too-early/{random.choice(['error', 'warned'])}@")
+    return "deprecations-timeline:too-early:too-early/removed@1.7.0"
+
+
+@defect()
+def waiver_reaches_too_far(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r'last = "[^"]*"', f'last = "1.{random.randrange(8, LINES)}.0"', text), encoding="utf-8")
+    return f"waiver {path.stem} reaches to"
+
+
+@defect()
+def waivers_that_overlap(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "again"')
+    path.with_stem("again").write_text(text, encoding="utf-8")
+    return "covers cells that"
+
+
+@defect()
+def waiver_of_nothing(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "idle"')
+    text = re.sub(r'causes = \["([^"]*?):[^":]*@', r'causes = ["\1:nobody@', text)
+    path.with_stem("idle").write_text(text, encoding="utf-8")
+    return "waiver idle covers nothing"
+
+
+@defect(2)
+def waiver_without_an_owner(tree: Tree, random: Random) -> str:
+    tree.edit(random.choice(tree.waivers()), 'owner = "us"\n', "")
+    return "key 'owner' is missing"
+
+
+@defect(2)
+def waiver_under_another_name(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    path.rename(path.with_stem("another"))
+    return "the file must have the waiver's name"
+
+
+# --------------------------------------------------------------------------------------------------------------- evidence
+
+
+def use(found: DeprecationObservation, **change: Any) -> DeprecationObservation:
+    return replace(found, deprecated=replace(found.deprecated, **change))
+
+
+@defect(seeds=3)
+def release_did_not_warn(tree: Tree, random: Random) -> str:
+    name = random.choice(["keyword", "default", "pending"])
+    line = {"keyword": 3, "default": 2, "pending": 9}[name] + random.randrange(2)
+    tree.observe(line, name, lambda found: use(found, warnings=()))
+    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is silent"
+
+
+@defect()
+def release_warned_already(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("keyword", 2), ("behaviour", 4), ("pending", 8)])
+    tree.observe(line, name, lambda found: use(found, warnings=(("UserWarning", f"{name} is deprecated"),)))
+    return f"{name}: in 1.{line}.0 it must be absent or silent by its events, but it is warned"
+
+
+@defect()
+def release_removed_it_already(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("keyword", 4), ("pending", 10), ("behaviour", 7)])
+    lacks = {"type": "lacks", "message": f"torch.{name}"}
+    tree.observe(line, name, lambda found: use(found, outcome="lacks", warnings=(), behaves=None, error=lacks))
+    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is removed"
+
+
+@defect()
+def release_behaved_as_new_already(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("mode", 3), ("default", 3), ("behaviour", 7)])
+    tree.observe(line, name, lambda found: use(found, behaves="new"))
+    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is new"
+
+
+@defect()
+def release_behaved_as_of_old(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("mode", 7), ("default", 9), ("behaviour", 8)])
+    tree.observe(line, name, lambda found: use(found, behaves="old"))
+    return f"{name}: in 1.{line}.0 it must be new by its events, but it is silent"
+
+
+@defect()
+def release_had_it_still(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("keyword", 6), ("name", 4), ("function", 7)])
+    tree.observe(line, name, lambda found: use(found, outcome="worked", error=None))
+    return f"{name}: in 1.{line}.0 it must be error"
+
+
+@defect(4)
+def probe_crashed(tree: Tree, random: Random) -> str:
+    name, line = random.choice(["keyword", "function", "pending"]), random.randrange(LINES)
+    died = {"type": "SIGABRT", "message": ""}
+    tree.observe(line, name, lambda found: use(found, outcome="crashed", warnings=(), behaves=None, error=died))
+    return f"{name} in torch-1.{line}.0: the probe crashed: SIGABRT"
+
+
+@defect(1, 4)
+def control_failed_as_well(tree: Tree, random: Random) -> str:
+    tree.edit(tree.deprecation("keyword"), 'error = "keyword is gone"\n', "")
+    line = random.randrange(5, LINES)
+    error = {"type": "RuntimeError", "message": "no kernel"}
+
+    def spoil(found: DeprecationObservation) -> DeprecationObservation:
+        return replace(found, alternative=replace(found.alternative, outcome="raised", error=error))
+
+    tree.observe(line, "keyword", spoil)
+    return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone; and the control raised"
+
+
+@defect()
+def alternative_was_lacking(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("mode", 5), ("name", 1), ("name", 3)])
+    lacks = {"type": "lacks", "message": "torch.other"}
+
+    def spoil(found: DeprecationObservation) -> DeprecationObservation:
+        return replace(found, alternative=replace(found.alternative, outcome="lacks", behaves=None, error=lacks))
+
+    tree.observe(line, name, spoil)
+    return f"{name}: in 1.{line}.0 the alternative is lacking"
+
+
+@defect()
+def documentation_was_silent(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("keyword", 4), ("default", 3), ("pending", 10)])
+    tree.observe(line, name, lambda found: replace(found, docs=()))
+    return f"{name}: in 1.{line}.0 the documentation must hold"
+
+
+@defect(4)
+def release_not_asked(tree: Tree, random: Random) -> str:
+    line, name = random.randrange(LINES), random.choice(sorted(EVENTS))
+    tree.observe(line, name, lambda _: None)
+    return f"{name} in torch-1.{line}.0: the release was not asked"
+
+
+@defect(4)
+def reader_deleted(tree: Tree, random: Random) -> str:
+    line = random.randrange(LINES)
+    tree.readers[line].unlink()
+    return f"torch-1.{line}.0: the release was asked with no probe of a deprecation"
+
+
+@defect(1, 4)
+def probe_changed(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.probes)
+    path.write_text(path.read_text(encoding="utf-8").replace("return 1", "return 2"), encoding="utf-8")
+    return "the release was not asked with the probe as it is"
+
+
+@defect(1, 4)
+def probe_deleted(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.probes)
+    path.unlink()
+    return f"there is no probe fixtures/deprecations/{path.name}"
+
+
+@defect(1, 4)
+def probe_half_done(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.probes)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("return 1", "return 1  # <replace this: what it does>", 1), encoding="utf-8"
+    )
+    return f"there is no probe fixtures/deprecations/{path.name}"
+
+
+@defect()
+def probe_of_nothing(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.probes)
+    shutil.copyfile(path, path.with_stem("stray"))
+    return "fixtures/deprecations/stray.py: no deprecation of the policy has this probe"
+
+
+@defect(4)
+def recording_edited_by_hand(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.readers)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("worked", "lacks", 1), encoding="utf-8")
+    return "recorded observations cannot be read"
+
+
+@defect(4)
+def recording_cut_off(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.readers)
+    data = path.read_bytes()
+    path.write_bytes(data[: random.randrange(1, len(data) - 1)])
+    return "recorded observations cannot be read"
+
+
+# ---------------------------------------------------------------------------------------------------------------- judging
+
+
+def test_the_clean_tree_gives_no_alarm(pristine: Path) -> None:
+    before = digest_of(pristine)
+    judged = Tree(pristine).judge()
+    assert (judged.status, judged.said, judged.err) == (0, "", "")
+    assert digest_of(pristine) == before
+
+
+def test_it_gives_none_on_any_day_of_its_history(pristine: Path) -> None:
+    for line in range(LINES):
+        for day in (day_of(line), type(day_of(0)).fromordinal(day_of(line).toordinal() + GAP // 2)):
+            judged = Tree(pristine).judge("--as-of", day.isoformat())
+            assert (judged.status, judged.said) == (0, ""), day
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(DEFECTS) >= LEAST_KINDS
+    assert sum(one.seeds for one in DEFECTS) >= LEAST_DEFECTS
+    assert len({one.name for one in DEFECTS}) == len(DEFECTS)
+
+
+@pytest.mark.parametrize(
+    ("planted", "seed"), [pytest.param(one, seed, id=f"{one.name}-{seed}") for one in DEFECTS for seed in range(one.seeds)]
+)
+def test_a_planted_defect_is_found(planted: Defect, seed: int, tree: Tree) -> None:
+    named = planted.plant(tree, Random(f"{planted.name}-{seed}"))
+    judged = tree.judge(*planted.arguments)
+    assert named in judged.said, judged.said
+    assert judged.status in planted.status, judged.said

@@ -1,0 +1,70 @@
+"""What slips.toml may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import PolicyError
+from harness.policy import Policy, load_policy
+
+TORCH = Path(__file__).parents[2] / "policies" / "torch"
+SLIP = """
+[[slip]]
+id = "planted"
+all = ["family:torchscript", "unmet:operator"]
+readers = [{ first = "1.5.0", last = "1.7.1" }]
+outcome = "crashed"
+stage = "load"
+signal = "SIGABRT"
+because = "planted"
+evidence = "planted"
+cells = 3
+"""
+
+
+def policy_with(folder: Path, added: str) -> Policy:
+    for file in TORCH.glob("*.toml"):
+        text = file.read_text(encoding="utf-8")
+        (folder / file.name).write_text(text + added if file.name == "slips.toml" else text, encoding="utf-8")
+    return load_policy(folder)
+
+
+def test_slips_keep_their_order_and_count_in_the_digest(tmp_path: Path) -> None:
+    before, after = load_policy(TORCH), policy_with(tmp_path, SLIP)
+    assert [slip.id for slip in after.slips] == [*(slip.id for slip in before.slips), "planted"]
+    assert after.digest != before.digest
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "said"),
+    [
+        ('first = "1.5.0"', 'first = "1.5.9"', "release '1.5.9' is not in the calendar"),
+        ('first = "1.5.0"', 'first = "1.8.0"', "must not be older than 'first', 1.8.0"),
+        ('readers = [{ first = "1.5.0", last = "1.7.1" }]', "readers = []", "readers"),
+        ('all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
+        ('"unmet:operator"', '"recipe:div"', "a sign such as 'unmet:file-format'"),
+        ('"unmet:operator"', '"runs:attribute-store"', "met only while a program runs"),
+        ('stage = "load"', 'stage = "call"', "asks for no sign that begins with 'runs:'"),
+        ('outcome = "crashed"', 'outcome = "value"', "while loading it can be 'crashed' or 'timed-out'"),
+        ('signal = "SIGABRT"\n', "", "needs 'signal'"),
+        ('outcome = "crashed"', 'outcome = "timed-out"', "nothing dies of what is 'timed-out'"),
+        ("cells = 3", "cells = 0", "cells"),
+        ('id = "planted"', 'id = "buffers-without-type"', "slip 'buffers-without-type' is already defined"),
+        ('evidence = "planted"\n', "", "evidence"),
+    ],
+)
+def test_a_mistake_is_named(written: str, instead: str, said: str, tmp_path: Path) -> None:
+    assert written in SLIP
+    with pytest.raises(PolicyError) as caught:
+        policy_with(tmp_path, SLIP.replace(written, instead))
+    assert said in str(caught.value)
+    assert "slips.toml" in str(caught.value)
+
+
+def test_every_mistake_is_named_at_once(tmp_path: Path) -> None:
+    planted = SLIP.replace("1.5.0", "1.5.9").replace('signal = "SIGABRT"\n', "").replace("cells = 3", "cells = 0")
+    with pytest.raises(PolicyError) as caught:
+        policy_with(tmp_path, planted)
+    assert len(caught.value.problems) == 3

@@ -1,0 +1,71 @@
+"""Calendars in the making, and the examples of policies/ held against them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+from harness.policy import load_policy
+from harness.policy.calendar import Calendar
+from harness.policy.deprecations import Deprecation, Planned
+from harness.policy.model import Release
+from harness.policy.timeline import Axis, History
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.policy.deprecations import Timeline
+
+__all__ = ["EPOCH", "EXAMPLES", "TORCH", "axes", "calendar_of", "example", "history", "timeline_of"]
+
+POLICIES = Path(__file__).parents[2] / "policies"
+TORCH = load_policy(POLICIES / "torch")
+EXAMPLES = sorted((POLICIES / "examples").glob("*.toml"))
+EPOCH = dt.date(2020, 1, 1)
+
+
+def example(name: str) -> dict[str, Any]:
+    """A worked example as TOML gives it."""
+    table: dict[str, Any] = tomllib.loads((POLICIES / "examples" / f"{name}.toml").read_text(encoding="utf-8"))["deprecation"]
+    return table
+
+
+def timeline_of(kind: str, *, silent: bool = False) -> Timeline:
+    return next(one for one in TORCH.timelines if (one.kind, one.silent) == (kind, silent))
+
+
+def release(version: str, day: dt.date) -> Release:
+    return Release(version=version, date=day, pythons=("3.11",), install="whole", numpy="<3")
+
+
+def calendar_of(days: Sequence[dt.date]) -> Calendar:
+    """One minor line for each day: 1.0.0, 1.1.0 and so on."""
+    return Calendar(release(f"1.{number}.0", day) for number, day in enumerate(days))
+
+
+def history(kind: str, events: Sequence[tuple[str, str]], axis: Axis, *, in_force: dt.date = dt.date.min, **more: Any) -> History:
+    """A deprecation with these events (what, release), held against the timeline of its kind."""
+    raw = example(kind) | {"events": [{"what": what, "release": version} for what, version in events], "docs": []} | more
+    made = Deprecation.model_validate(raw)
+    return History(made, timeline_of(kind, silent=made.silent), axis, in_force)
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> Axis:
+    """A calendar of minor lines at any distance, some with patches, some of them dated after the next line; more may be planned."""
+    gaps = draw(st.lists(st.integers(1, 200), min_size=6, max_size=12))
+    day, made = EPOCH, []
+    for minor, gap in enumerate(gaps):
+        day += dt.timedelta(days=gap)
+        made.append(release(f"1.{minor}.0", day))
+        if draw(st.booleans()):
+            made.append(release(f"1.{minor}.1", day + dt.timedelta(days=draw(st.integers(0, 250)))))
+    planned = []
+    for minor in range(draw(st.integers(0, 2))):
+        day += dt.timedelta(days=draw(st.integers(1, 100)))
+        planned.append(Planned(version=f"1.{len(gaps) + 2 * minor}.0", date=day, source="a plan"))
+    return Axis(Calendar(made), planned)

@@ -1,0 +1,108 @@
+"""``reports/predictions.md``: how well the reference reader tells what each release does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.policy.model import Quirk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.policy import Policy
+    from harness.policy.model import OpenSpan
+
+__all__ = ["Reader", "document"]
+
+HEAD = """\
+<!-- Generated: nox -s predictions -- --write. Not edited by hand. -->
+# What the reference reader says of every release
+
+Each program of the corpus, TorchScript and mobile, is read by the reference reader at the horizon of each release, and held against what
+that release is recorded to have done: whether it loads, refuses, dies or does not end; what each call gives or raises; the state
+before and after. A cell is one program and one release. `nox -s predictions` does all of it again, in some minutes, and fails where a
+cell is told wrongly or this document says something else.
+"""
+SLIPS = """
+## Slips
+
+What releases do against their own rules (`policies/torch/slips.toml`): each is a condition on the archive and a range of releases.
+These cells agree because the reference reader does the same, or says that the release dies.
+"""
+QUIRKS = """
+## Quirks
+
+Who loads what, where no general rule says so (`policies/torch/needs.toml`), in cells of all families of archives.
+`tests/repository/test_needs.py` counts them.
+"""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What was counted of one reader.
+
+    Attributes:
+        cells: programs.
+        agrees: of these, how many are told rightly.
+        by_slip: of these, how many come to a slip.
+        slips: how many come to each.
+    """
+
+    release: str
+    cells: int
+    agrees: int
+    by_slip: int
+    slips: Counter[str]
+
+    @property
+    def share(self) -> str:
+        """The share that agrees; 100 % only where nothing is wrong."""
+        return f"{int(10000 * self.agrees / self.cells) / 100:.2f} %"
+
+    def __str__(self) -> str:
+        wrong = self.cells - self.agrees
+        return f"{self.release:8} {self.share:>8} of {self.cells}; {self.by_slip} by slips; {wrong} wrong"
+
+
+def document(readers: Sequence[Reader], policy: Policy) -> str:
+    """The document."""
+    counted: Counter[str] = Counter()
+    for one in readers:
+        counted.update(one.slips)
+    cells, agree, slipped = (sum(getattr(one, name) for one in readers) for name in ("cells", "agrees", "by_slip"))
+    total = Reader("all", cells, agree, slipped, counted)
+    rows = [(one.release, one.cells, one.agrees, one.by_slip, one.share) for one in (*readers, total)]
+    slips = [(slip.id, spans(slip.readers), slip.outcome, counted[slip.id], slip.because) for slip in policy.slips]
+    quirks = [(one.id, one.cells, one.because) for one in policy.needs if isinstance(one, Quirk)]
+    return "".join(
+        [
+            HEAD,
+            table(("release", "programs", "agree", "of these by slips", "share"), rows),
+            SLIPS,
+            table(("slip", "releases", "outcome", "cells", "why"), slips),
+            QUIRKS,
+            table(("quirk", "cells", "why"), quirks),
+        ]
+    )
+
+
+def spans(readers: Iterable[OpenSpan]) -> str:
+    """Releases in words."""
+    return ", ".join(
+        f"{one.first} to {one.last}" if one.first and one.last and one.first != one.last
+        else str(one.first) if one.first == one.last
+        else f"{one.first} and newer" if one.first
+        else f"{one.last} and older"
+        for one in readers
+    )  # fmt: skip
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n" + "".join(
+        f"| {' | '.join(str(cell).replace('|', '/').replace('__', chr(92) + '_' + chr(92) + '_') for cell in line)} |\n"
+        for line in lines
+    )

@@ -1,0 +1,157 @@
+"""What slips say of loading, against everything that 33 real releases were seen to do; and the document about predictions.
+
+What releases do while a program runs is counted by `nox -s predictions`, which runs every program once for each release; what it
+counted stands in reports/predictions.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.corpus.manifest import SYNTHETIC
+from harness.corpus.observations import read_observations
+from harness.formats.facts import read_facts
+from harness.needs import Judge, packaged_rules
+from harness.policy import load_policy
+from harness.runtime import slips
+from harness.runtime.registry import release
+from tests.predictions.document import QUIRKS, SLIPS, spans
+
+if TYPE_CHECKING:
+    from harness.corpus.corpus import Corpus
+    from harness.formats.model import Facts
+    from harness.needs.verdict import Item
+    from harness.runtime.slips import Slip
+
+REPOSITORY = Path(__file__).parents[2]
+POLICY = load_policy(REPOSITORY / "policies" / "torch")
+LOADING = [slip for slip in POLICY.slips if slip.stage == "load"]
+DOCUMENT = REPOSITORY / "reports" / "predictions.md"
+Death = tuple[str, str]  # outcome and signal
+
+
+class Evidence:
+    """Of every program: its facts, what each reader lacks for it, and how each died of loading it."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        judge = Judge(packaged_rules())
+        self.needs = judge.rules.needs
+        place = {name: at for at, name in enumerate(judge.rules.releases)}
+        programs = [
+            one for one in corpus.fixtures.values() if one.family in {"torchscript", "mobile"} and one.release != SYNTHETIC
+        ]
+        facts = {one.id: read_facts(corpus.path(one), verify=False) for one in programs}
+        items = {name: judge.items(one) for name, one in facts.items()}
+        self.readers: list[str] = []
+        self.refused: list[tuple[str, str, Facts, list[Item]]] = []
+        self.died: dict[tuple[str, str], Death] = {}
+        self.cells = 0
+        for path in (REPOSITORY / "reports" / "observations").glob("*.jsonl"):
+            reader = read_observations(path)
+            self.readers.append(reader.release)
+            self.cells += len(programs)
+            for one in programs:
+                cell = reader.cells[one.id, "default"]
+                if cell.result in {"crashed", "timed-out"} and cell.stage == "load":
+                    self.died[reader.release, one.id] = cell.result, cell.signal
+                lacking = [item for item in items[one.id] if not item.takers >> place[reader.release] & 1]
+                no_loader = one.family == "mobile" and release(reader.release) < (1, 6, 0)  # Python cannot even ask
+                if lacking and not no_loader:
+                    self.refused.append((reader.release, one.id, facts[one.id], lacking))
+        self.readers.sort(key=release)
+
+    def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], Slip]:
+        """The slip in place of each refusal."""
+        found = (
+            (reader, name, slips.while_loading(facts, lacking, self.needs, release(reader)))
+            for reader, name, facts, lacking in self.refused
+            if readers is None or reader in readers
+        )
+        return {(reader, name): slip for reader, name, slip in found if slip is not None}
+
+    def deviations(self, readers: frozenset[str] | None = None) -> list[tuple[tuple[str, str], Death | None, Death | None]]:
+        """Where what is predicted is not what was seen."""
+        said = {cell: (slip.outcome, slip.signal) for cell, slip in self.predicted(readers).items()}
+        died = {cell: death for cell, death in self.died.items() if readers is None or cell[0] in readers}
+        return [(cell, died.get(cell), said.get(cell)) for cell in died.keys() | said.keys() if died.get(cell) != said.get(cell)]
+
+
+@pytest.fixture(scope="module")
+def evidence(corpus: Corpus) -> Evidence:
+    return Evidence(corpus)
+
+
+def test_releases_die_of_loading_exactly_where_a_slip_says_so(evidence: Evidence) -> None:
+    assert len(evidence.died) > 6000
+    assert evidence.deviations() == []
+
+
+def test_every_slip_explains_as_many_cells_as_it_states(evidence: Evidence) -> None:
+    counted = Counter(slip.id for slip in evidence.predicted().values())
+    assert counted == {slip.id: slip.cells for slip in LOADING}
+
+
+# What no archive of the corpus shows: hooks in a file format that 1.5 to 1.7 do not read, or in a program that 1.8 refuses; what 1.3
+# does with a program in a pickle is to read it.
+UNSEEN = {("hooks-without-type", "none"), ("hooks-without-type", "later"), ("zip-reader-closes-in-error", "later")}
+
+
+@pytest.mark.parametrize("name", [slip.id for slip in LOADING])
+def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
+    name: str, evidence: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = slips._every()
+    (slip,) = (one for one in every if one.id == name)
+    ((first, last),) = slip.readers
+    own = [one for one in evidence.readers if first <= release(one) <= last]
+    after = evidence.readers[evidence.readers.index(own[-1]) + 1]
+
+    def deviations(reader: str, instead: Slip | None) -> int:
+        changed = tuple(one for one in (instead if one is slip else one for one in every) if one is not None)
+        with monkeypatch.context() as patched:
+            patched.setattr(slips, "_every", lambda: changed)
+            slips.slips_of.cache_clear()
+            found = len(evidence.deviations(frozenset({reader})))
+        slips.slips_of.cache_clear()
+        return found
+
+    planted = {
+        "missing": (own[-1], None),
+        "earlier": (own[-1], replace(slip, readers=((first, release(own[-2])),))),
+        "later": (after, replace(slip, readers=((first, release(after)),))),
+        "none": (own[-1], replace(slip, none=())),
+    }
+    assert deviations(own[-1], slip) == deviations(after, slip) == 0
+    unseen = {what for what, (reader, instead) in planted.items() if not deviations(reader, instead)}
+    assert {(name, what) for what in unseen} == {one for one in UNSEEN if one[0] == name}
+
+
+# -------------------------------------------------------------------------------------------------------------- the document
+
+
+def rows(part: str) -> list[list[str]]:
+    """The rows of a table, without its head."""
+    return [[cell.strip() for cell in line.strip("|\n").split(" | ")] for line in part.splitlines() if line.startswith("|")][2:]
+
+
+def test_the_document_is_of_what_is_recorded_and_stated(evidence: Evidence) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    head, _, rest = text.partition(SLIPS)
+    stated, _, quirks = rest.partition(QUIRKS)
+    readers = rows(head)
+    assert [row[0] for row in readers] == [*evidence.readers, "all"], "nox -s predictions -- --write"
+    programs = evidence.cells // len(evidence.readers)
+    assert [int(row[1]) for row in readers] == [*[programs] * len(evidence.readers), evidence.cells]
+    assert all(row[1] == row[2] and row[4] == "100.00 %" for row in readers)
+    assert sum(int(row[3]) for row in readers[:-1]) == int(readers[-1][3])
+    assert [(row[0], row[1], int(row[3])) for row in rows(stated)] == [
+        (slip.id, spans(slip.readers), slip.cells) for slip in POLICY.slips
+    ]
+    assert {row[0] for row in rows(quirks)} == {one.id for one in POLICY.needs if hasattr(one, "cells")}
+    assert not re.search(r"\d% ", text)

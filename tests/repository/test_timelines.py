@@ -1,0 +1,78 @@
+"""The repository's own deprecations, as of any day: nothing is broken, missing or expired that no waiver explains."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.cli._root import Root
+from harness.cli._timelines import gather_deprecations, judge_deprecations
+from harness.cli.judge import gather, uncollected
+from harness.policy.timeline import Kept, histories
+from harness.rules.judgement import Verdict
+from harness.rules.sweep import sweep
+from harness.rules.timelines import rows
+
+if TYPE_CHECKING:
+    from harness.rules.evidence import Evidence
+
+ROOT = Root(Path(__file__).parents[2])
+FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)
+READERS = 20  # real releases that each deprecation must be judged against
+DEPRECATIONS = 25
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    return gather_deprecations(ROOT, ROOT.policy(), as_of=None)
+
+
+def test_each_is_judged_against_enough_releases_and_none_is_unclear(evidence: Evidence) -> None:
+    found = rows(evidence, evidence.as_of)
+    assert len(found) >= DEPRECATIONS
+    for row in found:
+        assert len(row.states) >= READERS, row.history.deprecation.id
+        assert row.verdict is not Kept.CANNOT_TELL, row.why
+
+
+def test_every_kind_of_verdict_is_met(evidence: Evidence) -> None:
+    assert {row.verdict for row in rows(evidence, evidence.as_of)} == {Kept.KEPT, Kept.BROKEN, Kept.NO_PROMISE}
+
+
+def test_no_day_of_ten_years_gives_an_alarm() -> None:
+    with uncollected():
+        everything = gather(ROOT, ROOT.policy(), as_of=None)
+    bad = {
+        (name, what)
+        for _, day in sweep(everything, FIRST, LAST)
+        for name, found in (("broken", day.broken - day.waived), ("missing", day.missing), ("expired", day.expired))
+        for what in found
+    }
+    assert bad == set()
+
+
+def test_judging_any_day_of_change_gives_none_either(evidence: Evidence) -> None:
+    days = sorted(
+        {day for history in histories(evidence.policy) for day in history.changes if day >= evidence.policy.in_force_from}
+    )
+    for day in days[:: max(1, len(days) // 6)]:
+        report = judge_deprecations(replace(evidence, as_of=day))
+        assert [one.id for one in report.findings if one.verdict is Verdict.FAIL] == [], day
+
+
+def test_a_profile_asks_for_more(evidence: Evidence) -> None:
+    (strict,) = (one for one in evidence.policy.profiles if one.id == "strict")
+    broken = [
+        sum(row.verdict is Kept.BROKEN for row in rows(evidence, evidence.as_of, policy))
+        for policy in (evidence.policy, evidence.policy.under(strict))
+    ]
+    assert 0 < broken[0] < broken[1]
+
+
+def test_the_plans_are_ahead_of_the_evidence(evidence: Evidence) -> None:
+    """A plan whose day is past is a release that the calendar lacks, or a plan that moved."""
+    assert all(one.date > evidence.as_of for one in evidence.policy.planned)

@@ -1,0 +1,111 @@
+"""The time machine: what is asked for depends on the day; what happened does not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.policy.model import CorpusScope, Milestone
+from harness.rules.sweep import Sweep, spans, sweep
+from tests.rules.conftest import DATES, STRICT, file_format, waiver
+
+if TYPE_CHECKING:
+    from tests.rules.conftest import World
+
+DAY = dt.timedelta(days=1)
+
+
+def on(world: World, day: dt.date) -> World:
+    world.as_of = day
+    return world
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "fail: no fixture")])
+def test_a_format_version_must_have_a_fixture_from_the_day_of_its_first_writer(world: World, days: int, verdict: str) -> None:
+    entry = file_format(2).model_copy(update={"written_from": Milestone(release="2.0.0")})
+    world.fixture()
+    world.promise(formats=(file_format(1), entry))
+    on(world, DATES["2.0.0"] + days * DAY)
+    assert world.verdicts("versions-have-fixtures") == {"file-format 1": "pass", "file-format 2": verdict}
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "fail: no fixture")])
+def test_a_version_that_nobody_writes_must_have_one_from_the_day_of_its_first_reader(
+    world: World, days: int, verdict: str
+) -> None:
+    world.fixture()
+    world.promise(formats=(file_format(1), file_format(2, no_writer="nobody did", read_from="2.0.0")))
+    on(world, DATES["2.0.0"] + days * DAY)
+    assert world.verdicts("versions-have-fixtures")["file-format 2"] == verdict
+
+
+def test_a_fixture_before_its_day_is_a_pass(world: World) -> None:
+    world.fixture()
+    assert on(world, DATES["1.0.0"] - DAY).verdicts("versions-have-fixtures") == {"file-format 1": "pass"}
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "not-checked: no observations of this reader")])
+def test_a_release_must_have_read_everything_from_its_day_on(world: World, days: int, verdict: str) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "1.0.0")
+    found = on(world, DATES["2.0.0"] + days * DAY).verdicts("pairs-observed")
+    assert found == {"torch-1.0.0/add read by torch-1.0.0": "pass", "torch-1.0.0/add read by torch-2.0.0": verdict}
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "fail: not produced")])
+def test_a_release_must_have_written_every_recipe_from_its_day_on(world: World, days: int, verdict: str) -> None:
+    world.fixture()
+    world.promise(corpus=CorpusScope(writers=("1.0.0", "2.0.0"), readers=("1.0.0",)))
+    found = on(world, DATES["2.0.0"] + days * DAY).verdicts("recipes-written")
+    assert found["torch-2.0.0/add"] == verdict
+
+
+def test_a_waiver_of_what_has_not_happened_yet_is_not_unused(world: World) -> None:
+    world.ask("pairs-observed", "waivers-exact")
+    world.promise(waivers=(waiver("deprecations-timeline:too-early:a/removed@2.0.0", 1, "2.0.0"),))
+    world.observe(world.fixture(), "1.0.0")
+    counts = [on(world, DATES["2.0.0"] + days * DAY).judge().counts for days in (-1, 0)]
+    assert [one["fail"] for one in counts] == [0, 1]  # type: ignore[index]
+
+
+# ----------------------------------------------------------------------------------------------------------------- sweeps
+
+
+def swept(world: World) -> Sweep:
+    return Sweep(world.evidence())
+
+
+def test_a_sweep_finds_what_is_missing_on_each_day(world: World) -> None:
+    entry = file_format(2).model_copy(update={"written_from": Milestone(release="2.0.0")})
+    world.promise(formats=(file_format(1), entry), waivers=(waiver("a", 1, "1.0.0", expires=DATES["1.1.0"]),))
+    world.observe(world.fixture(), "1.0.0")
+    found = swept(world)
+    before, late = found.at(DATES["1.0.0"]), found.at(DATES["2.0.0"])
+    assert (before.missing, before.expired) == (frozenset(), frozenset())
+    assert found.at(DATES["1.1.0"] - DAY).expired == frozenset()
+    assert found.at(DATES["1.1.0"]).expired == {"known"}
+    assert found.at(DATES["2.0.0"] - DAY).missing == frozenset()
+    assert late.missing == {"file-format 2", "observations of torch-2.0.0"}
+
+
+def test_a_missing_fixture_of_a_new_writer_shows_on_its_day(world: World) -> None:
+    world.promise(corpus=CorpusScope(writers=("1.0.0", "1.1.0"), readers=("1.0.0",)))
+    world.observe(world.fixture(), "1.0.0")
+    assert swept(world).at(DATES["1.1.0"] - DAY).missing == frozenset()
+    assert swept(world).at(DATES["1.1.0"]).missing == {"fixtures of torch-1.1.0"}
+
+
+def test_days_of_which_the_same_can_be_said_are_put_together(world: World) -> None:
+    world.promise(options=(STRICT,))
+    world.observe(world.fixture(), "1.0.0")
+    evidence = world.evidence()
+    first, last = DATES["1.0.0"], DATES["2.0.0"] + 10 * DAY
+    days = list(sweep(evidence, first, last))
+    together = list(spans(evidence, first, last))
+    assert len(days) == (last - first).days + 1
+    assert [(start, end) for start, end, _ in together] == [(first, DATES["2.0.0"] - DAY), (DATES["2.0.0"], last)]
+    for start, end, found in together:
+        assert all(replace(one, day=found.day) == found for day, one in days if start <= day <= end)

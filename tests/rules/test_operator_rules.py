@@ -1,0 +1,290 @@
+"""The rules about operators: what breaks has an upgrader or a waiver, upgraders state what there was, waivers are exact."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.corpus.operators import read_operators
+from harness.errors import CorpusError
+from harness.policy.deprecations import Planned
+from harness.policy.model import CorpusScope
+from harness.policy.operator_waivers import OperatorGap, OperatorWaiver
+from tests.rules.conftest import DATES, file_format, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.rules.conftest import World
+
+    Write = Callable[..., None]
+
+BREAKS, STATED, EXACT = "schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"
+ADD = "aten::add(Tensor self, Tensor other) -> Tensor\t1.0.0.."
+OLD = "aten::f(Tensor self, int n) -> Tensor"
+
+
+@pytest.fixture
+def record(world: World, tmp_path: Path) -> Write:
+    """Records schemas, each with its spans behind a tab, and upgraders by operator."""
+    world.promise(
+        corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "2.0.0")), formats=(file_format(4, read_from="1.1.0"),)
+    )
+
+    def write(*facts: str, incomplete: str = "", upgraders: dict[str, Any] | None = None, shown: str = "1.0.0..") -> None:
+        folder = tmp_path / "operators"
+        folder.mkdir(exist_ok=True)
+        head = f"# releases {' '.join(DATES)}\n# obtained\t1.0.0..\tAsked.\n"
+        missing = f"# incomplete\t{incomplete}\tHalf of it was asked.\n" if incomplete else ""
+        (folder / "schemas.txt").write_text(
+            f"# history 1 texts\n{head}{missing}" + "".join(f"{one}\n" for one in sorted((*facts, ADD)))
+        )
+        rows = sorted(f"{name}\t{json.dumps(entries)}\t{shown}\n" for name, entries in (upgraders or {}).items())
+        (folder / "operator_versions.txt").write_text(f"# history 1 facts\n{head}" + "".join(rows))
+        world.operators = read_operators(tmp_path)
+
+    return write
+
+
+def waiver(*patterns: str, since: str = "2.0.0", count: int = 1, name: str = "known", **more: Any) -> OperatorWaiver:
+    rest = {"side": "backward", "title": "It is known", "reason": "so", "evidence": "seen", "owner": "us", **more}
+    return OperatorWaiver(id=name, patterns=patterns, since=since, count=count, **rest)
+
+
+def causes(world: World, name: str) -> list[tuple[str, str, str]]:
+    """Verdict, kind and text of everything that is not a pass."""
+    return [(str(one.verdict), one.cause.what, one.cause.text) for one in world.judgements(name) if one.cause is not None]
+
+
+# ------------------------------------------------------------------------------------------------- what does not work
+
+
+def test_nothing_recorded_is_not_checked(world: World) -> None:
+    for name in (BREAKS, STATED):
+        ((verdict, what, _),) = causes(world, name)
+        assert (verdict, what) == ("not-checked", "not recorded")
+
+
+def test_a_reader_whose_operators_are_not_recorded_is_not_checked(world: World, record: Write) -> None:
+    record()
+    world.promise(corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "2.7.0")))
+    for name in (BREAKS, STATED):
+        ((verdict, what, text),) = causes(world, name)
+        assert (verdict, what) == ("not-checked", "not recorded")
+        assert "torch-compat observe --reader torch-2.7.0 --record --survey" in text
+
+
+def test_a_part_of_the_record_alone_is_no_record(tmp_path: Path, record: Write) -> None:
+    record()
+    (tmp_path / "operators" / "operator_versions.txt").unlink()
+    with pytest.raises(CorpusError, match="no recorded history"):
+        read_operators(tmp_path)
+
+
+def test_operators_that_stay_pass(world: World, record: Write) -> None:
+    record()
+    assert world.counted(BREAKS) == {"pass": 3}
+
+
+def test_a_change_that_works_passes(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor self, int n, int m=1) -> Tensor\t2.0.0..")
+    assert {str(one.verdict) for one in world.judgements(BREAKS)} == {"pass"}
+    assert len(world.judgements(BREAKS)) == 4
+
+
+def test_a_break_fails_and_is_named_by_operator_and_release(world: World, record: Write) -> None:
+    world.ask(BREAKS)
+    record(
+        f"{OLD}\t1.0.0..1.1.1",
+        "aten::f(Tensor self, str n) -> Tensor\t2.0.0..",
+        "aten::g.a() -> ()\t1.0.0",
+        "aten::g.b() -> ()\t1.0.0",
+    )
+    report = world.judge()
+    failing = {one.id: one for one in report.findings}
+    assert set(failing) == {f"{BREAKS}:type:aten::f@2.0.0", f"{BREAKS}:removed:aten::g@1.1.0"}
+    gone, changed = failing[f"{BREAKS}:removed:aten::g@1.1.0"], failing[f"{BREAKS}:type:aten::f@2.0.0"]
+    assert (gone.count, gone.first_reader, gone.verdict) == (2, "1.1.0", "fail")
+    assert changed.reproduce == "torch-compat operators history aten::f"
+    assert report.exit_status == 1
+
+
+def test_an_upgrader_mends_a_break(world: World, record: Write) -> None:
+    facts = [f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor self, str n) -> Tensor\t2.0.0.."]
+    record(*facts, upgraders={"aten::f": [[4, "f_0_3", OLD]]})
+    assert causes(world, BREAKS) == []
+    record(*facts, upgraders={"aten::f": [[4, "f_0_3", OLD.replace("int n", "int k")]]})
+    assert [what for _, what, _ in causes(world, BREAKS)] == ["type"]
+
+
+def test_an_upgrader_that_goes_breaks(world: World, record: Write) -> None:
+    record(upgraders={"aten::add": [[4, "add_0_3", OLD]]}, shown="1.0.0..1.1.1")
+    assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [("fail", "upgrader dropped")]
+
+
+def test_what_is_older_than_the_policy_was_not_promised(world: World, record: Write) -> None:
+    record("aten::g() -> ()\t1.0.0", f"{OLD}\t1.0.0..1.1.1")
+    world.promise(in_force_from=DATES["2.0.0"])
+    verdicts = [(str(one.verdict), one.reader) for one in world.judgements(BREAKS)]
+    assert verdicts == [("no-promise", "1.1.0"), ("no-promise", "1.1.1"), ("pass", "2.0.0"), ("fail", "2.0.0")]
+
+
+def test_what_an_incomplete_set_lacks_is_not_checked_until_the_policy_says_why(world: World, record: Write) -> None:
+    world.ask(BREAKS, EXACT)
+    record("aten::g() -> ()\t1.0.0", "aten::back() -> ()\t1.0.0,1.1.1..", incomplete="1.1.0")
+    assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [
+        ("not-checked", "unknown"), ("not-checked", "unknown"), ("fail", "removed"),
+    ]  # fmt: skip
+    world.promise(operator_gaps=(OperatorGap(release="1.1.0", count=2, reason="nobody can ask it again"),))
+    found = causes(world, BREAKS)
+    assert [(verdict, what) for verdict, what, _ in found] == [
+        ("expected", "unknown"),
+        ("expected", "unknown"),
+        ("fail", "removed"),
+    ]
+    assert "nobody can ask it again" in found[0][2]
+    assert world.verdicts(EXACT) == {"operator_gap of 1.1.0": "pass"}
+
+
+@pytest.mark.parametrize(("gap", "what"), [(("1.1.0", 1), "inexact"), (("1.1.0", 3), "inexact"), (("2.0.0", 2), "unused")])
+def test_a_gap_is_exact(world: World, record: Write, gap: tuple[str, int], what: str) -> None:
+    record("aten::g() -> ()\t1.0.0,1.1.1..", "aten::back() -> ()\t1.0.0,1.1.1..", incomplete="1.1.0")
+    world.promise(operator_gaps=(OperatorGap(release=gap[0], count=gap[1], reason="so"),))
+    assert world.verdicts(EXACT) == {f"operator_gap of {gap[0]}": f"fail: {what}"}
+
+
+def test_a_schema_that_cannot_be_read_is_not_checked(world: World, record: Write) -> None:
+    record("aten::f(Tensor self, what?! n) -> Tensor\t1.0.0")
+    assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [("not-checked", "unreadable")]
+
+
+# -------------------------------------------------------------------------------------------------------------- upgraders
+
+
+def stated(world: World, record: Write, old: str, *facts: str, **more: Any) -> list[tuple[str, str, str]]:
+    record(*facts, upgraders={"aten::f": [[4, "f_0_3", old]]}, **more)
+    return causes(world, STATED)
+
+
+def test_an_upgrader_that_states_what_there_was_passes(world: World, record: Write) -> None:
+    assert stated(world, record, OLD.replace("int n", "SymInt n"), f"{OLD}\t1.0.0..") == []
+    assert [str(one.verdict) for one in world.judgements(STATED)] == ["pass"]
+
+
+def test_an_upgrader_that_states_another_schema_fails(world: World, record: Write) -> None:
+    ((verdict, what, text),) = stated(world, record, OLD.replace("int n", "int k"), f"{OLD}\t1.0.0", f"{OLD}=\t1.1.0..")
+    assert (verdict, what) == ("fail", "another schema")
+    assert f"states {OLD.replace('int n', 'int k')}, but 1.0.0 had {OLD}" in text
+
+
+def test_an_upgrader_for_what_there_was_not_fails(world: World, record: Write) -> None:
+    ((verdict, what, text),) = stated(world, record, OLD, f"{OLD}\t1.1.0..")
+    assert (verdict, what) == ("fail", "no such operator")
+    assert text.endswith("but 1.0.0 had no such operator")
+
+
+def test_what_is_not_known_before_the_bump_is_not_checked(world: World, record: Write) -> None:
+    ((verdict, what, _),) = stated(world, record, OLD, f"{OLD}\t1.1.0..", incomplete="1.0.0")
+    assert (verdict, what) == ("not-checked", "not recorded")
+    world.promise(formats=(file_format(4, read_from="1.0.0"),))
+    assert [(verdict, what) for verdict, what, _ in causes(world, STATED)] == [("not-checked", "no release before")]
+    world.promise(formats=())
+    assert [(verdict, what) for verdict, what, _ in causes(world, STATED)] == [("not-checked", "no release before")]
+
+
+def test_upgraders_that_no_release_of_the_policy_states_are_not_asked_for(world: World, record: Write) -> None:
+    world.promise(in_force_from=DATES["2.0.0"])
+    assert stated(world, record, OLD, shown="1.0.0..1.1.1") == []
+    assert world.judgements(STATED) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------- waivers
+
+
+def gone(record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1", f"{OLD.replace('::f', '::f.out')}\t1.0.0..1.1.1", "aten::g() -> ()\t1.0.0..1.1.1")
+
+
+def test_a_waiver_covers_a_break_and_is_shown(world: World, record: Write) -> None:
+    world.ask(BREAKS, EXACT)
+    gone(record)
+    world.promise(operator_waivers=(waiver("^aten::(f|f[.]out|g)$", count=3),))
+    report = world.judge()
+    assert report.exit_status == 0
+    assert {(one.id, one.verdict, one.waiver, one.title) for one in report.findings} == {
+        (f"{BREAKS}:removed:aten::{name}@2.0.0", "waived", "known", "It is known") for name in "fg"
+    }
+    assert [one.id for one in report.waivers] == ["known"]
+
+
+def test_a_waiver_for_an_upgrader(world: World, record: Write) -> None:
+    world.promise(operator_waivers=(waiver("^aten::f$", since="1.0.0", side="upgrader"),))
+    ((verdict, _, _),) = stated(world, record, OLD, f"{OLD}\t1.1.0..")
+    assert verdict == "waived"
+    assert world.verdicts(EXACT) == {"waiver known": "pass"}
+
+
+def test_a_waiver_for_forward_breaks_is_counted(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor self, int n, int[] m=[1]) -> Tensor\t2.0.0..")
+    world.promise(operator_waivers=(waiver("^aten::f$", side="forward"),))
+    assert world.verdicts(EXACT) == {"waiver known": "pass"}
+    world.promise(operator_waivers=(waiver("^aten::add$", side="forward"),))
+    assert world.verdicts(EXACT) == {"waiver known": "fail: unused"}
+
+
+@pytest.mark.parametrize(
+    ("what", "waivers"),
+    [
+        ("hides more", [waiver("^aten::f([.]out)?$")]),
+        ("inexact", [waiver("^aten::f$", count=2)]),
+        ("unused", [waiver("^aten::h$")]),
+        ("unused", [waiver("^aten::f$", since="1.1.1")]),
+        ("idle pattern", [waiver("^aten::f$", "^aten::h$")]),
+        ("expired", [waiver("^aten::f$", expires=dt.date(2026, 1, 1))]),
+        ("overlapping", [waiver("^aten::f$"), waiver("^aten::f([.]out)?$", count=2, name="wide")]),
+    ],
+)
+def test_a_waiver_that_is_not_exact_fails(world: World, record: Write, what: str, waivers: list[OperatorWaiver]) -> None:
+    gone(record)
+    world.promise(operator_waivers=tuple(waivers))
+    assert world.verdicts(EXACT)["waiver known"] == f"fail: {what}"
+
+
+def test_a_waiver_that_hides_more_says_how_many(world: World, record: Write) -> None:
+    gone(record)
+    world.promise(operator_waivers=(waiver("^aten::.*$"),))
+    ((_, _, text),) = causes(world, EXACT)
+    assert text == "waiver known counts 1 operators, but hides 3: 2 more than it says"
+
+
+def test_a_waiver_for_a_planned_release_waits_until_it_expires(world: World, record: Write) -> None:
+    gone(record)
+    planned = Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
+    world.promise(operator_waivers=(waiver("^aten::h$", since="2.1.0", expires=dt.date(2026, 2, 1)),), planned=(planned,))
+    assert world.verdicts(EXACT) == {"waiver known": "pass"}
+    world.as_of = dt.date(2026, 2, 1)
+    assert world.verdicts(EXACT) == {"waiver known": "fail: expired"}
+
+
+def test_waivers_without_records_are_not_checked(world: World) -> None:
+    world.promise(operator_waivers=(waiver("^aten::h$"),), operator_gaps=(OperatorGap(release="1.1.0", count=1, reason="so"),))
+    assert set(world.verdicts(EXACT).values()) == {"not-checked: not recorded"}
+
+
+def test_waivers_that_nobody_counts_are_no_pass(world: World, record: Write) -> None:
+    gone(record)
+    world.promise(operator_waivers=(waiver("^aten::f([.]out)?$", "^aten::g$", count=3),), rules=(rule(BREAKS),))
+    report = world.judge()
+    assert report.exit_status == 4
+    assert [what for what, _, _ in report.not_checked] == [EXACT]
+
+
+def test_what_is_judged_depends_on_the_record(world: World, record: Write) -> None:
+    record()
+    before = world.evidence().digest
+    gone(record)
+    assert world.evidence().digest != before
