@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +18,8 @@ from click.testing import CliRunner
 
 import harness
 from harness.cli import main, torch_compat
+from harness.cli._days import day_of
+from harness.extension import OperatorApiWarning
 from harness.policy import load_policy
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ def shown_in(name: str, text: str) -> Iterator[Shown]:
             pending += line[:-1]
         elif inside:
             lexer = shlex.shlex(pending + line, posix=True, punctuation_chars=True)
+            lexer.wordchars += ":"  # aten::div
             for joint, words in groupby(lexer, JOINTS.__contains__):
                 if not joint:
                     yield Shown(name, number, shlex.join(words), runs)
@@ -142,11 +145,31 @@ def test_the_shown_examples_run(monkeypatch: pytest.MonkeyPatch, small_tree: Pat
             assert stopped.value.code == 0, shown
 
 
-def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
-    monkeypatch.chdir(small_tree)
-    (block,) = re.findall(
+def python_blocks() -> tuple[str, str]:
+    """What the README shows in Python: what asks of archives, and what stands in an extension."""
+    found = re.findall(
         r"^```python\n(.*?)^```$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
+    archives, extension = found
+    return archives, extension
+
+
+def test_the_shown_extension_says_what_it_was_built_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    Path("operators.txt").write_text("calls aten::add.Tensor\n", encoding="utf-8")
+    record = "extension record --operators operators.txt --release 2.4.1 --output manifest.json"
+    with pytest.raises(SystemExit) as stopped:
+        main(record.split())
+    assert stopped.value.code == 0
+    _, block = python_blocks()
+    with pytest.warns(OperatorApiWarning, match="torch"):
+        exec(block, {})
+
+
+def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
+    monkeypatch.chdir(small_tree)
+    block, _ = python_blocks()
     first, *shown = [line for line in block.splitlines() if line]
     assert first == "import harness"
     assert len(shown) == 2
@@ -157,9 +180,10 @@ def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, sm
 
 
 def test_the_waivers_of_the_repository_last_until_every_shown_day() -> None:
-    days = {dt.date.fromisoformat(day) for shown in SHOWN if shown.runs for day in re.findall(r"--as-of (\S+)", shown.command)}
+    policy = load_policy(REPOSITORY / "policies" / "torch")
+    days = {day_of(day, policy) for shown in SHOWN if shown.runs for day in re.findall(r"--as-of (\S+)", shown.command)}
     assert days
-    for waiver in load_policy(REPOSITORY / "policies" / "torch").waivers:
+    for waiver in policy.waivers:
         assert not any(waiver.expired(day) for day in days), waiver.id
 
 
