@@ -16,6 +16,7 @@ from harness.runtime import dtypes
 from harness.runtime.dtypes import Dtype
 from harness.runtime.horizons import horizon as named_horizon
 from harness.runtime.program import load
+from harness.runtime.slips import DiesCalled, DiesLoading
 from harness.runtime.tensor import OpaqueTensor, Tensor, owner
 from harness.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
 
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     from harness.runtime.horizons import Horizon
     from harness.runtime.program import Module
+    from harness.runtime.slips import Slip
 
-SIGNALS = frozenset({"SIGFPE", "SIGSEGV", "SIGABRT"})
 LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it
 
-__all__ = ["Decoder", "Encoder", "module_state", "perform"]
+__all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
 
 
 def _float(x: float) -> float | str:
@@ -197,11 +198,25 @@ def _error(stage: str, error: HarnessError) -> dict[str, Any]:
     return {"stage": stage, "type": error.code, "message": error.message}
 
 
-def perform(path: Path, family: str, calls: list[dict[str, Any]], horizon: str | Horizon) -> dict[str, Any]:
+def death(stage: str, error: DiesLoading | DiesCalled) -> dict[str, Any]:
+    """What the release of the horizon would leave behind, in the form of a reader's reply."""
+    return {"crashed": {"stage": stage, "signal": error.slip.signal, "said": "", "predicted": error.message}}
+
+
+def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Slip] | None) -> dict[str, Any]:
+    if met is not None:
+        met[error.slip.id] = error.slip
+    return death(stage, error)
+
+
+def perform(
+    path: Path, family: str, calls: list[dict[str, Any]], horizon: str | Horizon, met: dict[str, Slip] | None = None
+) -> dict[str, Any]:
     """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
 
     Parameters:
         family: ``torchscript`` or ``mobile``: which of a release's loaders is asked.
+        met: takes the slips of the release that the program came to, by id.
 
     Raises:
         Unsupported: the reference reader lacks something; nothing is said about the rest then.
@@ -214,8 +229,12 @@ def perform(path: Path, family: str, calls: list[dict[str, Any]], horizon: str |
         module = load(path, known)
     except Unsupported:
         raise
+    except (DiesLoading, DiesCalled) as error:
+        return _death("load", error, met)
     except (Refused, Raised) as error:
         return {"error": _error("load", error)}
+    if met is not None:
+        module.program.slips.met = met
     names = "torch.jit" if module.program.horizon.release < (1, 7, 0) else "torch._jit_internal"
     result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}
     for call in calls:
@@ -224,9 +243,9 @@ def perform(path: Path, family: str, calls: list[dict[str, Any]], horizon: str |
             args = Decoder().decode({"tuple": call["args"]})
             try:
                 value = module.run(call["method"], args)
+            except DiesCalled as error:
+                return _death("call", error, met)
             except Raised as error:
-                if error.code in SIGNALS:  # what the operator of that release dies of
-                    return {"crashed": {"signal": error.code, "stage": "call"}}
                 said[turn] = {"error": _error("call", error)}
             else:
                 together = Encoder(named_tuples=names)

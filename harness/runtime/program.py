@@ -19,11 +19,12 @@ from harness.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
 from harness.pickles import Described, Global, unpickle
 from harness.pickles import Device as PickledDevice
 from harness.pickles import Tensor as PickledTensor
-from harness.runtime import dtypes, hash_order, registry, upgraders
+from harness.runtime import dtypes, hash_order, registry, slips, upgraders
 from harness.runtime.flatbuffer import Flatbuffer
 from harness.runtime.horizons import horizon as named_horizon
 from harness.runtime.language.compiler import FILE_PREFIX, ClassInfo, FunctionInfo, Unit
 from harness.runtime.language.types import convert, parse_type, release_value
+from harness.runtime.slipping import STORE, Slipping, storing_methods
 from harness.runtime.tensor import OpaqueTensor, Tensor
 from harness.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
 
@@ -71,7 +72,7 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, step
 
     Raises:
         ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
-        Refused: a reader of this horizon refuses it.
+        Refused: a reader of this horizon refuses it; DiesLoading, which is one, where the release dies of it instead.
         Unsupported: the reference reader lacks something.
     """
     known = named_horizon(horizon) if isinstance(horizon, str) else horizon
@@ -99,13 +100,18 @@ def _refuse(archive: Archive, horizon: Horizon) -> None:
 
     Raises:
         Refused: no release up to the horizon, or not the horizon's own, takes the archive.
+        DiesLoading: it does not even refuse.
     """
     # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
     from harness.formats.facts import read_facts  # noqa: PLC0415
     from harness.needs import of  # noqa: PLC0415
 
-    needs = of(read_facts(archive, verify=False))
+    facts = read_facts(archive, verify=False)
+    needs = of(facts)
     if not any(registry.release(first) <= horizon.release <= registry.release(last) for first, last in needs.readable_by):
+        slip = slips.in_place_of_refusing(facts, horizon.release)
+        if slip is not None:
+            raise slips.DiesLoading(slip, horizon.name, str(archive.path))
         why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
         raise Refused(f"{horizon.name} does not read this: {why}", where=str(archive.path), code="needs")
 
@@ -123,6 +129,7 @@ class Program:
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
         once: whether equal calls in a tuple are one (1.0).
         missing: operators that it calls and the reference reader lacks.
+        slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
         extra: the user's own files in it, by name.
     """
 
@@ -136,6 +143,7 @@ class Program:
         self.once = horizon.release < (1, 1, 0)
         self.applied: list[tuple[str, int, str, str]] = []
         self.missing: set[str] = set()
+        self.slips = Slipping(horizon)
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
         self._names = frozenset(archive.names)
@@ -189,9 +197,10 @@ class Program:
         upgrader = upgraders.find(name, self.version, self.horizon.release)
         if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
             self.applied.append((unit.name, line, name, upgrader.name))
-            return upgrader.call(self.horizon.release, omits=self.bytecode >= OMITS)
+            short = self.slips.short_of_arguments if self.bytecode >= OMITS else None
+            return upgrader.call(self.horizon.release, short=short)
         try:
-            return registry.resolve(name, self.horizon.release)
+            return self.slips.around(name, registry.resolve(name, self.horizon.release))
         except Unsupported as error:
             self.missing.add(name)
             return _lacking(error)
@@ -270,6 +279,7 @@ class Program:
             raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
         self.version = archive.version
         self.mobile = True
+        self.slips.family = "mobile"
         self.bytecode = archive.bytecode if self.horizon.release != registry.NEWEST else 0
         self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
         self._constants = archive.constants(self._made)
@@ -317,6 +327,7 @@ class Program:
             if not any(name.startswith("code/") for name in self._names):
                 raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
             self.mobile = True
+            self.slips.family = "mobile"
             if self.horizon.release != registry.NEWEST:
                 self.bytecode = self._bytecode(archive)
             self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
@@ -504,6 +515,9 @@ class Program:
                 raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record")
             unit = self._compile(f"{qualified} ({record})", record)
             info.methods = unit.functions
+            if self.slips.has(STORE):
+                for method in storing_methods(bytes(self._open.view(record)).decode("utf-8", "replace")) & info.methods.keys():
+                    info.methods[method].call = self.slips.stores
             space |= {f"m_{one}": function.call for one, function in unit.functions.items()}
         info.python = type(name or "Module", (ScriptObject,), space)
         made: ScriptObject = info.python()
@@ -605,14 +619,19 @@ class Module:
         given = self._bind(info, args, keywords or {})
         program.steps.left = program.steps.limit
         registry.grad.enabled = True
+        program.slips.begin(method, self.object, given)
         try:
             with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
+            program.slips.end(method)
             return release_value(result)
-        except HarnessError:
+        except HarnessError as error:
+            before = program.slips.broken()
+            if before is not None:
+                raise before from error
             raise
         except Exception as error:
-            raise _translated(error) from error
+            raise (program.slips.broken() or _translated(error)) from error
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call the module as Python would, hooks included, with arrays of numpy in and out.

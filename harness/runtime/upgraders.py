@@ -21,6 +21,7 @@ from harness.runtime.values import Steps, raised
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harness.errors import Raised
     from harness.runtime.registry import Release
 
 __all__ = ["UPGRADERS", "Upgrader", "find"]
@@ -142,21 +143,21 @@ class Upgrader:
         self.source = source
         self._choose = choose
 
-    def call(self, horizon: Release, *, omits: bool = False) -> Callable[..., Any]:
+    def call(self, horizon: Release, *, short: Callable[[Raised], Raised] | None = None) -> Callable[..., Any]:
         """What stands where the operator stood: it picks the overload by the arguments, as the schema would be.
 
         Parameters:
-            omits: whether bytecode is modelled that leaves out arguments which have their defaults: the lite interpreter hands
-                an upgrader only those that the archive states, and it runs out of them.
+            short: is told, and gives what is raised, where bytecode is modelled that leaves out arguments which have their
+                defaults: the lite interpreter hands an upgrader only those that the archive states, and it runs out of them.
         """
-        needed = self.arguments if omits else 0
+        needed = self.arguments if short is not None else 0
         functions = _functions(self.source, horizon)
         plain = registry.resolve(self.operator, horizon)
         choose = self._choose
 
         def upgraded(*args: Any, **keywords: Any) -> Any:
-            if len(args) + len(keywords) < needed and "out" not in keywords:
-                raise raised("RuntimeError", "pop() called on empty stack")
+            if short is not None and len(args) + len(keywords) < needed and "out" not in keywords:
+                raise short(raised("RuntimeError", "pop() called on empty stack"))
             return choose(functions, plain, *args, **keywords)
 
         return upgraded

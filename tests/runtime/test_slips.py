@@ -1,0 +1,235 @@
+"""Slips: their conditions, and what the reference reader does where one holds. tests/repository/test_slips.py has the evidence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import Raised, Refused
+from harness.formats.facts import read_facts
+from harness.policy import load_policy
+from harness.policy.model import SLIP_SIGN
+from harness.runtime import slips
+from harness.runtime.encoding import perform
+from harness.runtime.program import load
+from harness.runtime.registry import NEWEST, release
+from harness.runtime.slipping import SIGNS, storing_methods
+from harness.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
+from harness.runtime.tensor import Tensor
+from tests.runtime.archives import archive, described, program
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
+POLICY = load_policy(ROOT / "policies" / "torch")
+HEAD = "class Model(Module):\n  __parameters__ = []\n"
+FORWARD = "  def forward(self: __torch__.m.Model) -> int:\n    return 1\n"
+TWO = np.array([7, -7])
+
+
+def dies(sources: dict[str, str | bytes], horizon: str) -> str:
+    """What a horizon dies of while it loads; "" where it refuses."""
+    with pytest.raises(Refused) as caught:
+        load(archive(sources), f"reference@{horizon}")
+    return caught.value.code if isinstance(caught.value, DiesLoading) else ""
+
+
+def test_what_the_policy_may_ask_for_is_what_there_is() -> None:
+    assert set(re.findall(r"[a-z-]+(?=[|)])", SLIP_SIGN)) == KINDS
+    signs = [sign for slip in POLICY.slips for key in (slip.all, slip.any, slip.none) for sign in key or ()]
+    assert {sign.removeprefix(slips.RUNS) for sign in signs if sign.startswith(slips.RUNS)} == SIGNS
+    known = {need.id for need in POLICY.needs} | {"file-format", "bytecode", "operator", "container"}
+    assert {sign.partition(":")[2] for sign in signs if sign.startswith("unmet:")} <= known
+
+
+def test_the_newest_horizon_has_the_slips_of_the_newest_release() -> None:
+    newest = release(list(POLICY.calendar)[-1].version)
+    assert slips.slips_of(NEWEST) == slips.slips_of(newest) != ()
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "signal"),
+    [
+        ("  __buffers__ = []\n", "1.5.1", "SIGSEGV"),
+        ("  __buffers__ = []\n  x : NoneType\n", "1.5.1", ""),
+        ("  __buffers__ = []\n  x : List[NoneType]\n", "1.5.1", ""),
+        ("  __buffers__ = []\n  x : __torch__.m.Inner\n  y : NoneType\n", "1.5.1", "SIGSEGV"),
+        ("  __buffers__ = []\n  x : __torch__.m.Color\n", "1.5.1", ""),
+        ("  __buffers__ = []\n  x : __torch__.m.Model\n  y : __torch__.m.Nowhere\n", "1.5.1", "SIGSEGV"),
+        ("  __forward_hooks__ = []\n", "1.6.0", "SIGSEGV"),
+        ("  __forward_pre_hooks__ = []\n", "1.7.1", "SIGSEGV"),
+        ("  __buffers__ = []\n  x : NoneType\n", "1.6.0", ""),
+    ],
+)
+def test_what_is_set_without_a_type_is_deadly_unless_something_is_refused_before(body: str, horizon: str, signal: str) -> None:
+    others = "class Inner(Module):\n  __parameters__ = []\n  __buffers__ = []\nclass Color(Enum):\n  RED = 0\n"
+    assert dies({"__torch__/m.py": HEAD + body + FORWARD + others}, horizon) == signal
+
+
+def test_classes_that_hold_each_other_without_end_are_gone_through() -> None:
+    chain = "".join(f"class C{n}(Module):\n  __parameters__ = []\n  x : __torch__.m.C{n + 1}\n" for n in range(5000))
+    body = "  __buffers__ = []\n  x : __torch__.m.C0\n"
+    assert dies({"__torch__/m.py": HEAD + body + FORWARD + chain}, "1.5.1") == "SIGSEGV"
+
+
+def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -> None:
+    path = FIXTURES / "torch-2.0.0" / "div_out.pt"
+    with pytest.raises(DiesLoading, match=r"reference@1\.8\.1 stands for dies here \(SIGABRT\)") as caught:
+        load(path, "reference@1.8.1")
+    assert (caught.value.code, caught.value.where) == ("SIGABRT", str(path))
+    facts = read_facts(path, verify=False)
+    assert slips.in_place_of_refusing(facts, release("1.8.1")) is not None
+    facts.extra["debug_format"] = "plain"
+    assert slips.in_place_of_refusing(facts, release("1.8.1")) is None
+
+
+def test_a_condition_asks_for_all_any_and_none() -> None:
+    slip = Slip("x", ("a",), ("b", "c"), ("d",), (), "crashed", "load", "SIGABRT", "")
+    assert slip.holds("ab")
+    assert slip.holds("acx")
+    assert not any(map(slip.holds, ("a", "b", "abd", "")))
+
+
+# ------------------------------------------------------------------------------------------------------ while a program runs
+
+
+def divides(statement: str, horizon: str, *args: Any) -> Any:
+    source = HEAD + f"  def forward(self: __torch__.m.Model, x: Tensor, y: Tensor) -> Tensor:\n    return {statement}\n"
+    return load(archive({"__torch__/m.py": source}, version=1), f"reference@{horizon}").run("forward", args)
+
+
+@pytest.mark.parametrize(
+    ("statement", "first", "dead"),
+    [
+        ("torch.div(x, 0)", np.int64, True),
+        ("torch.div(x, y)", np.int64, True),
+        ("torch.div_(x, y)", np.int32, True),
+        ("torch.remainder(x, 0)", np.uint8, True),
+        ("torch.fmod(x, y)", np.int64, True),
+        ("torch.div(x, 0)", np.float32, False),
+        ("torch.div(x, 0.1)", np.int64, False),
+        ("torch.div(x, 2)", np.int64, False),
+    ],
+)
+def test_integers_divided_by_zero_are_deadly(statement: str, first: Any, dead: bool) -> None:
+    def given() -> tuple[Tensor, Tensor]:
+        return Tensor(TWO.astype(first)), Tensor(np.array([1, 0], first))
+
+    if dead:
+        with pytest.raises(DiesCalled, match="SIGFPE") as caught:
+            divides(statement, "1.4.0", *given())
+        assert caught.value.code == "SIGFPE"
+    else:
+        divides(statement, "1.4.0", *given())
+    try:
+        divides(statement, "1.5.1", *given())
+    except Raised as error:
+        assert not isinstance(error, DiesCalled)  # noqa: PT017 - that it raises is another matter
+
+
+def test_the_least_integer_has_no_opposite() -> None:
+    least = Tensor(np.array([np.iinfo(np.int64).min]))
+    with pytest.raises(DiesCalled):
+        divides("torch.div(x, -1)", "1.4.0", least, least)
+    nothing = Tensor(np.array([], np.int64))
+    assert divides("torch.div(x, 0)", "1.4.0", nothing, nothing).array.size == 0
+
+
+def test_up_to_1_2_a_divisor_is_cut_first() -> None:
+    source = "def forward(self,\n    x: Tensor) -> Tensor:\n  return torch.div(x, 0.1)\n"
+    with pytest.raises(DiesCalled):
+        described(source, "reference@1.2.0").run("forward", (Tensor(TWO),))
+    assert described(source, "reference@1.3.1").run("forward", (Tensor(TWO),)).array.tolist() == pytest.approx([70, -70])
+
+
+def test_methods_that_set_attributes_and_those_that_call_them() -> None:
+    source = (
+        "op_version_set = 1\n"
+        "def reads(self,\n    x: Tensor) -> Tensor:\n  _0 = self.peak\n  return _0\n"
+        "def sets(self,\n    x: Tensor) -> Tensor:\n  if x:\n    self.peak = x\n  else:\n    pass\n  return x\n"
+        "def deep(self,\n    x: Tensor) -> Tensor:\n  _1 = self.norm\n  _1.mean = x\n  return x\n"
+        "def calls(self,\n    x: Tensor) -> Tensor:\n  return self.sets(x)\n"
+        "def far(self,\n    x: Tensor) -> Tensor:\n  return torch.add(self.calls(x), x)\n"
+    )
+    assert storing_methods(source) == {"sets", "deep", "calls", "far"}
+
+
+def test_1_1_raises_before_it_sets_an_attribute() -> None:
+    path = FIXTURES / "torch-1.2.0" / "module_with_buffers.pt"
+    x = np.ones((3, 3), np.float32)
+    module = load(path, "reference@1.1.0")
+    with pytest.raises(Raised, match="the only valid use of a module"):
+        module(x)
+    assert (module.attribute("calls").array.tolist(), [*module.program.slips.met]) == ([0], ["attribute-stores"])
+    module = load(path, "reference@1.2.0")
+    module(x)
+    assert (module.attribute("calls").array.tolist(), module.program.slips.met) == ([1], {})
+
+
+@pytest.mark.parametrize(("horizon", "raises"), [("1.8.1", True), ("1.9.1", False)])
+def test_1_8_takes_no_none_for_an_end_of_a_list(horizon: str, raises: bool) -> None:
+    module = program(
+        "def forward(self, x: List[int]) -> List[int]:\n  return torch.slice(x, None, None, 2)", f"reference@{horizon}"
+    )
+    if raises:
+        with pytest.raises(Raised, match="isInt"):
+            module.run("forward", ([1, 2, 3],))
+    else:
+        assert module.run("forward", ([1, 2, 3],)) == [1, 3]
+    assert [*module.program.slips.met] == ["list-slices-without-bounds"] * raises
+    whole = program("def forward(self, x: List[int]) -> List[int]:\n  return torch.slice(x, 0, 9, 2)", f"reference@{horizon}")
+    assert whole.run("forward", ([1, 2, 3],)) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("runs", "horizon", "counted"),
+    [(1, "2.13.0", 2), (1, "1.11.0", 2), (0, "2.13.0", 0), (1, "1.10.2", 1), (2, "reference", 3)],
+)
+def test_a_linear_that_raises_is_computed_where_batch_norm_stands(runs: int, horizon: str, counted: int) -> None:
+    """Seen of the releases: ``num_batches_tracked`` counts a call that raises, but for the first one."""
+    name = horizon if horizon == "reference" else f"reference@{horizon}"
+    for shape in ((1, 3), (2, 3)):  # of one row, what looks at the size of the result would raise first
+        module = load(FIXTURES / "torch-1.10.2" / "module_with_buffers.pt", name)
+        for _ in range(runs):
+            module(np.ones((3, 3), np.float32))
+        with pytest.raises(Raised, match="same dtype"):
+            module(np.ones(shape, np.int64))
+        norm = module.attribute("norm")
+        assert int(norm.a_num_batches_tracked.array) == counted
+        assert module.attribute("calls").array.tolist() == [runs + 1]
+        assert ("linear-with-batch-norm" in module.program.slips.met) is (counted > runs)
+
+
+def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
+    """The archives of 1.11 count in place: the releases leave that uncounted where linear raises."""
+    module = load(FIXTURES / "torch-1.11.0" / "module_with_buffers.pt", "reference@2.13.0")
+    module(np.ones((3, 3), np.float32))
+    with pytest.raises(Raised, match="same dtype"):
+        module(np.ones((2, 3), np.int64))
+    assert int(module.attribute("norm").a_num_batches_tracked.array) == 1
+    assert module.program.slips.met == {}
+    assert module(np.ones((3, 3), np.float32))[1].tolist() == [3]
+
+
+def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:
+    (path,) = FIXTURES.glob("torch-1.10.2/mobile_upgraders.*")
+    met: dict[str, Slip] = {}
+    for horizon, expected in (("2.1.2", {}), ("2.2.2", {"upgraders-without-arguments"}), ("2.6.0", {})):
+        met.clear()
+        module = load(path, f"reference@{horizon}")
+        module.program.slips.met = met
+        x = Tensor(np.array([-3.0, 3.0], np.float32))
+        with pytest.raises(Raised, match="empty stack"):
+            module.run("forward", (x, x, 2, 2.5))
+        assert met.keys() == set(expected), horizon
+
+
+def test_a_death_is_told_in_the_form_of_a_reply() -> None:
+    met: dict[str, Slip] = {}
+    done = perform(FIXTURES / "torch-2.0.0" / "div_out.pt", "torchscript", [], "reference@1.8.1", met)
+    assert [*met] == ["newer-debug-records"]
+    assert (done["crashed"]["stage"], done["crashed"]["signal"]) == ("load", "SIGABRT")
+    assert "reference@1.8.1" in done["crashed"]["predicted"]
