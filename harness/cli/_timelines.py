@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,8 @@ from harness.rules.evidence import Evidence
 from harness.rules.judge import judge
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from harness.cli._root import Root
     from harness.policy import Policy
     from harness.rules.judge import Report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import gc
 import hashlib
 import sys
@@ -27,6 +26,7 @@ from harness.rules.evidence import Evidence
 from harness.rules.judge import judge as judge_evidence
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
 
     from harness.cli._root import Root

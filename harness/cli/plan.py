@@ -66,7 +66,7 @@ class Planned:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
 @click.argument("subject")
 @click.option("--from", "start", metavar="DATE|RELEASE", help="When work begins; else today.")
 @click.option("--loud", is_flag=True, help="Whoever relies on it gets an error when it changes, not other results.")
@@ -86,7 +86,10 @@ def plan(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Plan a change of KIND to SUBJECT: the schedule, from today or --from, that keeps every promise."""
+    """Plan a change of KIND to SUBJECT: the schedule, from today or --from, that keeps every promise.
+
+    KIND is operator, mode, keyword-only, removal, rename, default, behaviour or file-format.
+    """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:
         raise UsageError(f"--loud does not go with {kind}", hint=f"it goes with {', '.join(sorted(SILENT))}")
