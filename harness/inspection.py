@@ -7,6 +7,7 @@ executed or imported, and torch is not needed.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -56,12 +57,32 @@ class Inspected:
     def row(self) -> dict[str, Any]:
         """The object that stands for it in JSON."""
         row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
-        row.update(UNKNOWN if self.facts is None else _described(self.facts, self.needs))
+        if self.facts is None:
+            row.update(UNKNOWN)
+        else:
+            row.update(_identified(*_identity(self.facts)))
+            row.update(NOT_SAID if self.needs is None else _needed(self.needs))
+            row.update(_held(self.facts))
+        self._judge(row)
+        return row
+
+    def json(self) -> str:
+        """The same as text: what :func:`json.dumps` makes of :meth:`row`. Many archives are alike in what they are and need."""
+        if self.facts is None or self.needs is None:
+            return json.dumps(self.row())
+        rest = _held(self.facts)
+        self._judge(rest)
+        return (
+            f'{{"path": {json.dumps(self.path)}, "sha256": "{self.sha256}", "size": {self.size}, '
+            f"{_identified_text(*_identity(self.facts))}, {_needed_text(self.needs)}, {json.dumps(rest)[1:]}"
+        )
+
+    def _judge(self, row: dict[str, Any]) -> None:
+        """Add what is wrong with it."""
         row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
         row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
         error = self.error
         row["error"] = None if error is None else {"code": error.code, "message": self.message}
-        return row
 
     @property
     def dangers(self) -> list[tuple[str, str, str]]:
@@ -125,7 +146,7 @@ def look_at(path: str) -> Inspected:
     """
     found = Inspected(path)
     try:
-        archive = open_archive(Path(path))
+        archive = open_archive(path)
     except UsageError as error:
         found.error = error
         return found
@@ -160,7 +181,7 @@ def _sha256(archive: Archive) -> str:
     """Of the whole file. A large one is read, not mapped: looking at mapped pages would count as memory of this process."""
     if archive.size <= SMALL:
         return hashlib.sha256(archive.data).hexdigest()
-    with archive.path.open("rb") as file:
+    with Path(archive.path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -173,34 +194,53 @@ def _hash_file(found: Inspected) -> None:
         found.size = found.sha256 = None
 
 
-def _described(facts: Facts, needs: Needs | None) -> dict[str, Any]:
+Identity = tuple[str, str, str, int | None, int | None, str | None, "Producer | None"]
+
+
+def _identity(facts: Facts) -> Identity:
     versions = facts.versions
-    row: dict[str, Any] = {
-        "family": facts.family,
-        "container": facts.container,
-        "name": facts.name,
-        "format_version": versions.get("file-format"),
-        "bytecode_version": versions.get("bytecode"),
-        "schema_version_export": facts.export_schema,
-        "producer": _produced(facts.producer),
+    return (
+        facts.family, facts.container, facts.name, versions.get("file-format"), versions.get("bytecode"), facts.export_schema,
+        facts.producer,
+    )  # fmt: skip
+
+
+def _identified(*identity: *Identity) -> dict[str, Any]:
+    family, container, name, file_format, bytecode, schema, producer = identity
+    return {
+        "family": family,
+        "container": container,
+        "name": name,
+        "format_version": file_format,
+        "bytecode_version": bytecode,
+        "schema_version_export": schema,
+        "producer": _produced(producer),
     }
-    row.update(NOT_SAID if needs is None else _needed(needs))
-    row["operators"] = facts.operators
-    row["globals"] = facts.globals
-    row["byteorder"] = facts.byteorder
-    row["storage_alignment"] = facts.storage_alignment
-    row["storages"] = [
-        {
-            "key": one.key,
-            "dtype": one.dtype,
-            "nbytes": one.nbytes,
-            "offset": one.offset,
-            "calculated_offset": one.calculated_offset,
-            "absent": one.absent,
-        }
-        for one in facts.storages
-    ]
-    return row
+
+
+@lru_cache(maxsize=512)
+def _identified_text(*identity: *Identity) -> str:
+    return json.dumps(_identified(*identity))[1:-1]
+
+
+def _held(facts: Facts) -> dict[str, Any]:
+    return {
+        "operators": facts.operators,
+        "globals": facts.globals,
+        "byteorder": facts.byteorder,
+        "storage_alignment": facts.storage_alignment,
+        "storages": [
+            {
+                "key": one.key,
+                "dtype": one.dtype,
+                "nbytes": one.nbytes,
+                "offset": one.offset,
+                "calculated_offset": one.calculated_offset,
+                "absent": one.absent,
+            }
+            for one in facts.storages
+        ],
+    }
 
 
 # Of an archive that cannot be read to its end nobody can say what it needs.
@@ -222,6 +262,11 @@ def _needed(needs: Needs) -> dict[str, Any]:
         },
         "weights_only_default": dict(needs.weights_only_default),
     }
+
+
+@lru_cache(maxsize=512)
+def _needed_text(needs: Needs) -> str:
+    return json.dumps(_needed(needs))[1:-1]
 
 
 def _produced(producer: Producer | None) -> dict[str, Any] | None:

@@ -10,26 +10,24 @@ import mmap
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
-__all__ = ["WINDOW", "Archive", "Damage", "Raw", "read_raw", "windows"]
+__all__ = ["HEAD", "WINDOW", "Archive", "Damage", "Raw", "read_raw", "windows"]
 
 Raw = bytes | mmap.mmap
+HEAD = 4096  # bytes by which a file is recognised
 READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
 WINDOW = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(NamedTuple):
     """One contradiction inside an archive.
 
     Attributes:
@@ -60,8 +58,8 @@ class Archive:
     container: str
     names: tuple[str, ...] = ()
 
-    def __init__(self, path: Path, raw: Raw, container: str = "") -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str], raw: Raw, container: str = "") -> None:
+        self.path = os.fspath(path)
         self.raw = raw
         self.data = memoryview(raw)
         self.size = len(raw)
@@ -110,7 +108,7 @@ def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
                 raw.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
-def read_raw(path: Path) -> Raw:
+def read_raw(path: str) -> Raw:
     """A file's bytes: mapped, or read where it is small.
 
     Raises:
@@ -119,22 +117,22 @@ def read_raw(path: Path) -> Raw:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
     except FileNotFoundError:
-        raise UsageError("there is no such file", where=str(path)) from None
+        raise UsageError("there is no such file", where=path) from None
     except PermissionError:
-        raise UsageError("may not be read", where=str(path)) from None
+        raise UsageError("may not be read", where=path) from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot be opened: {_words(error)}", where=str(path)) from error
+        raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
-            raise UsageError("is a folder, not an archive", where=str(path))
+            raise UsageError("is a folder, not an archive", where=path)
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError("is no regular file", where=str(path), hint="save it to a file first")
+            raise UsageError("is no regular file", where=path, hint="save it to a file first")
         if status.st_size > READ_WHOLE:
             return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         return os.read(descriptor, status.st_size + 1)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot be read: {_words(error)}", where=str(path)) from error
+        raise UsageError(f"cannot be read: {_words(error)}", where=path) from error
     finally:
         os.close(descriptor)
 

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.archive.base import Archive, Damage, read_raw
-from harness.archive.foreign import HEAD, recognise
+from harness.archive.base import HEAD, Archive, Damage, read_raw
 from harness.archive.tar import TarArchive, looks_like_tar
 from harness.archive.zip import ZipArchive
 from harness.archive.zip_directory import ends_like_zip
@@ -39,14 +37,14 @@ TEXT_MAGIC = b"L119547037146038801333356L\n."  # the same number in pickle proto
 PROTO = 0x80
 LATEST_PICKLE = 5
 # How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Text that people write does not start so.
-OLD_PICKLE = re.compile(
+OLD_PICKLE = (
     rb"\([dl]p\d+\n"
     rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|os|posix|nt|sys|subprocess|importlib|runpy|pty|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
     rb"|[}\]]q[\x00-\x08]"
 )
 
 
-def open_archive(path: Path | str, *, verify_offsets: bool | None = None) -> Archive:
+def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None) -> Archive:
     """Open an archive: recognise its container by its bytes, and read what says where its records are.
 
     Args:
@@ -59,7 +57,7 @@ def open_archive(path: Path | str, *, verify_offsets: bool | None = None) -> Arc
         Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
         Corrupt: it was one, and nothing can be read of it any more.
     """
-    path = path if isinstance(path, Path) else Path(path)
+    path = os.fspath(path)
     raw = read_raw(path)
     archive = _open(path, raw)
     if verify_offsets is None:
@@ -69,7 +67,7 @@ def open_archive(path: Path | str, *, verify_offsets: bool | None = None) -> Arc
     return archive
 
 
-def _open(path: Path, raw: Raw) -> Archive:
+def _open(path: str, raw: Raw) -> Archive:
     head = raw[:HEAD]
     if head.startswith(LOCAL_SIGNATURE):
         return _zip(path, raw)
@@ -82,12 +80,14 @@ def _open(path: Path, raw: Raw) -> Archive:
         return archive
     if ends_like_zip(raw):
         return _zip(path, raw)  # with something in front of it
+    from harness.archive.foreign import recognise  # noqa: PLC0415 - archives of PyTorch do not need it
+
     foreign = recognise(head, len(raw))
     if foreign is not None:
         said = f"is {foreign.name}, not an archive that PyTorch writes"
-        raise Unsupported(said, where=str(path), hint=foreign.hint, code=foreign.code)
+        raise Unsupported(said, where=path, hint=foreign.hint, code=foreign.code)
     found = f"a file that starts with {head[:8].hex(' ')}"
-    raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=str(path), code="no-archive")
+    raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=path, code="no-archive")
 
 
 def _container(head: bytes, raw: Raw) -> str:
@@ -101,15 +101,15 @@ def _container(head: bytes, raw: Raw) -> str:
         return "tar"
     if len(head) > 2 and head[0] == PROTO and head[1] <= LATEST_PICKLE:
         return "pickle"
-    return "pickle" if OLD_PICKLE.match(head) and raw[-1:] == b"." else ""
+    return "pickle" if re.match(OLD_PICKLE, head) and raw[-1:] == b"." else ""
 
 
-def _zip(path: Path, raw: Raw) -> ZipArchive:
+def _zip(path: str, raw: Raw) -> ZipArchive:
     archive = ZipArchive(path, raw)
     names = archive.names
     if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
         said = "is an archive of NumPy (.npz), not one that PyTorch writes"
-        raise Unsupported(said, where=str(path), hint="it is read by numpy.load", code="npz")
+        raise Unsupported(said, where=path, hint="it is read by numpy.load", code="npz")
     if looks_like_tar(raw[:HEAD]):
         archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
     return archive

@@ -6,15 +6,12 @@ Each kind has a code of its own, a name, and a hint. Only the start of a file is
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["HEAD", "Foreign", "recognise"]
-
-HEAD = 4096  # bytes looked at
+__all__ = ["Foreign", "recognise"]
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(NamedTuple):
     """What a file is that PyTorch did not write."""
 
     code: str

@@ -32,6 +32,7 @@ ALIGNMENT = 64
 ZIP64_FROM = 0xFFFFFFFF  # at and above it, a number does not go into 32 bits: that value itself means "see the zip64 field"
 LOCAL_HEADER = 30
 FIELD_HEADER = 4  # identifier and length of an extra field
+FOOTER, FOOTER64 = 16, 24  # data descriptors
 
 
 def zip64_field_length(header_offset: int, size: int) -> int:
@@ -67,7 +68,7 @@ def next_header_offset(header_offset: int, data_offset: int, size: int, stored_s
     """
     if size == 0:
         return data_offset
-    footer = 24 if size >= ZIP64_FROM or header_offset >= ZIP64_FROM else 16
+    footer = FOOTER64 if size >= ZIP64_FROM or header_offset >= ZIP64_FROM else FOOTER
     return data_offset + (size if stored_size is None else stored_size) + footer
 
 
@@ -83,7 +84,13 @@ def calculated_offsets(
     """
     found = []
     for full_name_length, size, stored_size in records:
-        start = data_offset(cursor, full_name_length, size, alignment)
-        found.append((cursor, start))
-        cursor = next_header_offset(cursor, start, size, stored_size)
+        if 0 < size < ZIP64_FROM > cursor:  # nearly all: what the two functions calculate where no zip64 field is needed
+            start = cursor + LOCAL_HEADER + full_name_length + FIELD_HEADER
+            start += -start % alignment
+            found.append((cursor, start))
+            cursor = start + stored_size + FOOTER
+        else:
+            start = data_offset(cursor, full_name_length, size, alignment)
+            found.append((cursor, start))
+            cursor = next_header_offset(cursor, start, size, stored_size)
     return found

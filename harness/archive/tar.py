@@ -12,7 +12,7 @@ from harness.archive.base import Archive, Damage
 from harness.errors import Corrupt, Unsupported
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from os import PathLike
 
     from harness.archive.base import Raw
 
@@ -47,7 +47,7 @@ class TarArchive(Archive):
 
     container = "tar"
 
-    def __init__(self, path: Path, raw: Raw) -> None:
+    def __init__(self, path: str | PathLike[str], raw: Raw) -> None:
         super().__init__(path, raw)
         self.members: list[TarMember] = []
         self._index: dict[str, TarMember] = {}

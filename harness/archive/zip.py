@@ -29,7 +29,7 @@ from harness.archive.zip_member import LOCAL, LOCAL_SIGNATURE, LOCAL_SIZE, UTF8,
 from harness.errors import ArchiveError, Corrupt, Unsupported
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from os import PathLike
 
     from harness.archive.base import Raw
 
@@ -55,9 +55,9 @@ class ZipArchive(Archive):
 
     container = "zip"
 
-    def __init__(self, path: Path, raw: Raw) -> None:
+    def __init__(self, path: str | PathLike[str], raw: Raw) -> None:
         super().__init__(path, raw)
-        self._shared = shared = Shared(path, raw, self.data, self.damage)
+        self._shared = shared = Shared(self.path, raw, self.data, self.damage)
         directory = Directory(shared)
         self.members = tuple(directory.members)
         self.directory_offset = shared.directory
@@ -135,7 +135,7 @@ class ZipArchive(Archive):
             lost = self._lost.get(record)
             if lost is not None:
                 raise Corrupt(lost, where=f"{self.path}, record {record!r}", code="cut-off") from None
-            raise Corrupt(f"has no record {record!r}", where=str(self.path), code="missing-record") from None
+            raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record") from None
 
     def view(self, record: str, *, check: bool = True) -> memoryview:
         """The bytes of a record: in the file itself where they are stored, inflated where they are deflated.

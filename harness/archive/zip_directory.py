@@ -336,9 +336,7 @@ class Directory:
             self._read(directory, stop if stop >= 0 else size)
             return
         if position < 0:
-            raise Corrupt(
-                f"starts or ends like a zip archive, but {why}, and no record", where=str(shared.path), code="no-directory"
-            )
+            raise Corrupt(f"starts or ends like a zip archive, but {why}, and no record", where=shared.path, code="no-directory")
         self._add("no-directory", None, why, size)
         if position:
             self._add("junk-before", None, f"{position} bytes stand before the first record", 0)

@@ -13,7 +13,6 @@ from harness.errors import Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from harness.archive.base import Raw
     from harness.errors import ArchiveError
@@ -62,7 +61,7 @@ class Shared:
 
     __slots__ = ("damage", "directory", "inflated", "path", "raw", "slip", "torch", "view")
 
-    def __init__(self, path: Path, raw: Raw, view: memoryview, damage: list[Damage]) -> None:
+    def __init__(self, path: str, raw: Raw, view: memoryview, damage: list[Damage]) -> None:
         self.path = path
         self.raw = raw
         self.view = view

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
-
-from harness import __version__
 from harness.errors import HarnessError
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.cli._commands import torch_compat
+
+__all__ = ["main", "torch_compat"]
 
 COMMANDS = {
     "replay": "Observe with the chosen readers, judge, report: the main job.",
@@ -36,54 +37,33 @@ EPILOG = (
 )
 
 
-class _Lazy(click.Group):
-    """Knows its commands by name and imports one only to run it or to show its help."""
+def __getattr__(name: str) -> Any:
+    if name != "torch_compat":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from harness.cli._commands import torch_compat  # noqa: PLC0415 - imports click, which not every command needs
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        if cmd_name not in COMMANDS:
-            return None
-        gc.disable()  # what is imported stays
-        try:
-            command = getattr(importlib.import_module(f"harness.cli.{cmd_name}"), cmd_name)
-        finally:
-            gc.freeze()
-            gc.enable()
-        assert isinstance(command, click.Command)  # noqa: S101 - a file of this folder
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="torch-compat")
-def torch_compat() -> None:
-    """Says, with evidence from real releases, which PyTorch archives still load and still compute what they computed."""
+    return torch_compat
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
     try:
-        _run(arguments)
+        _run(sys.argv[1:] if arguments is None else arguments)
     finally:
         gc.freeze()  # the process ends: nothing has to be collected any more
 
 
-def _run(arguments: list[str] | None) -> NoReturn:
+def _run(arguments: list[str]) -> NoReturn:
     try:
-        status = torch_compat.main(arguments, prog_name="torch-compat", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("torch-compat: stopped", err=True)
+        gc.disable()  # what is imported stays
+        try:
+            command = _command(arguments)
+        finally:
+            gc.freeze()
+            gc.enable()
+        status = command()
+    except KeyboardInterrupt:
+        _say("torch-compat: stopped")
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has had enough
@@ -97,18 +77,35 @@ def _run(arguments: list[str] | None) -> NoReturn:
         import traceback  # noqa: PLC0415 - only a fault needs it
 
         where = traceback.extract_tb(error.__traceback__)[-1]
-        click.echo(f"torch-compat: a fault of ours: {type(error).__name__}: {error}", err=True)
-        click.echo(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}", err=True)  # noqa: PTH119 - only text
-        click.echo("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it", err=True)
+        _say(f"torch-compat: a fault of ours: {type(error).__name__}: {error}")
+        _say(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}")  # noqa: PTH119 - only text
+        _say("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it")
         sys.exit(3)
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def _command(arguments: list[str]) -> Callable[[], Any]:
+    """What the arguments ask for, ready to run. Importing click takes longer than inspecting a file."""
+    if arguments[:1] == ["inspect"]:
+        from harness.cli._inspecting import inspected, plain  # noqa: PLC0415 - nobody else needs it
+
+        given = plain(arguments[1:])
+        if given is not None:
+            return lambda: inspected(*given)
+    from harness.cli._commands import by_click  # noqa: PLC0415 - imports click
+
+    return lambda: by_click(arguments)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def _explain(error: HarnessError) -> None:
     located = f"{error.where}: {error.message}" if error.where else error.message
-    click.echo(f"torch-compat: {_plain(located)}", err=True)
+    _say(f"torch-compat: {_plain(located)}")
     if error.hint:
-        click.echo(f"  {_plain(error.hint)}", err=True)
+        _say(f"  {_plain(error.hint)}")
 
 
 def _plain(text: str) -> str:

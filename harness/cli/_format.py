@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from harness.cli._status import exit_status
+
 __all__ = ["exit_status", "format_option", "print_json"]
 
 Command = Callable[..., Any]
-SEVEREST_FIRST = (3, 2, 1, 4, 0)
 
 
 def format_option(command: Command) -> Command:
@@ -30,9 +31,3 @@ def format_option(command: Command) -> Command:
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document."""
     sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=2, sort_keys=True) + "\n")
-
-
-def exit_status(statuses: Iterable[int]) -> int:
-    """The one that counts where several apply: 3, 2, 1, 4, 0."""
-    found = set(statuses)
-    return next((status for status in SEVEREST_FIRST if status in found), 0)

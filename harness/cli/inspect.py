@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from itertools import chain, islice
-from typing import TYPE_CHECKING
-
 import click
 
-from harness.cli._format import exit_status, format_option
-from harness.cli._processes import in_processes
-from harness.errors import HarnessError, PolicyError
-from harness.inspection import Inspected, files_of, look_at
-from harness.needs import packaged_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from harness.cli._format import format_option
+from harness.cli._inspecting import inspected
 
 __all__ = ["inspect"]
-
-ALONE = 50  # files up to which starting other processes costs more than they save
-
-Rendered = tuple[int, str]  # the exit status that a file leads to, and its text
 
 
 @click.command()
@@ -40,96 +25,4 @@ def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, format_: str) -> 
     Exit status: 0 all are sound archives of PyTorch; 2 one of them could not be read, is damaged or is something else: its row says
     so, and all others are complete; 3 a fault of torch-compat; 4 there was no file.
     """
-    files = chain.from_iterable(map(files_of, paths))
-    first = list(islice(files, ALONE + 1))
-    packaged_rules()  # once for all processes; and if it cannot be read, nothing has been printed yet
-    if format_ == "json":
-        form = "json"
-    elif len(first) == 1 or tree or code:
-        form = "screen" + " tree" * tree + " code" * code
-    else:
-        form = "line"
-    return _print(_rendered(first, files, form), form)
-
-
-def _print(rendered: Iterator[Rendered], form: str) -> int:
-    statuses = set()
-    out = sys.stdout
-    if form == "json":
-        out.write('{"schema_version": 1, "archives": [')
-    before = "\n"
-    for number, (status, text) in enumerate(rendered):
-        statuses.add(status)
-        if form == "json":
-            out.write(before + text)
-            before = ",\n"
-        elif form == "line":
-            if number == 0:
-                from harness.cli._inspected import HEADINGS  # noqa: PLC0415 - JSON does not need it
-
-                out.write(f"{HEADINGS}\n")
-            out.write(_writable(text) + "\n")
-        else:
-            out.write("\n" * bool(number) + _writable(text))
-    if form == "json":
-        out.write("\n]}\n" if statuses else "]}\n")
-    if not statuses:
-        click.echo("torch-compat: there is no file to inspect", err=True)
-        return 4
-    return exit_status(statuses)
-
-
-def _writable(text: str) -> str:
-    """Text as the terminal can show it; what it cannot, and names that are no text, as escapes."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-# ------------------------------------------------------------------------------------------------------------ one file
-
-
-def _render(path: str, form: str) -> Rendered:
-    status = 0
-    try:
-        found = look_at(path)
-        status = 0 if found.error is None else 2
-        return status, _text(found, form)
-    except PolicyError:  # no fault of the file
-        raise
-    except Exception as error:  # whatever one file leads to must not cost the rows of others
-        if os.environ.get("TORCH_COMPAT_DEBUG"):
-            raise
-        return 3, _text(_failed(path, f"a fault of torch-compat: {type(error).__name__}: {error}", "fault"), form)
-
-
-def _failed(path: str, message: str, code: str) -> Inspected:
-    found = Inspected(path)
-    found.error = HarnessError(message, hint="please report it", code=code)
-    return found
-
-
-def _text(found: Inspected, form: str) -> str:
-    if form == "json":
-        return found.json()
-    from harness.cli._inspected import line, screen  # noqa: PLC0415 - JSON does not need it
-
-    if form == "line":
-        return line(found)
-    return screen(found, tree="tree" in form, code="code" in form)
-
-
-# ----------------------------------------------------------------------------------------------------------- many files
-
-
-def _rendered(first: list[str], rest: Iterable[str], form: str) -> Iterator[Rendered]:
-    """The text of each file, in order; many files by as many processes as there are processors."""
-    workers = len(os.sched_getaffinity(0))
-    files = chain(first, rest)
-    if len(first) <= ALONE or workers == 1:
-        return (_render(path, form) for path in files)
-    return in_processes(files, lambda path: _render(path, form), lambda path: _crashed(path, form), workers)
-
-
-def _crashed(path: str, form: str) -> Rendered:
-    message = "the process that read it died: a fault of torch-compat, or memory ran out"
-    return 3, _text(_failed(path, message, "crashed"), form)
+    return inspected(paths, tree, code, format_)

@@ -34,7 +34,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
         raise Corrupt(said, where=where, code="bad-nested")
     member = archive.member(record)
     raw, before = _raw(archive, record)
-    inner = ZipArchive(Path(where), raw)
+    inner = ZipArchive(where, raw)
     with inner:
         found = Facts(where, len(view), names=inner.names, records=frozenset(inner.names))
         if torch_save_zip.recognise(found.records) is None:
@@ -68,6 +68,6 @@ def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:
     if len(view) <= COPIED or member.method:
         return bytes(view), 0
     before = member.data_offset % mmap.ALLOCATIONGRANULARITY
-    with archive.path.open("rb") as file:
+    with Path(archive.path).open("rb") as file:
         start = member.data_offset - before
         return mmap.mmap(file.fileno(), before + len(view), access=mmap.ACCESS_READ, offset=start), before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.archive import Archive, open_archive
@@ -10,6 +9,8 @@ from harness.formats.identify import add_versions, recognised
 from harness.formats.model import Call, Facts, Producer, StorageRecord
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.formats.identify import Format, OtherFormat
 
 __all__ = ["Call", "Facts", "Producer", "StorageRecord", "fill", "read_facts"]
@@ -36,7 +37,7 @@ def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
         facts, module = recognised(source)
         fill(facts, module, source, verify=verify)
         return facts
-    with open_archive(Path(source)) as archive:
+    with open_archive(source) as archive:
         facts, module = recognised(archive)
         fill(facts, module, archive, verify=verify)
         return facts
@@ -48,15 +49,13 @@ def fill(facts: Facts, module: Format | OtherFormat, archive: Any, *, verify: bo
     Raises:
         ArchiveError: it cannot be read further; everything before is in the facts, and so is the damage.
     """
-    facts.name = name_of(facts)
     try:
         add_versions(facts, module, archive)
-        facts.name = name_of(facts)
         module.read(archive, facts)
     finally:
+        facts.name = name_of(facts)
         if verify:
             archive.verify()
-    facts.name = name_of(facts)
 
 
 def name_of(facts: Facts) -> str:

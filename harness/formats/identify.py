@@ -14,9 +14,8 @@ Where the records of two formats are there that no writer puts together, the arc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from harness.archive import Damage, ZipArchive, open_archive
 from harness.errors import Corrupt, Unsupported
@@ -86,8 +85,7 @@ FOLDERS = frozenset({"no-folder", "outside-folder"})  # what is no archive of Py
 LAYERS = (mobile_pickle.LAYOUT, torchscript.LAYOUT, torch_save_zip.LAYOUT)
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """What an archive is.
 
     Attributes:
@@ -123,7 +121,7 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
         Corrupt: what could tell its format is damaged.
         Unsupported: no format that PyTorch writes.
     """
-    facts = Facts(str(archive.path), archive.size, container=archive.container, damage=archive.damage)
+    facts = Facts(archive.path, archive.size, container=archive.container, damage=archive.damage)
     if not isinstance(archive, ZipArchive):
         other = OTHERS[archive.container]
         facts.family, facts.layout = other.FAMILY, other.LAYOUT
@@ -134,11 +132,11 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
     if found is None:
         first = next((one for one in archive.damage if one.code not in FOLDERS), None)
         if first is not None:
-            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
+            where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
             raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
         raise Unsupported(
             f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(records)[:5])[:200] or 'nothing'}",
-            where=str(archive.path),
+            where=archive.path,
             code="no-format",
         )
     facts.family, facts.layout = found.FAMILY, found.LAYOUT

@@ -118,14 +118,14 @@ def versions(archive: Archive) -> dict[str, int]:
         Corrupt: the root table cannot be read.
     """
     try:
-        buffer = _Buffer(archive.data, str(archive.path))
+        buffer = _Buffer(archive.data, archive.path)
         found = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
     except Corrupt as error:
         raise Corrupt(f"its root table cannot be read: {error.message}", where=error.where, code="bad-table") from error
     except ERRORS as error:
-        raise Corrupt(f"its root table cannot be read: {error}", where=str(archive.path), code="bad-table") from error
+        raise Corrupt(f"its root table cannot be read: {error}", where=archive.path, code="bad-table") from error
     if not found:
-        raise Corrupt("its root table states no bytecode version", where=str(archive.path), code="bad-version")
+        raise Corrupt("its root table states no bytecode version", where=archive.path, code="bad-version")
     return {"bytecode": found}
 
 
@@ -138,11 +138,11 @@ def read(archive: Archive, facts: Facts) -> None:
     facts.byteorder = "little"  # of every flatbuffer
     facts.producer = Producer(first="1.12", because=(f"bytecode {facts.versions['bytecode']} in a flatbuffer",))
     try:
-        _fill(_Buffer(archive.data, str(archive.path)), facts)
+        _fill(_Buffer(archive.data, archive.path), facts)
     except Corrupt:
         raise
     except ERRORS as error:
-        raise Corrupt(f"a table of it cannot be read: {error}", where=str(archive.path), code="bad-table") from error
+        raise Corrupt(f"a table of it cannot be read: {error}", where=archive.path, code="bad-table") from error
 
 
 def _fill(buffer: _Buffer, facts: Facts) -> None:

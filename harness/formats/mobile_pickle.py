@@ -110,8 +110,8 @@ def _producer(archive: ZipArchive, facts: Facts, bytecode: int | None) -> Produc
         return Producer(first="1.5", last="1.5", because=("record version comes first",))
     if bytecode is None:
         return Producer(first="1.6", last="1.6", because=("bytecode without a number", "record version comes last"))
-    made.because = (*made.because, f"bytecode {bytecode}")
+    first = made.first
     if made.last in {"1.11", "2.0"}:
         least = FIRST_LINES.get(bytecode, "1.7")
-        made.first = max(made.first or least, least, key=lambda line: tuple(map(int, line.split("."))))
-    return made
+        first = max(first or least, least, key=lambda line: tuple(map(int, line.split("."))))
+    return made._replace(first=first, because=(*made.because, f"bytecode {bytecode}"))

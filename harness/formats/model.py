@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ class Call(NamedTuple):
     keywords: tuple[str, ...]
 
 
-@dataclass(slots=True)
 class StorageRecord:
     """One storage, and where its bytes lie.
 
@@ -44,18 +42,35 @@ class StorageRecord:
         why: why there is no calculated offset; None where there is one.
     """
 
-    key: str
-    dtype: str | None
-    nbytes: int
-    offset: int | None
-    calculated_offset: int | None = None
-    record: str | None = None
-    absent: bool = False
-    why: str | None = None
+    __slots__ = ("absent", "calculated_offset", "dtype", "key", "nbytes", "offset", "record", "why")
+
+    def __init__(
+        self, key: str, dtype: str | None, nbytes: int, offset: int | None, calculated_offset: int | None = None,
+        record: str | None = None, absent: bool = False, why: str | None = None,
+    ) -> None:  # fmt: skip
+        self.key = key
+        self.dtype = dtype
+        self.nbytes = nbytes
+        self.offset = offset
+        self.calculated_offset = calculated_offset
+        self.record = record
+        self.absent = absent
+        self.why = why
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageRecord) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"StorageRecord({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
 
-@dataclass(slots=True)
-class Producer:
+class Producer(NamedTuple):
     """What is known about the writer.
 
     Attributes:
@@ -73,7 +88,6 @@ class Producer:
     because: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
 class Facts:
     """Everything that inspecting an archive finds out; nothing of it is opinion or policy.
 
@@ -98,25 +112,47 @@ class Facts:
         extra: what only one format has (``opset_version``, ``extern_modules``...).
     """
 
-    path: str
-    size: int
-    family: str = ""
-    container: str = ""
-    layout: str = ""
-    name: str = ""
-    versions: dict[str, int] = field(default_factory=dict)
-    export_schema: str | None = None
-    producer: Producer | None = None
-    names: tuple[str, ...] = ()
-    records: frozenset[str] = frozenset()
-    calls: frozenset[Call] = frozenset()
-    pickles: dict[str, Unpickled] = field(default_factory=dict)
-    storages: list[StorageRecord] = field(default_factory=list)
-    byteorder: str | None = None
-    storage_alignment: int | None = None
-    damage: list[Damage] = field(default_factory=list)
-    sources: dict[str, str] = field(default_factory=dict)
-    extra: dict[str, Any] = field(default_factory=dict)
+    __slots__ = (
+        "byteorder", "calls", "container", "damage", "export_schema", "extra", "family", "layout", "name", "names", "path", "pickles",
+        "producer", "records", "size", "sources", "storage_alignment", "storages", "versions",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        path: str,
+        size: int,
+        family: str = "",
+        container: str = "",
+        *,
+        versions: dict[str, int] | None = None,
+        export_schema: str | None = None,
+        names: tuple[str, ...] = (),
+        records: frozenset[str] = frozenset(),
+        calls: frozenset[Call] = frozenset(),
+        pickles: dict[str, Unpickled] | None = None,
+        damage: list[Damage] | None = None,
+        sources: dict[str, str] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self.size = size
+        self.family = family
+        self.container = container
+        self.layout = ""
+        self.name = ""
+        self.versions = {} if versions is None else versions
+        self.export_schema = export_schema
+        self.producer: Producer | None = None
+        self.names = names
+        self.records = records
+        self.calls = calls
+        self.pickles = {} if pickles is None else pickles
+        self.storages: list[StorageRecord] = []
+        self.byteorder: str | None = None
+        self.storage_alignment: int | None = None
+        self.damage = [] if damage is None else damage
+        self.sources = {} if sources is None else sources
+        self.extra = {} if extra is None else extra
 
     @property
     def operators(self) -> list[str]:

@@ -79,7 +79,7 @@ def read_program(archive: ZipArchive, facts: Facts) -> None:
                 key_of = "" if folder == "data/" else folder
                 _zip.add_storages(archive, facts, found, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
         elif record == "data.pkl":
-            raise Corrupt("has no record 'data.pkl', the module itself", where=str(archive.path), code="missing-record")
+            raise Corrupt("has no record 'data.pkl', the module itself", where=archive.path, code="missing-record")
 
 
 def source_records(names: tuple[str, ...]) -> Iterator[str]:

@@ -7,17 +7,25 @@ refused by the release, because of the types of what it is given, and one that d
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from harness.operators.shape import Argument, Shape
+from harness.operators.shape import shape as read_any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from harness.needs.source import CallShape
-    from harness.operators.shape import Shape
 
-__all__ = ["fits", "takes"]
+__all__ = ["fits", "read_schema", "takes"]
 
+# Schemas whose types and defaults hold no comma, as nine of ten do; they may hold ``[2]`` and sets of aliases as ``(a!)``.
+PLAIN = re.compile(
+    r"""([^\s(.]++)\.?([^\s(]*+)\(((?:[^()<>"'\[\]]++|\[\d*\]|(?<!RRef)(?<!Future)(?<!Await)\([a-z]!?\))*+)\) -> (.*)"""
+)
+ALIAS = re.compile(r"\([a-z]!?\)")
 NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
 VARIABLE = re.compile(r"t\d*\Z|Any\Z|AnyType\Z|.*\bUnion\b")
 NONES = frozenset({"None", "NoneType", "Generator"})  # a generator was never anything else, before it was optional
@@ -39,14 +47,19 @@ def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NO
     Parameters:
         conversions: further types that a kind becomes, in the release in question.
     """
-    if kind == "x" or VARIABLE.match(type_):
+    return kind == "x" or _always(type_, kind) or type_.rstrip("?") in conversions.get(kind, ())
+
+
+@lru_cache(maxsize=4096)
+def _always(type_: str, kind: str) -> bool:
+    """Whether every release takes it."""
+    if VARIABLE.match(type_):
         return True
     if kind == "N":
         return type_.endswith("?") or type_ in NONES or type_.startswith("Optional")
     if kind == "l":
         return "[" in type_
-    type_ = type_.rstrip("?")
-    return BECOMES[kind].match(type_) is not None or type_ in conversions.get(kind, ())
+    return BECOMES[kind].match(type_.rstrip("?")) is not None
 
 
 def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
@@ -72,3 +85,29 @@ def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[st
         if wanted is None or not takes(wanted.type, kind, conversions):
             return False
     return all(argument.default is not None for argument in left.values())
+
+
+@lru_cache(maxsize=4096)
+def read_schema(text: str) -> Shape:
+    """What :func:`harness.operators.shape.shape` makes of a schema; a plain one is only cut at its commas."""
+    plain = PLAIN.fullmatch(text)
+    if plain is None or text.startswith("__torch__."):
+        return read_any(text)
+    arguments = []
+    kwarg_only = vararg = False
+    for part in plain[3].split(",") if plain[3] else ():
+        written, equals, default = part.partition("=")
+        kind, _, name = written.strip().rpartition(" ")
+        if not kind or not name.isidentifier():
+            if name == "*":
+                kwarg_only = True
+            elif name == "...":
+                vararg = True
+            else:
+                return read_any(text)
+        else:
+            mutated = "!" in kind
+            if "(" in kind:
+                kind = ALIAS.sub("", kind)
+            arguments.append(Argument(name, kind, default.strip() if equals else None, kwarg_only, mutated))
+    return Shape(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import PolicyError, Problem
 from harness.needs.source import KINDS
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Module", "Need", "Rules", "load_rules", "packaged_rules", "spans_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """One condition on an archive, and who takes an archive of which it holds.
 
     Attributes:
@@ -55,8 +53,7 @@ class Need:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """A module that a pickle may name, and the releases beside which it can be installed."""
 
     name: str
@@ -64,9 +61,8 @@ class Module:
     because: str
 
 
-@dataclass(slots=True)
-class Rules:
-    """All of it.
+class _Recorded(NamedTuple):
+    """All of it, as it is recorded.
 
     Attributes:
         releases: the calendar, oldest first.
@@ -78,8 +74,6 @@ class Rules:
         conversions: types that a kind of argument becomes in some releases, and these.
         stands_for: releases that were not asked, with the one whose answer is taken.
         default: the releases whose torch.load takes ``weights_only=True`` unless told otherwise.
-        asked: what follows the colon of the signs that the needs ask for, by what stands before it.
-        by_sign: each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold.
     """
 
     releases: tuple[str, ...]
@@ -95,22 +89,37 @@ class Rules:
     stands_for: dict[str, str]
     default: int
     weights_only: dict[str, WeightsOnly]
-    asked: dict[str, frozenset[str]] = field(init=False)
-    by_sign: dict[str, list[Need]] = field(init=False)
-    _asked_by: dict[tuple[str, ...], tuple[int, ...]] = field(init=False, repr=False, default_factory=dict)
-    _translated: dict[tuple[tuple[str, ...], int], int] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
+
+class Rules(_Recorded):
+    """All of it, and what follows from it, found out once."""
+
+    @cached_property
+    def asked(self) -> dict[str, frozenset[str]]:
+        """What follows the colon of the signs that the needs ask for, by what stands before it."""
         asked: dict[str, set[str]] = {}
         for need in self.needs:
             for sign in (*need.all, *need.any, *need.none):
                 kind, _, rest = sign.partition(":")
                 asked.setdefault(kind, set()).add(rest)
-        self.asked = {kind: frozenset(rest) for kind, rest in asked.items()}
-        self.by_sign = {}
+        return {kind: frozenset(rest) for kind, rest in asked.items()}
+
+    @cached_property
+    def by_sign(self) -> dict[str, list[Need]]:
+        """Each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold."""
+        found: dict[str, list[Need]] = {}
         for need in self.needs:
             for sign in need.any or need.all[-1:]:
-                self.by_sign.setdefault(sign, []).append(need)
+                found.setdefault(sign, []).append(need)
+        return found
+
+    @cached_property
+    def _asked_by(self) -> dict[tuple[str, ...], tuple[int, ...]]:
+        return {}
+
+    @cached_property
+    def _translated(self) -> dict[tuple[tuple[str, ...], int], int]:
+        return {}
 
     def translated(self, bits: int, asked: tuple[str, ...]) -> int:
         """Bits over the releases that were asked, as bits over the calendar."""
@@ -280,7 +289,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     )
 
 
-_TOLD = {one.name for one in fields(WeightsOnly)} - {"release"}
+_TOLD = set(WeightsOnly._fields) - {"release"}
 
 
 def _weights_only(

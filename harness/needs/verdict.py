@@ -7,13 +7,11 @@ a need that some release does not meet. Of needs that say nothing new, those tha
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from harness.needs.fit import fits
+from harness.needs.fit import fits, read_schema
 from harness.needs.rules import packaged_rules, spans_of
 from harness.needs.signs import signs_of
-from harness.operators.shape import shape as read_schema
 from harness.pickles.weights_only import refusals
 
 if TYPE_CHECKING:
@@ -42,8 +40,7 @@ LOADED = frozenset({"torch-save", "torchscript", "mobile"})
 """The families that torch.load opens, if only to refuse them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """One need that not every release meets.
 
     Attributes:
@@ -55,9 +52,8 @@ class Reason:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
 class Needs:
-    """What an archive needs.
+    """What an archive needs. Archives that need the same for the same reasons share one: it is its own key.
 
     Attributes:
         readable_by: spans of releases whose own loader takes it with default arguments, as ``(first, last)``.
@@ -70,13 +66,33 @@ class Needs:
         stands_for: releases that were never asked, with the one whose answer is taken for theirs.
     """
 
-    readable_by: tuple[tuple[str, str], ...]
-    minimum_release: str | None
-    maximum_release: str | None
-    reasons: tuple[Reason, ...]
-    weights_only: Mapping[str, Refusal | None]
-    weights_only_default: Mapping[str, bool]
-    stands_for: Mapping[str, str] = field(repr=False)
+    __slots__ = (
+        "maximum_release",
+        "minimum_release",
+        "readable_by",
+        "reasons",
+        "stands_for",
+        "weights_only",
+        "weights_only_default",
+    )
+
+    def __init__(
+        self,
+        readable_by: tuple[tuple[str, str], ...],
+        minimum_release: str | None,
+        maximum_release: str | None,
+        reasons: tuple[Reason, ...],
+        weights_only: Mapping[str, Refusal | None],
+        weights_only_default: Mapping[str, bool],
+        stands_for: Mapping[str, str],
+    ) -> None:
+        self.readable_by = readable_by
+        self.minimum_release = minimum_release
+        self.maximum_release = maximum_release
+        self.reasons = reasons
+        self.weights_only = weights_only
+        self.weights_only_default = weights_only_default
+        self.stands_for = stands_for
 
 
 class Item(NamedTuple):
@@ -101,9 +117,9 @@ class Judge:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._calls: dict[tuple[CallShape | Call, int | None], int] = {}
+        self._texts: dict[str, list[tuple[str, int]]] = {}
         self._globals: dict[tuple[str, str], int] = {}
-        self._results: dict[int, tuple[tuple[tuple[str, str], ...], str | None, str | None]] = {}
-        self._reasons: dict[tuple[Item, ...], tuple[Reason, ...]] = {}
+        self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...]], Needs] = {}
         self._defaults: dict[tuple[Refusal | None, ...], tuple[Item, ...]] = {}
         self._restricted = tuple(rules.weights_only.values())
         places = {release: 1 << at for at, release in enumerate(rules.releases)}
@@ -112,22 +128,25 @@ class Judge:
 
     def __call__(self, facts: Facts) -> Needs:
         """What an archive needs."""
-        rules = self.rules
         refused = self._refusals(facts)
-        items = tuple(self._items(facts, refused))
+        key = (tuple(self._items(facts, refused)), refused)
+        known = self._needs.get(key)
+        if known is None:
+            known = _kept(self._needs)[key] = self._judged(*key)
+        return known
+
+    def _judged(self, items: tuple[Item, ...], refused: tuple[Refusal | None, ...]) -> Needs:
+        rules = self.rules
         readable = rules.everyone
         for item in items:
             readable &= item.takers
-        result = self._results.get(readable)
-        if result is None:
-            spans = tuple(spans_of(readable, rules.releases))
-            ends = (spans[0][0], None if readable >> (len(rules.releases) - 1) else spans[-1][1]) if spans else (None, None)
-            result = _kept(self._results)[readable] = (spans, *ends)
-        reasons = self._reasons.get(items)
-        if reasons is None:
-            reasons = _kept(self._reasons)[items] = tuple(self._explained(items, rules.everyone & ~readable))
+        spans = tuple(spans_of(readable, rules.releases))
+        first = last = None
+        if spans:
+            first, last = spans[0][0], None if readable >> (len(rules.releases) - 1) else spans[-1][1]
+        reasons = tuple(self._explained(items, rules.everyone & ~readable))
         weights_only = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
-        return Needs(*result, reasons, weights_only, self._default, rules.stands_for)
+        return Needs(spans, first, last, reasons, weights_only, self._default, rules.stands_for)
 
     # ----------------------------------------------------------------------------------------------------------- the needs
 
@@ -192,14 +211,23 @@ class Judge:
         key = (shape, version)
         known = self._calls.get(key)
         if known is None:
-            known = 0
-            for text, takers in self.rules.of_schemas(shape.name):
-                if takers & ~known:
-                    known |= takers & self._fitting(shape, text)
-            for bumped_at, text, takers in self.rules.of_upgraded(shape.name):
-                if version is not None and version < bumped_at:
-                    known |= takers & self._fitting(shape, text)
+            upgraded = [one for one in self.rules.of_upgraded(shape.name) if version is not None and version < one[0]]
+            known = None if upgraded else self._calls.get((shape, None))  # few operators were: then the version says nothing
+            if known is None:
+                known = 0
+                for text, takers in (*self._schemas_of(shape.name), *[one[1:] for one in upgraded]):
+                    if takers & ~known:
+                        known |= takers & self._fitting(shape, text)
+            if not upgraded:
+                _kept(self._calls)[shape, None] = known
             _kept(self._calls)[key] = known
+        return known
+
+    def _schemas_of(self, name: str) -> list[tuple[str, int]]:
+        """What :meth:`Rules.of_schemas` gives, kept."""
+        known = self._texts.get(name)
+        if known is None:
+            known = _kept(self._texts)[name] = list(self.rules.of_schemas(name))
         return known
 
     def _fitting(self, shape: CallShape, text: str) -> int:
@@ -220,7 +248,7 @@ class Judge:
         if known is None:
             known = 0
             full = _full(call)
-            for text, takers in self.rules.of_schemas(full):
+            for text, takers in self._schemas_of(full):
                 if text.partition("(")[0] == full:
                     schema = read_schema(text)
                     given = (call.positional or 0) + len(call.keywords)
@@ -294,7 +322,7 @@ class Judge:
 
     def _explained(self, items: Sequence[Item], refused: int) -> Iterator[Reason]:
         left = refused
-        for item in sorted(items, key=lambda item: (item.takers.bit_count(), item.what, item.where)):
+        for item in sorted(items, key=lambda item: (item.takers.bit_count(), item.what, item.where, str(item.because))):
             if left & ~item.takers:
                 left &= item.takers
                 yield self._reason(item)
@@ -321,7 +349,7 @@ class Judge:
         """How an operator is called, and what the releases on both sides of the ends of a span have."""
         releases = self.rules.releases
         name = called.name if hasattr(called, "keywords") and not hasattr(called, "overload") else _full(called)  # type: ignore[arg-type]
-        every = list(self.rules.of_schemas(name))
+        every = self._schemas_of(name)
         ends = [releases.index(end) for span in spans_of(takers, releases) for end in span]
         beside = [ends[0] - 1, ends[0], ends[-1], ends[-1] + 1] if ends else [len(releases) - 1]
         told = [f"called as {called}"] if name == called.name else []

@@ -1,6 +1,7 @@
 """Safe unpickling: what a pickle says, as plain values, storages, tensors and descriptions. Nothing that it names is imported.
 
 * :mod:`harness.pickles.machine`: bytes to values, one pass, bounded
+* :mod:`harness.pickles.notes`: the bounds, and what is noted on the way
 * :mod:`harness.pickles.values`: what comes out
 * :mod:`harness.pickles.dtypes`: storage classes and dtypes of every release
 * :mod:`harness.pickles.weights_only`: the restricted unpickler as each release has it

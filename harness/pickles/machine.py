@@ -12,19 +12,18 @@ Three ways to make a small pickle expensive are not obvious:
 * chosen integers and tuples of them all have one hash, and a dictionary of them takes quadratic time: such keys are counted
 * a call can copy what the memo shares: what is copied is charged
 
-The bounds are in :class:`Limits`.
+The bounds are in :class:`Limits`, and what is noted on the way in :mod:`harness.pickles.notes`.
 """
 
 from __future__ import annotations
 
 import codecs
 import struct
-from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import Corrupt, HarnessError, Unsafe, Unsupported
-from harness.pickles.interpret import NEWOBJ, REBUILDERS, Budget, build, storage_of
+from harness.pickles.interpret import NEWOBJ, build, storage_of
+from harness.pickles.notes import LIMITS, Limits, Notes
 from harness.pickles.values import (
     Deque,
     Described,
@@ -32,12 +31,9 @@ from harness.pickles.values import (
     Event,
     Global,
     ModuleSource,
-    NumpyArray,
-    NumpyDtype,
     PersistentId,
     Size,
     Storage,
-    Tensor,
     depth,
 )
 
@@ -47,31 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["CORE", "LIMITS", "Limits", "Unpickled", "unpickle"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one pickle may cost.
-
-    Attributes:
-        operations: bytes of opcodes, without the texts and bytes that they carry: bounds time, the stack and plain values.
-        objects: containers, tensors and descriptions.
-        memo: entries of the memo.
-        depth: how deep values are nested, as a reader meets them who enters each object once.
-        copied: elements and characters that calls copy out of shared objects.
-        weak_keys: keys whose hash a pickle can choose: large integers, tuples of them.
-    """
-
-    operations: int = 1 << 26
-    objects: int = 1 << 22
-    memo: int = 1 << 22
-    depth: int = 2000
-    copied: int = 1 << 26
-    weak_keys: int = 10_000
-
-
-LIMITS = Limits()
-
-
-@dataclass(slots=True)
 class Unpickled:
     """What a pickle says.
 
@@ -88,16 +59,19 @@ class Unpickled:
         events: what a restricted unpickler may refuse, in order, the first time each.
     """
 
-    value: Any
-    start: int
-    end: int
-    protocol: int
-    globals: tuple[Global, ...]
-    opcodes: frozenset[str]
-    storages: tuple[Storage, ...]
-    sources: tuple[ModuleSource, ...]
-    arities: frozenset[tuple[str, int]]
-    events: tuple[Event, ...]
+    __slots__ = ("arities", "end", "events", "globals", "opcodes", "protocol", "sources", "start", "storages", "value")
+
+    def __init__(self, value: Any, start: int, end: int, protocol: int, notes: Notes) -> None:
+        self.value = value
+        self.start = start
+        self.end = end
+        self.protocol = protocol
+        self.globals: tuple[Global, ...] = tuple(notes.globals.values())
+        self.opcodes: frozenset[str] = frozenset(notes.opcodes)
+        self.storages: tuple[Storage, ...] = tuple(notes.storages)
+        self.sources: tuple[ModuleSource, ...] = tuple(notes.sources.values())
+        self.arities: frozenset[tuple[str, int]] = frozenset(notes.arities)
+        self.events: tuple[Event, ...] = tuple(notes.events)
 
 
 OPCODES: dict[int, str] = {
@@ -128,59 +102,15 @@ WIDTHS = {71: 8, 74: 4, 75: 1, 77: 2, 88: 4, 104: 1, 106: 4, 113: 1, 114: 4, 128
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
 STRIDE = 1 << 16  # bytes of opcodes between two looks at the limits
-LONGEST = 9  # bytes of the longest opcode with an argument of fixed size
+LONGEST = 11  # bytes of the longest opcode with an argument of fixed size, and of BINPUT before it
 NAME = 1 << 16  # bytes of a module and a name, and of any other argument that ends with a newline
-INTERNED = 4096  # globals that are kept from one pickle to the next, if their names are
-SHORT = 200  # characters long at most
-
 _u32 = struct.Struct("<I").unpack_from
 _i32 = struct.Struct("<i").unpack_from
 _u16 = struct.Struct("<H").unpack_from
 _u64 = struct.Struct("<Q").unpack_from
 _f64 = struct.Struct(">d").unpack_from
 
-_globals: dict[tuple[str, str], Global] = {}
-_lines: dict[bytes, tuple[Global, Global]] = {}
-_lines_of_python2: dict[bytes, tuple[Global, Global]] = {}
-
-
-def _global(module: str, name: str) -> Global:
-    """The one object for a name; the table is bounded, since names are chosen by files."""
-    found = _globals.get((module, name))
-    if found is None:
-        found = Global(module, name, REBUILDERS.get(f"{module}.{name}"))
-        if len(_globals) < INTERNED and len(module) + len(name) <= SHORT:
-            _globals[module, name] = found
-    return found
-
-
-def _python3(module: str, name: str) -> tuple[str, str]:
-    """What Python 2 called ``__builtin__.xrange`` is ``builtins.range``."""
-    if (module, name) in NAME_MAPPING:
-        return NAME_MAPPING[module, name]
-    return IMPORT_MAPPING.get(module, module), name
-
-
-_CLASSES: dict[type, Global] = {
-    NumpyArray: _global("numpy", "ndarray"),
-    NumpyDtype: _global("numpy", "dtype"),
-    Size: _global("torch", "Size"),
-}
 CLASSLIKE = frozenset({Global, PersistentId, Described})  # of what an object can be made
-_PARAMETER = _global("torch.nn.parameter", "Parameter")
-_TENSOR = _global("torch", "Tensor")
-
-
-def _class_of(made: Any) -> Any:
-    """The class of what stands on the stack, a Global; a text for what is of no class that a pickle names."""
-    kind = made.__class__
-    if kind is Dict or kind is Deque:
-        return made.type
-    if kind is Tensor:
-        return made.subclass if made.subclass.__class__ is Global else _PARAMETER if made.parameter else _TENSOR
-    if kind is Described:
-        return made.target if made.target.__class__ is Global else "object"
-    return _CLASSES.get(kind) or kind.__name__
 
 
 def _plain_persistent(pid: Any, sources: dict[Any, ModuleSource]) -> Any:
@@ -193,84 +123,6 @@ def _plain_persistent(pid: Any, sources: dict[Any, ModuleSource]) -> Any:
                 found = sources[kind, file, source] = ModuleSource(kind, file, source)
             return found
     return PersistentId(pid)
-
-
-class _Notes:
-    """What happened on the way, each thing once."""
-
-    __slots__ = ("arities", "budget", "events", "globals", "keys", "known", "opcodes", "protocol", "seen", "sources", "storages")
-
-    def __init__(self, limits: Limits) -> None:
-        self.budget = Budget(limits.copied, limits.weak_keys)
-        self.arities: set[tuple[str, int]] = set()
-        self.events: list[Event] = []
-        self.globals: dict[int, Global] = {}  # by identity
-        self.keys: set[Any] = set()
-        self.known: dict[bytes, Global] = {}
-        self.opcodes: set[str] = set()
-        self.protocol = 0
-        self.seen: dict[Any, Storage] = {}
-        self.sources: dict[Any, ModuleSource] = {}
-        self.storages: list[Storage] = []
-
-    def event(self, kind: str, subject: Any, key: Any) -> None:
-        """Note an event unless its like was noted; ``key`` says what is alike."""
-        if (kind, key) not in self.keys:
-            self.keys.add((kind, key))
-            self.events.append(Event(kind, subject, self.protocol))
-
-    def named(self, raw: bytes) -> Global:
-        """The global of ``module newline name``."""
-        lines = _lines_of_python2 if self.protocol < 3 else _lines
-        pair = lines.get(raw)
-        if pair is None:
-            module, _, name = raw.partition(b"\n")
-            pair = self._pair(module.decode(), name.decode())
-            if len(lines) < INTERNED and len(raw) <= SHORT:
-                lines[raw] = pair
-        self.known[raw] = pair[1]
-        return self._noted(*pair)
-
-    def _pair(self, module: str, name: str) -> tuple[Global, Global]:
-        """As it is spelled, and as Python 3 calls it."""
-        spelled = _global(module, name)
-        return spelled, _global(*_python3(module, name)) if self.protocol < 3 else spelled
-
-    def _noted(self, spelled: Global, found: Global) -> Global:
-        self.event("global", spelled, id(spelled))
-        self.globals[id(found)] = found
-        return found
-
-    def named_as(self, module: str, name: str) -> Global:
-        """The global of two texts."""
-        return self._noted(*self._pair(module, name))
-
-    def called(self, func: Any, args: tuple[Any, ...], called: dict[int, int]) -> None:
-        """Something is called for the first time, or with another number of arguments than the last time."""
-        if id(func) not in called:
-            self.events.append(Event("reduce", func, self.protocol))  # which keeps it alive, and its identity its own
-        called[id(func)] = len(args)
-        if func.__class__ is Global and func.rebuild is not None and func.name.startswith("_rebuild"):
-            self.arities.add((func.path, len(args)))
-            if len(args) == 4 and args[0].__class__ is Global and args[2].__class__ is tuple:  # a function and its arguments
-                self.arities.add((args[0].path, len(args[2])))
-                called[id(func)] = -1  # to look again the next time
-
-    def target(self, kind: str, made: Any) -> None:
-        """Something is done to an object that was made: ``BUILD``, ``APPEND``, ``SETITEM``."""
-        found = _class_of(made)
-        self.event(kind, found, found)
-
-    def persistent(self, pid: Any) -> None:
-        kind = pid.__class__.__name__
-        if pid.__class__ is tuple and pid:
-            first = pid[0]
-            kind = (
-                f"tuple of {first.decode('latin-1') if first.__class__ is bytes else first if first.__class__ is str else '?'}"[
-                    :80
-                ]
-            )
-        self.event("persistent", kind, kind)
 
 
 def unpickle(
@@ -324,7 +176,7 @@ def _run(
     made = 0
     highest = 0
     op = -1
-    notes = _Notes(limits)
+    notes = Notes(limits)
     budget = notes.budget
     known = notes.known
     called: dict[int, int] = {}  # by the identity of what is called: how many arguments it had last
@@ -349,329 +201,383 @@ def _run(
                 stop = min(i + STRIDE, end if base + end == total else end - LONGEST)
             op = data[i]
             at = i
-            i += 1
-            if op == 113:  # BINPUT
-                memo[data[i]] = stack[-1]
-                i += 1
-            elif op == 75:  # BININT1
-                stack.append(data[i])
-                i += 1
-            elif op == 104:  # BINGET
-                stack.append(memo[data[i]])
-                i += 1
-            elif op == 88:  # BINUNICODE
-                n = _u32(data, i)[0]
-                i += 4
-                j = i + n
-                if j > end:
-                    data, base, i, end, stop = _longer(view, base, at, j - at, total)
-                    continue
-                try:
-                    stack.append(data[i:j].decode())
-                except UnicodeDecodeError:  # lone surrogates; asked for only now, since the plain way is much faster
-                    stack.append(data[i:j].decode("utf-8", "surrogatepass"))
-                carried += n
-                i = j
-            elif op == 40:  # MARK
-                marks.append(stack)
-                stack = []
-            elif op == 82:  # REDUCE
-                args = stack.pop()
-                func = stack[-1]
-                if func.__class__ is ModuleSource:
-                    func = func.type
-                if args.__class__ is not tuple and args.__class__ is not Size:
-                    raise Corrupt(f"calls something with a {args.__class__.__name__} for its arguments", code="bad-call")
-                if called.get(id(func)) != len(args):
-                    notes.called(func, args, called)
-                made += 1
-                if func.__class__ is Global and func.rebuild is not None:
-                    stack[-1] = func.rebuild(func, args, budget)
-                else:
-                    stack[-1] = Described("reduce", func, args)
-            elif op == 116:  # TUPLE
-                items = stack
-                stack = marks.pop()
-                stack.append(tuple(items))
-                made += 1
-            elif op == 41:  # EMPTY_TUPLE
-                stack.append(())
-            elif op == 135:  # TUPLE3
-                stack[-3:] = [(stack[-3], stack[-2], stack[-1])]
-                made += 1
-            elif op == 99:  # GLOBAL
-                j = data.find(b"\n", data.find(b"\n", i, i + NAME) + 1 or end, i + NAME)
-                if j < 0:
-                    if end - i < NAME and base + end < total:
-                        data, base, i, end, stop = _longer(view, base, at, min(NAME, total - base - at), total)
-                        continue
-                    raise _cut_off("has a global whose name does not end")
-                raw = data[i:j]
-                found = known.get(raw)
-                stack.append(notes.named(raw) if found is None else found)
-                i = j + 1
-            elif op == 134:  # TUPLE2
-                stack[-2:] = [(stack[-2], stack[-1])]
-                made += 1
-            elif op == 133:  # TUPLE1
-                stack[-1] = (stack[-1],)
-                made += 1
-            elif op == 137:  # NEWFALSE
-                stack.append(False)
-            elif op == 81:  # BINPERSID
-                pid = stack.pop()
-                made += 1
-                if pid.__class__ is tuple and pid and (pid[0] == "storage" or pid[0] == b"storage"):
-                    if persistent is None:
-                        stack.append(storage_of(pid, notes.seen, notes.storages))
-                        continue
-                else:
-                    notes.persistent(pid)
-                if persistent is None:
-                    stack.append(_plain_persistent(pid, notes.sources))
-                else:
-                    found = persistent(pid)
-                    if found.__class__ is Storage and id(found) not in notes.keys:
-                        notes.keys.add(id(found))
-                        notes.storages.append(found)
-                    stack.append(found)
-            elif op == 125:  # EMPTY_DICT
-                stack.append({})
-                made += 1
-            elif op == 117 or op == 115:  # noqa: PLR1714 - SETITEMS, SETITEM
-                if op == 117:
-                    items = stack
-                    stack = marks.pop()
-                    if len(items) % 2:
-                        raise Corrupt("sets a key without a value", code="pickle-stack")
-                else:
-                    items = [stack[-2], stack[-1]]
-                    del stack[-2:]
-                into = stack[-1]
-                keys = items[::2]
-                if into.__class__ is dict or into.__class__ is Dict:
-                    budget.keys(keys)
-                    into.update(zip(keys, items[1::2], strict=True))
-                    if into.__class__ is Dict:
-                        notes.target("setitem", into)
-                elif into.__class__ is Described:
-                    into.pairs = into.pairs or []
-                    into.pairs += zip(keys, items[1::2], strict=True)
-                    notes.target("setitem", into)
-                elif into.__class__ is list:
-                    notes.target("setitem", into)
-                    _set_positions(into, keys, items[1::2])
-                else:
-                    raise Corrupt(f"sets keys of a {into.__class__.__name__}", code="bad-build")
-            elif op == 78:  # NONE
-                stack.append(None)
-            elif op == 74:  # BININT
-                stack.append(_i32(data, i)[0])
-                i += 4
-            elif op == 136:  # NEWTRUE
-                stack.append(True)
-            elif op == 98:  # BUILD
-                state = stack.pop()
-                notes.target("build", stack[-1])
-                build(stack[-1], state)
-                made += 1
-            elif op == 129 or op == 146:  # noqa: PLR1714 - NEWOBJ, NEWOBJ_EX
-                kwargs = None
-                if op == 146:
-                    notes.opcodes.add("NEWOBJ_EX")
-                    notes.event("opcode", "NEWOBJ_EX", "NEWOBJ_EX")
-                    kwargs = stack.pop()
-                    if kwargs.__class__ is not dict:
-                        raise Corrupt("makes an object with keywords that are no dictionary", code="bad-call")
-                args = stack.pop()
-                func = stack[-1]
-                if args.__class__ is not tuple and args.__class__ is not Size:
-                    raise Corrupt(f"makes an object with a {args.__class__.__name__} for its arguments", code="bad-call")
-                if func.__class__ is ModuleSource:
-                    func = func.type
-                if func.__class__ not in CLASSLIKE:
-                    raise Corrupt(f"makes an object of a class that is a {func.__class__.__name__}", code="bad-call")
-                notes.event("newobj", func, func)
-                made += 1
-                if (
-                    func.__class__ is Global
-                    and not kwargs
-                    and func.rebuild in NEWOBJ
-                    and (not args or func.name in {"Size", "frozenset"})
-                ):
-                    stack[-1] = func.rebuild(func, args, budget)
-                else:
-                    stack[-1] = Described("newobj", func, args, kwargs)
-            elif op == 93:  # EMPTY_LIST
-                stack.append([])
-                made += 1
-            elif op == 71:  # BINFLOAT
-                stack.append(_f64(data, i)[0])
-                i += 8
-                if "BINFLOAT" not in notes.opcodes:
-                    notes.opcodes.add("BINFLOAT")
-                    notes.event("opcode", "BINFLOAT", "BINFLOAT")
-            elif op == 114:  # LONG_BINPUT
-                n = _u32(data, i)[0]
-                i += 4
-                if n > i + base - start:
-                    raise _memo(n, i + base - start)
-                memo[n] = stack[-1]
-            elif op == 101 or op == 97:  # noqa: PLR1714 - APPENDS, APPEND
-                if op == 101:
-                    items = stack
-                    stack = marks.pop()
-                else:
-                    items = [stack.pop()]
-                into = stack[-1]
-                if into.__class__ is list:
-                    into += items
-                elif into.__class__ is Deque:
-                    notes.target("append", into)
-                    into += items
-                elif into.__class__ is Described:
-                    notes.target("append", into)
-                    into.items = into.items or []
-                    into.items += items
-                else:
-                    raise Corrupt(f"appends to a {into.__class__.__name__}", code="bad-build")
-            elif op == 77:  # BININT2
-                stack.append(_u16(data, i)[0])
+            if op == 113:  # BINPUT: a quarter of all, and another opcode comes behind it
+                memo[data[i + 1]] = stack[-1]
                 i += 2
-            elif op == 148:  # MEMOIZE
-                memo[len(memo)] = stack[-1]
-            elif op == 106:  # LONG_BINGET
-                stack.append(memo[_u32(data, i)[0]])
-                i += 4
-            elif op == 46:  # STOP
-                value = stack.pop()
-                break
-            else:
-                name = OPCODES.get(op)
-                if name is None:
-                    raise Corrupt(f"has the byte {op:#04x} where an opcode is expected", code="bad-opcode")
-                if name not in notes.opcodes:
-                    notes.opcodes.add(name)
-                    if name != "PROTO":
-                        notes.event("opcode", name, name)
-                if op in COUNTED:  # a length, then as many bytes
-                    width = COUNTED[op]
-                    n = int.from_bytes(data[i : i + width], "little", signed=op in SIGNED)
-                    i += width
+                op = data[i]
+                at = i
+            # the most frequent ones first, in two halves: then a few questions are enough
+            if op < 104:
+                if op == 75:  # BININT1
+                    stack.append(data[i + 1])
+                    i += 2
+                    continue
+                if op == 88:  # BINUNICODE
+                    n = _u32(data, i + 1)[0]
+                    i += 5
                     j = i + n
-                    if n < 0:
-                        raise Corrupt(f"states a length of {n} bytes for {name}", code="bad-length")
-                    if i > end or j > end:
-                        data, base, i, end, stop = _longer(view, base, at, max(i, j) - at, total)
+                    if j > end:
+                        data, base, i, end, stop = _longer(view, base, at, j - at, total)
                         continue
+                    try:
+                        stack.append(data[i:j].decode())
+                    except UnicodeDecodeError:  # lone surrogates; asked for only now, since the plain way is much faster
+                        stack.append(data[i:j].decode("utf-8", "surrogatepass"))
                     carried += n
-                    stack.append(_carried(op, data[i:j]))
                     i = j
-                elif op in LINES:  # up to a newline
-                    j = data.find(b"\n", i)
-                    if j >= 0 and op == 105:
-                        j = data.find(b"\n", j + 1)
-                    if j < 0:
-                        if base + end == total:
-                            raise _cut_off("has a line that does not end")
-                        data, base, i, end, stop = _longer(view, base, at, min(2 * (end - at), total - base - at), total)
-                        continue
-                    line = data[i:j]
-                    carried += j - i
-                    i = j + 1
-                    if op == 112:  # PUT
-                        n = _number(line)
-                        if not 0 <= n <= i + base - start:
-                            raise _memo(n, i + base - start)
-                        memo[n] = stack[-1]
-                    elif op == 103:  # GET
-                        stack.append(memo[_number(line)])
-                    elif op == 105:  # INST
-                        items = stack
-                        stack = marks.pop()
-                        made += 1
-                        stack.append(Described("instance", notes.named(line), tuple(items)))
-                    elif op == 80:  # PERSID
-                        made += 1
-                        pid = _text(line)
-                        notes.persistent(pid)
-                        stack.append(PersistentId(pid) if persistent is None else persistent(pid))
+                    continue
+                if op == 82:  # REDUCE
+                    args = stack.pop()
+                    func = stack[-1]
+                    if func.__class__ is Global:
+                        rebuild = func.rebuild
                     else:
-                        stack.append(_read_line(op, line))
-                elif op == 128:  # PROTO
-                    n = data[i]
-                    i += 1
-                    if n > 5:
-                        raise Unsupported(f"states the pickle protocol {n}; 5 is the highest known", code="pickle-protocol")
-                    notes.protocol = n
-                    highest = max(highest, n)
-                    known.clear()  # what was translated from Python 2
-                elif op == 149:  # FRAME
-                    n = _u64(data, i)[0]
-                    i += 8
-                    if n > total - base - i:
-                        raise _cut_off(f"states a frame of {n} bytes; {total - base - i} are left")
-                elif op == 147:  # STACK_GLOBAL
-                    text = stack.pop()
-                    module = stack.pop()
-                    if text.__class__ is not str or module.__class__ is not str:
-                        kinds = f"{module.__class__.__name__} and {text.__class__.__name__}"
-                        raise Corrupt(f"names a global by {kinds}; expected two texts", code="bad-global")
-                    stack.append(notes.named_as(module, text))
-                elif op == 143:  # EMPTY_SET
-                    stack.append(set())
-                    made += 1
-                elif op in {144, 145, 108, 100, 49, 111}:  # what takes everything down to the mark
-                    items = stack
-                    stack = marks.pop()
-                    made += 1
-                    if op == 108:  # LIST
-                        stack.append(items)
-                    elif op == 144:  # ADDITEMS
-                        budget.keys(items)
-                        into = stack[-1]
-                        if into.__class__ is set:
-                            into.update(items)
-                        elif into.__class__ is Described:
-                            into.items = into.items or []
-                            into.items += items
-                        else:
-                            raise Corrupt(f"adds to a {into.__class__.__name__}", code="bad-build")
-                    elif op == 145:  # FROZENSET
-                        budget.keys(items)
-                        stack.append(frozenset(items))
-                    elif op == 100:  # DICT
-                        if len(items) % 2:
-                            raise Corrupt("sets a key without a value", code="pickle-stack")
-                        keys = items[::2]
-                        budget.keys(keys)
-                        stack.append(dict(zip(keys, items[1::2], strict=True)))
-                    elif op == 111:  # OBJ
-                        func = items[0] if items else None
                         if func.__class__ is ModuleSource:
                             func = func.type
-                        if func.__class__ not in CLASSLIKE:
-                            raise Corrupt("makes an instance of what is no class", code="bad-call")
-                        stack.append(Described("instance", func, tuple(items[1:])))
-                elif op == 48:  # POP
-                    if stack:
-                        stack.pop()
+                        rebuild = func.rebuild if func.__class__ is Global else None
+                    if args.__class__ is not tuple and args.__class__ is not Size:
+                        raise Corrupt(f"calls something with a {args.__class__.__name__} for its arguments", code="bad-call")
+                    if called.get(id(func)) != len(args):
+                        notes.called(func, args, called)
+                    made += 1
+                    stack[-1] = Described("reduce", func, args) if rebuild is None else rebuild(func, args, budget)
+                    i += 1
+                    continue
+                if op == 40:  # MARK
+                    marks.append(stack)
+                    stack = []
+                    i += 1
+                    continue
+                if op == 41:  # EMPTY_TUPLE
+                    stack.append(())
+                    i += 1
+                    continue
+                if op == 99:  # GLOBAL
+                    i += 1
+                    j = data.find(b"\n", data.find(b"\n", i, i + NAME) + 1 or end, i + NAME)
+                    if j < 0:
+                        if end - i < NAME and base + end < total:
+                            data, base, i, end, stop = _longer(view, base, at, min(NAME, total - base - at), total)
+                            continue
+                        raise _cut_off("has a global whose name does not end")
+                    raw = data[i:j]
+                    found = known.get(raw)
+                    stack.append(notes.named(raw) if found is None else found)
+                    i = j + 1
+                    continue
+                if op == 81:  # BINPERSID
+                    pid = stack.pop()
+                    i += 1
+                    made += 1
+                    if pid.__class__ is tuple and pid and (pid[0] == "storage" or pid[0] == b"storage"):
+                        if persistent is None:
+                            stack.append(storage_of(pid, notes.seen, notes.storages))
+                            continue
                     else:
+                        notes.persistent(pid)
+                    if persistent is None:
+                        stack.append(_plain_persistent(pid, notes.sources))
+                    else:
+                        found = persistent(pid)
+                        if found.__class__ is Storage and id(found) not in notes.keys:
+                            notes.keys.add(id(found))
+                            notes.storages.append(found)
+                        stack.append(found)
+                    continue
+                if op == 78:  # NONE
+                    stack.append(None)
+                    i += 1
+                    continue
+                if op == 46:  # STOP
+                    value = stack.pop()
+                    i += 1
+                    break
+                if op == 93:  # EMPTY_LIST
+                    stack.append([])
+                    made += 1
+                    i += 1
+                    continue
+                if op == 71:  # BINFLOAT
+                    stack.append(_f64(data, i + 1)[0])
+                    i += 9
+                    if "BINFLOAT" not in notes.opcodes:
+                        notes.opcodes.add("BINFLOAT")
+                        notes.event("opcode", "BINFLOAT", "BINFLOAT")
+                    continue
+                if op == 98:  # BUILD
+                    state = stack.pop()
+                    notes.target("build", stack[-1])
+                    build(stack[-1], state)
+                    made += 1
+                    i += 1
+                    continue
+                if op == 101 or op == 97:  # noqa: PLR1714 - APPENDS, APPEND
+                    if op == 101:
+                        items = stack
                         stack = marks.pop()
-                elif op == 50:  # DUP
-                    stack.append(stack[-1])
-                elif op in {130, 131, 132}:  # EXT1, EXT2, EXT4
-                    width = 1 << (op - 130)
-                    n = int.from_bytes(data[i : i + width], "little")
-                    raise Unsafe(f"asks for extension {n}, which only the reading process could know", code="extension")
-                else:  # NEXT_BUFFER, READONLY_BUFFER
-                    raise Corrupt(f"has {name}: its buffers were kept apart from it, and are not in a file", code="out-of-band")
+                    else:
+                        items = [stack.pop()]
+                    into = stack[-1]
+                    if into.__class__ is list:
+                        into += items
+                    elif into.__class__ is Deque:
+                        notes.target("append", into)
+                        into += items
+                    elif into.__class__ is Described:
+                        notes.target("append", into)
+                        into.items = into.items or []
+                        into.items += items
+                    else:
+                        raise Corrupt(f"appends to a {into.__class__.__name__}", code="bad-build")
+                    i += 1
+                    continue
+                if op == 74:  # BININT
+                    stack.append(_i32(data, i + 1)[0])
+                    i += 5
+                    continue
+                if op == 77:  # BININT2
+                    stack.append(_u16(data, i + 1)[0])
+                    i += 3
+                    continue
+            else:
+                if op == 104:  # BINGET
+                    stack.append(memo[data[i + 1]])
+                    i += 2
+                    continue
+                if op == 116:  # TUPLE
+                    items = stack
+                    stack = marks.pop()
+                    stack.append(tuple(items))
+                    made += 1
+                    i += 1
+                    continue
+                if op == 133:  # TUPLE1
+                    stack[-1] = (stack[-1],)
+                    made += 1
+                    i += 1
+                    continue
+                if op == 137:  # NEWFALSE
+                    stack.append(False)
+                    i += 1
+                    continue
+                if op == 134:  # TUPLE2
+                    stack[-2:] = [(stack[-2], stack[-1])]
+                    made += 1
+                    i += 1
+                    continue
+                if op == 125:  # EMPTY_DICT
+                    stack.append({})
+                    made += 1
+                    i += 1
+                    continue
+                if op == 117 or op == 115:  # noqa: PLR1714 - SETITEMS, SETITEM
+                    if op == 117:
+                        items = stack
+                        stack = marks.pop()
+                        if len(items) % 2:
+                            raise Corrupt("sets a key without a value", code="pickle-stack")
+                    else:
+                        items = [stack[-2], stack[-1]]
+                        del stack[-2:]
+                    into = stack[-1]
+                    keys = items[::2]
+                    if into.__class__ is dict or into.__class__ is Dict:
+                        budget.keys(keys)
+                        into.update(zip(keys, items[1::2], strict=True))
+                        if into.__class__ is Dict:
+                            notes.target("setitem", into)
+                    elif into.__class__ is Described:
+                        into.pairs = into.pairs or []
+                        into.pairs += zip(keys, items[1::2], strict=True)
+                        notes.target("setitem", into)
+                    elif into.__class__ is list:
+                        notes.target("setitem", into)
+                        _set_positions(into, keys, items[1::2])
+                    else:
+                        raise Corrupt(f"sets keys of a {into.__class__.__name__}", code="bad-build")
+                    i += 1
+                    continue
+                if op == 136:  # NEWTRUE
+                    stack.append(True)
+                    i += 1
+                    continue
+                if op == 135:  # TUPLE3
+                    stack[-3:] = [(stack[-3], stack[-2], stack[-1])]
+                    made += 1
+                    i += 1
+                    continue
+                if op == 129 or op == 146:  # noqa: PLR1714 - NEWOBJ, NEWOBJ_EX
+                    kwargs = None
+                    if op == 146:
+                        notes.opcodes.add("NEWOBJ_EX")
+                        notes.event("opcode", "NEWOBJ_EX", "NEWOBJ_EX")
+                        kwargs = stack.pop()
+                        if kwargs.__class__ is not dict:
+                            raise Corrupt("makes an object with keywords that are no dictionary", code="bad-call")
+                    args = stack.pop()
+                    func = stack[-1]
+                    if args.__class__ is not tuple and args.__class__ is not Size:
+                        raise Corrupt(f"makes an object with a {args.__class__.__name__} for its arguments", code="bad-call")
+                    if func.__class__ is ModuleSource:
+                        func = func.type
+                    if func.__class__ not in CLASSLIKE:
+                        raise Corrupt(f"makes an object of a class that is a {func.__class__.__name__}", code="bad-call")
+                    notes.event("newobj", func, func)
+                    made += 1
+                    if (
+                        func.__class__ is Global
+                        and not kwargs
+                        and func.rebuild in NEWOBJ
+                        and (not args or func.name in {"Size", "frozenset"})
+                    ):
+                        stack[-1] = func.rebuild(func, args, budget)
+                    else:
+                        stack[-1] = Described("newobj", func, args, kwargs)
+                    i += 1
+                    continue
+                if op == 114:  # LONG_BINPUT
+                    n = _u32(data, i + 1)[0]
+                    i += 5
+                    if n > i + base - start:
+                        raise _memo(n, i + base - start)
+                    memo[n] = stack[-1]
+                    continue
+                if op == 148:  # MEMOIZE
+                    memo[len(memo)] = stack[-1]
+                    i += 1
+                    continue
+                if op == 113:  # BINPUT behind a BINPUT
+                    continue
+                if op == 106:  # LONG_BINGET
+                    stack.append(memo[_u32(data, i + 1)[0]])
+                    i += 5
+                    continue
+            i += 1
+            name = OPCODES.get(op)
+            if name is None:
+                raise Corrupt(f"has the byte {op:#04x} where an opcode is expected", code="bad-opcode")
+            if name not in notes.opcodes:
+                notes.opcodes.add(name)
+                if name != "PROTO":
+                    notes.event("opcode", name, name)
+            if op in COUNTED:  # a length, then as many bytes
+                width = COUNTED[op]
+                n = int.from_bytes(data[i : i + width], "little", signed=op in SIGNED)
+                i += width
+                j = i + n
+                if n < 0:
+                    raise Corrupt(f"states a length of {n} bytes for {name}", code="bad-length")
+                if i > end or j > end:
+                    data, base, i, end, stop = _longer(view, base, at, max(i, j) - at, total)
+                    continue
+                carried += n
+                stack.append(_carried(op, data[i:j]))
+                i = j
+            elif op in LINES:  # up to a newline
+                j = data.find(b"\n", i)
+                if j >= 0 and op == 105:
+                    j = data.find(b"\n", j + 1)
+                if j < 0:
+                    if base + end == total:
+                        raise _cut_off("has a line that does not end")
+                    data, base, i, end, stop = _longer(view, base, at, min(2 * (end - at), total - base - at), total)
+                    continue
+                line = data[i:j]
+                carried += j - i
+                i = j + 1
+                if op == 112:  # PUT
+                    n = _number(line)
+                    if not 0 <= n <= i + base - start:
+                        raise _memo(n, i + base - start)
+                    memo[n] = stack[-1]
+                elif op == 103:  # GET
+                    stack.append(memo[_number(line)])
+                elif op == 105:  # INST
+                    items = stack
+                    stack = marks.pop()
+                    made += 1
+                    stack.append(Described("instance", notes.named(line), tuple(items)))
+                elif op == 80:  # PERSID
+                    made += 1
+                    pid = _text(line)
+                    notes.persistent(pid)
+                    stack.append(PersistentId(pid) if persistent is None else persistent(pid))
+                else:
+                    stack.append(_read_line(op, line))
+            elif op == 128:  # PROTO
+                n = data[i]
+                i += 1
+                if n > 5:
+                    raise Unsupported(f"states the pickle protocol {n}; 5 is the highest known", code="pickle-protocol")
+                notes.protocol = n
+                highest = max(highest, n)
+                known.clear()  # what was translated from Python 2
+            elif op == 149:  # FRAME
+                n = _u64(data, i)[0]
+                i += 8
+                if n > total - base - i:
+                    raise _cut_off(f"states a frame of {n} bytes; {total - base - i} are left")
+            elif op == 147:  # STACK_GLOBAL
+                text = stack.pop()
+                module = stack.pop()
+                if text.__class__ is not str or module.__class__ is not str:
+                    kinds = f"{module.__class__.__name__} and {text.__class__.__name__}"
+                    raise Corrupt(f"names a global by {kinds}; expected two texts", code="bad-global")
+                stack.append(notes.named_as(module, text))
+            elif op == 143:  # EMPTY_SET
+                stack.append(set())
+                made += 1
+            elif op in {144, 145, 108, 100, 49, 111}:  # what takes everything down to the mark
+                items = stack
+                stack = marks.pop()
+                made += 1
+                if op == 108:  # LIST
+                    stack.append(items)
+                elif op == 144:  # ADDITEMS
+                    budget.keys(items)
+                    into = stack[-1]
+                    if into.__class__ is set:
+                        into.update(items)
+                    elif into.__class__ is Described:
+                        into.items = into.items or []
+                        into.items += items
+                    else:
+                        raise Corrupt(f"adds to a {into.__class__.__name__}", code="bad-build")
+                elif op == 145:  # FROZENSET
+                    budget.keys(items)
+                    stack.append(frozenset(items))
+                elif op == 100:  # DICT
+                    if len(items) % 2:
+                        raise Corrupt("sets a key without a value", code="pickle-stack")
+                    keys = items[::2]
+                    budget.keys(keys)
+                    stack.append(dict(zip(keys, items[1::2], strict=True)))
+                elif op == 111:  # OBJ
+                    func = items[0] if items else None
+                    if func.__class__ is ModuleSource:
+                        func = func.type
+                    if func.__class__ not in CLASSLIKE:
+                        raise Corrupt("makes an instance of what is no class", code="bad-call")
+                    stack.append(Described("instance", func, tuple(items[1:])))
+            elif op == 48:  # POP
+                if stack:
+                    stack.pop()
+                else:
+                    stack = marks.pop()
+            elif op == 50:  # DUP
+                stack.append(stack[-1])
+            elif op in {130, 131, 132}:  # EXT1, EXT2, EXT4
+                width = 1 << (op - 130)
+                n = int.from_bytes(data[i : i + width], "little")
+                raise Unsafe(f"asks for extension {n}, which only the reading process could know", code="extension")
+            else:  # NEXT_BUFFER, READONLY_BUFFER
+                raise Corrupt(f"has {name}: its buffers were kept apart from it, and are not in a file", code="out-of-band")
     except HarnessError:
         place[0] = base + at
         raise
     except (IndexError, struct.error):
         place[0] = base + at
-        if at + 1 + WIDTHS.get(op, 0) > end:
+        if at + 1 + WIDTHS.get(op, 0) > end or (op == 113 and i > at):  # or nothing comes behind a BINPUT
             raise _cut_off() from None
         said = f"{OPCODES.get(op)} finds too little on the stack, or no mark"
         raise Corrupt(said, code="pickle-stack") from None
@@ -689,18 +595,7 @@ def _run(
     if made > limits.objects or len(memo) > limits.memo:
         place[0] = base + at
         raise _too_many(limits)
-    return Unpickled(
-        value,
-        start,
-        base + i,
-        highest,
-        tuple(notes.globals.values()),
-        frozenset(notes.opcodes),
-        tuple(notes.storages),
-        tuple(notes.sources.values()),
-        frozenset(notes.arities),
-        tuple(notes.events),
-    )
+    return Unpickled(value, start, base + i, highest, notes)
 
 
 def _set_positions(into: list[Any], keys: list[Any], items: list[Any]) -> None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.pickles.dtypes import ELEMENT_SIZES, storage_class
@@ -98,19 +98,39 @@ class Size(tuple[Any, ...]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Shown by its parts, and equal to itself alone. What ``dataclass`` makes takes long to import."""
+
+    __slots__: tuple[str, ...] = ()
+
+    @recursive_repr()
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+
 class Device:
     """A ``torch.device``."""
 
-    type: str
-    index: int | None = None
+    __slots__ = ("index", "type")
+
+    def __init__(self, type_: str, index: int | None = None) -> None:
+        self.type = type_
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Device and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        return f"Device({self.type!r}, {self.index!r})"
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
 
-@dataclass(slots=True, eq=False)
-class Storage:
+class Storage(_Parts):
     """A storage that a pickle names; its bytes lie elsewhere in the archive.
 
     Attributes:
@@ -122,18 +142,23 @@ class Storage:
         root: the storage that this one is a part of (only in streams), ``offset`` elements from its start.
     """
 
-    type_name: str
-    dtype: str
-    key: str
-    location: str
-    numel: int
-    nbytes: int
-    root: Storage | None = None
-    offset: int = 0
+    __slots__ = ("dtype", "key", "location", "nbytes", "numel", "offset", "root", "type_name")
+
+    def __init__(
+        self, type_name: str, dtype: str, key: str, location: str, numel: int, nbytes: int, root: Storage | None = None,
+        offset: int = 0,
+    ) -> None:  # fmt: skip
+        self.type_name = type_name
+        self.dtype = dtype
+        self.key = key
+        self.location = location
+        self.numel = numel
+        self.nbytes = nbytes
+        self.root = root
+        self.offset = offset
 
 
-@dataclass(slots=True, eq=False)
-class Tensor:
+class Tensor(_Parts):
     """A tensor that a pickle rebuilds.
 
     Attributes:
@@ -151,22 +176,33 @@ class Tensor:
         rebuilt_by: the name of the function that rebuilds it, as ``_rebuild_tensor_v2``.
     """
 
-    storage: Storage | None
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    offset: int
-    requires_grad: bool
-    device: str
-    rebuilt_by: str
-    layout: str = "strided"
-    parameter: bool = False
-    subclass: Any = None
-    conj: bool = False
-    neg: bool = False
-    quantizer: tuple[Any, ...] | None = None
-    parts: dict[str, Any] | None = None
-    state: Any = None
+    __slots__ = (
+        "conj", "device", "dtype", "layout", "neg", "offset", "parameter", "parts", "quantizer", "rebuilt_by", "requires_grad",
+        "shape", "state", "storage", "strides", "subclass",
+    )  # fmt: skip
+
+    def __init__(
+        self, storage: Storage | None, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int,
+        requires_grad: bool, device: str, rebuilt_by: str, layout: str = "strided", parameter: bool = False,
+        subclass: Any = None, conj: bool = False, neg: bool = False, quantizer: tuple[Any, ...] | None = None,
+        parts: dict[str, Any] | None = None, state: Any = None,
+    ) -> None:  # fmt: skip
+        self.storage = storage
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.requires_grad = requires_grad
+        self.device = device
+        self.rebuilt_by = rebuilt_by
+        self.layout = layout
+        self.parameter = parameter
+        self.subclass = subclass
+        self.conj = conj
+        self.neg = neg
+        self.quantizer = quantizer
+        self.parts = parts
+        self.state = state
 
     @property
     def numel(self) -> int:
@@ -200,8 +236,7 @@ class Tensor:
         return start >= 0 and end <= self.storage.nbytes
 
 
-@dataclass(slots=True, eq=False)
-class Described:
+class Described(_Parts):
     """A call or an object that was not carried out.
 
     Attributes:
@@ -213,33 +248,42 @@ class Described:
         pairs: what would be set in it, as ``(key, value)``.
     """
 
-    kind: str
-    target: Any
-    args: tuple[Any, ...]
-    kwargs: dict[Any, Any] | None = None
-    state: Any = None
-    items: list[Any] | None = None
-    pairs: list[tuple[Any, Any]] | None = None
+    __slots__ = ("args", "items", "kind", "kwargs", "pairs", "state", "target")
+
+    def __init__(
+        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[Any, Any] | None = None, state: Any = None,
+        items: list[Any] | None = None, pairs: list[tuple[Any, Any]] | None = None,
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.target = target
+        self.args = args
+        self.kwargs = kwargs
+        self.state = state
+        self.items = items
+        self.pairs = pairs
 
 
-@dataclass(slots=True, eq=False)
-class PersistentId:
+class PersistentId(_Parts):
     """Something outside the pickle, named by the writer's own kind of id."""
 
-    pid: Any
+    __slots__ = ("pid",)
+
+    def __init__(self, pid: Any) -> None:
+        self.pid = pid
 
 
-@dataclass(slots=True, eq=False)
-class ModuleSource:
+class ModuleSource(_Parts):
     """The class of a module, with the source text that streams keep beside it."""
 
-    type: Any
-    file: str | None
-    source: str | None
+    __slots__ = ("file", "source", "type")
+
+    def __init__(self, type_: Any, file: str | None, source: str | None) -> None:
+        self.type = type_
+        self.file = file
+        self.source = source
 
 
-@dataclass(slots=True, eq=False)
-class NumpyDtype:
+class NumpyDtype(_Parts):
     """A ``numpy.dtype``.
 
     Attributes:
@@ -248,31 +292,41 @@ class NumpyDtype:
         state: the rest of its state: fields of a record, sizes of texts.
     """
 
-    code: str
-    order: str = "="
-    state: Any = None
+    __slots__ = ("code", "order", "state")
+
+    def __init__(self, code: str, order: str = "=", state: Any = None) -> None:
+        self.code = code
+        self.order = order
+        self.state = state
 
     def __str__(self) -> str:
         return self.code if self.order in "=|" else f"{self.order}{self.code}"
 
 
-@dataclass(slots=True, eq=False)
-class NumpyArray:
+class NumpyArray(_Parts):
     """A ``numpy.ndarray``: ``data`` is its bytes, or a list of its objects."""
 
-    shape: tuple[int, ...] = ()
-    dtype: NumpyDtype | None = None
-    fortran: bool = False
-    data: Any = None
-    subclass: Any = None
+    __slots__ = ("data", "dtype", "fortran", "shape", "subclass")
+
+    def __init__(
+        self, shape: tuple[int, ...] = (), dtype: NumpyDtype | None = None, fortran: bool = False, data: Any = None,
+        subclass: Any = None,
+    ) -> None:  # fmt: skip
+        self.shape = shape
+        self.dtype = dtype
+        self.fortran = fortran
+        self.data = data
+        self.subclass = subclass
 
 
-@dataclass(slots=True, eq=False)
-class NumpyScalar:
+class NumpyScalar(_Parts):
     """A scalar of numpy: ``data`` is its bytes, or the object itself."""
 
-    dtype: NumpyDtype
-    data: Any
+    __slots__ = ("data", "dtype")
+
+    def __init__(self, dtype: NumpyDtype, data: Any) -> None:
+        self.dtype = dtype
+        self.data = data
 
 
 class Event(NamedTuple):
@@ -328,12 +382,6 @@ def children(value: Any) -> Iterator[tuple[Any, Any]]:
             yield name, part
 
 
-@dataclass(slots=True)
-class _Frame:
-    path: tuple[Any, ...]
-    parts: Iterator[tuple[Any, Any]] = field(repr=False)
-
-
 def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Every object that a value consists of, each once, with the path to it; a parent before its parts, in order.
 
@@ -347,11 +395,11 @@ def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterato
     if value.__class__ in _LEAVES or not into(value):
         return
     seen = {id(value)}
-    frames = [_Frame((), children(value))]
+    frames: list[tuple[tuple[Any, ...], Iterator[tuple[Any, Any]]]] = [((), children(value))]
     while frames:
-        frame = frames[-1]
-        for key, part in frame.parts:
-            path = (*frame.path, key)
+        above, parts = frames[-1]
+        for key, part in parts:
+            path = (*above, key)
             if part.__class__ in _LEAVES:
                 yield path, part
                 continue
@@ -360,7 +408,7 @@ def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterato
             seen.add(id(part))
             yield path, part
             if into(part):
-                frames.append(_Frame(path, children(part)))
+                frames.append((path, children(part)))
                 break
         else:
             frames.pop()

@@ -17,19 +17,18 @@ Safe globals are what the user says is safe: ``add_safe_globals(["fractions.Frac
 
 from __future__ import annotations
 
-import inspect
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import UsageError
+from harness.pickles.machine import Unpickled
 from harness.pickles.values import Global
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from harness.pickles.machine import Unpickled
     from harness.pickles.values import Event
 
 __all__ = [
@@ -47,8 +46,7 @@ __all__ = [
 ANY = frozenset({"*"})
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsOnly:
+class WeightsOnly(NamedTuple):
     """The restricted unpickler of one release.
 
     Attributes:
@@ -81,8 +79,7 @@ class WeightsOnly:
     torchscript: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a release does not take a pickle.
 
     Attributes:
@@ -189,6 +186,8 @@ def harmless_subclass(module: str, name: str) -> bool:
     ``__get__``, ``__set__``, ``__getattribute__``); it is allocated like any object; and its module was imported by the user. It is
     looked up without running anything, and nothing is imported for it.
     """
+    import inspect  # noqa: PLC0415 - nobody else needs it
+
     torch = sys.modules.get("torch")
     holder = sys.modules.get(module)
     if torch is None or holder is None or "." in name:
@@ -243,17 +242,27 @@ def refusals(
 
     Parameters: as of :func:`refusal`.
     """
-    events = _events(unpickled)
+    events = () if torchscript else _events(unpickled)  # of which nothing is asked where it is refused as such, or handed on
     known = tuple([(kind, subject.path if subject.__class__ is Global else _path(subject), how) for kind, subject, how in events])
     # a subclass is judged by what is imported at the moment, which no key tells
     key = None if tensor_subclasses else (known, id(rules), container, torchscript)
     found = _cache.get(key) if key else None
     if found is None:
-        found = tuple(_refusal(events, one, container, torchscript, tensor_subclasses) for one in rules)
+        told: dict[WeightsOnly, Refusal | None] = {}
+        for one in _alike(rules):
+            if one not in told:
+                told[one] = _refusal(events, one, container, torchscript, tensor_subclasses)
+        found = tuple([told[one] for one in _alike(rules)])
         if key and len(_cache) < CACHED and len(known) <= 100:  # what is kept, files have chosen
             _cache[key] = found
             _kept[key[1]] = rules  # its identity stays its own
     return found
+
+
+@lru_cache(maxsize=8)
+def _alike(rules: tuple[WeightsOnly, ...]) -> tuple[WeightsOnly, ...]:
+    """The same without the names of the releases, which no refusal tells: most are as the one before."""
+    return tuple([one._replace(release="") for one in rules])
 
 
 _kept: dict[int, tuple[WeightsOnly, ...]] = {}  # by identity
@@ -280,7 +289,7 @@ def refusal(
 
 
 def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[Event, ...]:
-    if hasattr(unpickled, "events"):
+    if isinstance(unpickled, Unpickled):
         return unpickled.events
     return tuple([event for one in unpickled for event in one.events])
 

@@ -19,8 +19,10 @@ import pytest
 
 import harness
 from harness.cli import main
+from harness.cli.inspect import inspect as inspect_command
 from harness.errors import PolicyError, Problem, UsageError
 from harness.inspection import inspect as inspect_file
+from harness.inspection import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +32,8 @@ FIXTURES = REPOSITORY / "fixtures"
 DIV = FIXTURES / "torch-2.8.0" / "div.pt"
 SAVED = FIXTURES / "torch-2.8.0" / "save_checkpoint.pt"
 SCHEMA = json.loads((REPOSITORY / "harness" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
-MODULE = importlib.import_module("harness.cli.inspect")
+MODULE = importlib.import_module("harness.cli._inspecting")
+PROCESSES = importlib.import_module("harness.cli._processes")
 
 Run = "Callable[..., tuple[int, str, str]]"
 
@@ -184,6 +187,71 @@ def test_a_process_that_dies_costs_one_row(
     assert found[77]["error"]
 
 
+def test_what_many_processes_answer_is_what_one_answers(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With names so long that a chunk of them fills the pipe to a process."""
+    folder = tmp_path.joinpath(*["f" * 200] * 15)
+    folder.mkdir(parents=True)
+    for number in range(60):
+        shutil.copy(SAVED if number % 2 else DIV, folder / f"{number:03}{'x' * 200}.pt")
+    found = []
+    for processors in ({0}, {0, 1}, {0, 1, 2}):
+        monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _, processors=processors: processors)
+        for chunk in (1, 8, 100):
+            monkeypatch.setattr(PROCESSES, "CHUNK", chunk)
+            found.append(run(folder, "--format", "json"))
+    assert found == [found[0]] * 9
+    assert found[0][0] == 0
+
+
+def test_what_fails_in_another_process_is_raised_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(path: str) -> Any:
+        raise KeyError(f"unforeseen in {path}")
+
+    monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(MODULE, "look_at", breaks)
+    monkeypatch.setenv("TORCH_COMPAT_DEBUG", "1")
+    for number in range(60):
+        shutil.copy(DIV, tmp_path / f"{number}.pt")
+    with pytest.raises(RuntimeError, match=r"KeyError: 'unforeseen in "):
+        main(["inspect", str(tmp_path)])
+
+
+def test_whoever_has_read_enough_ends_it(tmp_path: Path) -> None:
+    for number in range(200):
+        shutil.copy(DIV, tmp_path / f"{number}.pt")
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness", "inspect", str(tmp_path), "--format", "json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY,
+    ) as ended:  # fmt: skip
+        assert ended.stdout is not None
+        assert ended.stderr is not None
+        ended.stdout.read(100)
+        ended.stdout.close()
+        assert ended.stderr.read() == b""
+    assert ended.returncode == 141
+
+
+def test_rows_say_the_same_under_every_hash_seed(tmp_path: Path) -> None:
+    """Where several calls of one operator ask for the same, one of them is named as the reason: always the same one."""
+    shutil.copy(FIXTURES / "torch-1.1.0" / "factories.pt", tmp_path / "x.pt")
+    said = {
+        subprocess.run(
+            [sys.executable, "-m", "harness", "inspect", str(tmp_path / "x.pt"), "--format", "json"],
+            capture_output=True, check=True, cwd=REPOSITORY, env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        ).stdout
+        for seed in range(6)
+    }  # fmt: skip
+    assert len(said) == 1
+
+
+def test_the_text_of_a_row_is_that_of_its_object() -> None:
+    for path in [DIV, SAVED, *sorted((FIXTURES / "corrupt").iterdir()), *sorted((FIXTURES / "torch-2.8.0").iterdir())]:
+        found = look_at(str(path))
+        assert found.json() == json.dumps(found.row())
+
+
 def test_a_fault_of_ours_costs_one_row(
     rows: Callable[..., tuple[int, list[dict[str, Any]]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +379,31 @@ def test_no_path_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> Non
     assert "PATH" in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["a.pt"],
+        ["a.pt", "b c.pt", ""],
+        ["a.pt", "--format", "json"],
+        ["--format=json", "a.pt", "--tree"],
+        ["--code", "--format", "json", "a.pt", "--format", "text", "--tree", "b.pt"],
+        [os.fsdecode(b"\xff.pt"), "--code", "--code"],
+    ],
+)
+def test_arguments_that_are_read_without_click_are_read_as_click_reads_them(arguments: list[str]) -> None:
+    read = inspect_command.make_context("inspect", list(arguments)).params
+    assert MODULE.plain(arguments) == (read["paths"], read["tree"], read["code"], read["format_"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--tree"], ["a.pt", "--format"], ["a.pt", "--format", "xml"], ["a.pt", "--format="], ["--help"], ["-h"], ["-"], ["--", "a.pt"],
+     ["a.pt", "--tre"], ["--tree=1", "a.pt"]],
+)  # fmt: skip
+def test_all_other_arguments_are_left_to_click(arguments: list[str]) -> None:
+    assert MODULE.plain(arguments) is None
+
+
 # ------------------------------------------------------------------------------------------------------------- the library
 
 
@@ -353,7 +446,7 @@ def test_nothing_is_executed(
     assert row["weights_only"]["2.8.0"]["code"] in {"global", "blocked-module"}
 
 
-HEAVY = "{'numpy', 'torch', 'rich', 'pydantic', 'jinja2', 'zipfile', 'pickletools', 'xml', 'asyncio'}"
+HEAVY = "{'click', 'numpy', 'torch', 'rich', 'pydantic', 'jinja2', 'zipfile', 'pickletools', 'xml', 'asyncio'}"
 
 
 @pytest.mark.parametrize("arguments", [[str(SAVED), "--format", "json"], [str(DIV)]])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.needs.fit import fits, takes
+from harness.needs import packaged_rules
+from harness.needs.fit import PLAIN, fits, read_schema, takes
 from harness.needs.source import scan
 from harness.operators.shape import shape
 
@@ -72,3 +73,10 @@ def test_a_conversion_of_some_releases_is_given_with_them() -> None:
     full = shape("aten::full(int[] size, Scalar fill_value) -> Tensor")
     assert not fits(called, full)
     assert fits(called, full, {"b": {"Scalar"}})
+
+
+def test_every_recorded_schema_is_read_as_whoever_reads_all_of_them_does() -> None:
+    texts = {line.partition("\t")[0] for line in packaged_rules().schemas.lines}
+    assert [text for text in texts if read_schema(text) != shape(text)] == []
+    plain = sum(PLAIN.fullmatch(text) is not None for text in texts)
+    assert plain > 0.85 * len(texts), "the quick way is taken for nearly all"

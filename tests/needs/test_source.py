@@ -30,6 +30,13 @@ def shapes(text: str) -> set[str]:
         ("x = torch.zeros([2, torch.len(y)], dtype=None)", "aten::zeros(list, dtype=None)"),
         ("x = torch.rand()", "aten::rand()"),
         ("x = torch.add(a[0], {1: 2}[1], )", "aten::add(_, _)"),
+        ("x = torch.f(torch.g(a), k=torch.g(b), j=[1])", "aten::f(_, k=_, j=list)"),
+        ('x = torch.f(a, k="=", j=(1, 2))', "aten::f(_, k=str, j=_)"),
+        ("x=torch.f(a,k=1)", "aten::f(_, k=int)"),
+        ("x = torch.f(a == b)", "aten::f(_)"),
+        ("x = torch.f((a) == b, c <= 1)", "aten::f(_, _)"),
+        ("x = torch.f(a=)", "aten::f(a=_)"),
+        ("x = torch.f(a, k=(b) == c, )", "aten::f(_, k=_)"),
     ],
 )
 def test_a_call_has_the_shape_of_its_arguments(text: str, expected: str) -> None:
@@ -70,6 +77,15 @@ def test_words_are_those_of_the_language_and_not_of_texts_or_attributes() -> Non
     code = scan('class A(Module):\n  x : NoneType\n  y = "Final"\n  z = (a).Enum\n  # __buffers__\n').code
     assert has_word(code, "NoneType")
     assert not any(has_word(code, word) for word in ("Final", "Enum", "__buffers__", "None"))
+
+
+@pytest.mark.parametrize(
+    ("code", "has"),
+    [("Final", True), ("x Final", True), ("(Final)", True), ("Finals Final", True), ("aFinal", False), ("_Final", False),
+     ("Final_", False), ("a.Final", False), ("Final.a", True), ("Finals", False), ("FinalFinal", False), ("", False)],
+)  # fmt: skip
+def test_a_word_stands_alone(code: str, has: bool) -> None:
+    assert has_word(code, "Final") is has
 
 
 def test_bases_of_classes() -> None:

@@ -352,6 +352,45 @@ def test_texts_are_no_operations() -> None:
     assert unpickle(pickle.dumps(value), where="file", limits=Limits(operations=100)).value == value
 
 
+def test_what_is_put_twice_in_the_memo_can_be_taken_from_both_places() -> None:
+    assert read(b"\x80\x02]q\0q\1h\0h\1\x86.") == ([], [])
+    assert read(b"\x80\x02]q\0r\1\0\0\0q\2h\0h\2\x86.") == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "offset"),
+    [
+        (b"\x80\x02Nq", "cut-off", 3),
+        (b"\x80\x02Nq\0", "cut-off", 3),
+        (b"\x80\x02Nq\0q", "cut-off", 5),
+        (b"\x80\x02q\0.", "pickle-stack", 2),
+        (b"\x80\x02Nq\0\x86.", "pickle-stack", 5),
+        (b"\x80\x02Nq\0h\1.", "pickle-memo", 5),
+        (b"\x80\x02NK", "cut-off", 3),
+        (b"\x80\x02N0", "cut-off", 3),
+        (b"\x80\x02N00.", "pickle-stack", 4),
+        (b"\x80\x02N\x93", "pickle-stack", 3),
+    ],
+)
+@pytest.mark.parametrize("piece", [16, 1 << 20])
+def test_errors_around_the_memo_say_where(
+    data: bytes, code: str, offset: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_module, "WINDOW", piece)
+    for one in (data, memoryview(data)):
+        with pytest.raises(Corrupt, match=rf"^file, record, offset {offset}: ") as raised:
+            read(one)
+        assert raised.value.code == code
+
+
+@pytest.mark.parametrize("before", range(40))
+def test_an_opcode_behind_a_binput_may_reach_over_the_end_of_a_piece(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "WINDOW", 32)
+    monkeypatch.setattr(machine_module, "STRIDE", 8)
+    data = b"\x80\x02(" + b"N" * before + b"G?\xf0\0\0\0\0\0\0q\0G@\0\0\0\0\0\0\0q\1h\0q\2h\1t."
+    assert read(memoryview(data)) == (None,) * before + (1.0, 2.0, 1.0, 2.0)
+
+
 def test_errors_say_where() -> None:
     with pytest.raises(Corrupt, match=r"^file, record, offset 4: takes 9 from the memo") as raised:
         read(b"\x80\x02NNh\x09.")

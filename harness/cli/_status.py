@@ -1,0 +1,18 @@
+"""How a command ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["exit_status"]
+
+SEVEREST_FIRST = (3, 2, 1, 4, 0)
+
+
+def exit_status(statuses: Iterable[int]) -> int:
+    """The one that counts where several apply: 3, 2, 1, 4, 0."""
+    found = set(statuses)
+    return next((status for status in SEVEREST_FIRST if status in found), 0)
