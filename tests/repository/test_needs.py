@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,7 +125,7 @@ def test_spans_say_what_the_needs_say(evidence: Evidence, rules: Rules) -> None:
 
 def test_weights_only_agrees_with_every_observation(evidence: Evidence, rules: Rules) -> None:
     """Loading with ``weights_only=True`` returns where the loader takes the archive at all, and the pickle is not refused."""
-    judge = Judge(replace(rules, default=0))
+    judge = Judge(rules._replace(default=0))
     wrong = []
     for fixture, asked in evidence.asked["weights-only"].items():
         facts = evidence.facts[fixture]
@@ -173,22 +173,22 @@ def test_a_format_version_that_one_more_release_reads_is_noticed(evidence: Evide
     older = rules.releases.index("1.10.2")
     takers, meaning = rules.formats["file-format", 8]
     formats = {**rules.formats, ("file-format", 8): (takers | 1 << older, meaning)}
-    assert evidence.deviations(replace(rules, formats=formats)).total()
+    assert evidence.deviations(rules._replace(formats=formats)).total()
 
 
 def test_a_default_that_came_one_release_later_is_noticed(evidence: Evidence, rules: Rules) -> None:
-    later = replace(rules, default=rules.default & ~(1 << rules.releases.index("2.6.0")))
+    later = rules._replace(default=rules.default & ~(1 << rules.releases.index("2.6.0")))
     assert evidence.deviations(later)["torch-save"] > 200
 
 
 def test_a_builtin_that_is_missing_is_noticed(evidence: Evidence, rules: Rules) -> None:
-    assert evidence.deviations(replace(rules, builtins={}))["torchscript"]
+    assert evidence.deviations(rules._replace(builtins={}))["torchscript"]
 
 
 @pytest.mark.parametrize("module", sorted(packaged_rules().modules))
 def test_a_module_that_is_missing_is_noticed(module: str, evidence: Evidence, rules: Rules) -> None:
     modules = {name: one for name, one in rules.modules.items() if name != module}
-    assert evidence.deviations(replace(rules, modules=modules))["torch-save"]
+    assert evidence.deviations(rules._replace(modules=modules))["torch-save"]
 
 
 def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: Evidence) -> None:
