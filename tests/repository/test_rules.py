@@ -11,7 +11,16 @@ from harness.policy import load_policy
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "harness" / "rules"
-ENGINE = {"__init__", "cells", "evidence", "judge", "judgement", "operator_changes", "sweep", "timelines"}  # what rules are made with
+ENGINE = {
+    "__init__",
+    "cells",
+    "evidence",
+    "judge",
+    "judgement",
+    "operator_changes",
+    "sweep",
+    "timelines",
+}  # what rules are made with
 MODULES = {path.stem for path in FOLDER.glob("*.py")}
 LISTED = [rule.id for rule in load_policy(REPOSITORY / "policies" / "torch").rules]
 
