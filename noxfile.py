@@ -195,23 +195,12 @@ def schemas(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def differential(session: nox.Session) -> None:
-    """The reference's operators against torch 2.13.0 on generated calls; 200 for each overload unless told: `-- 20`."""
+    """The reference reader against torch 2.13.0: calls of every overload, 200 of each unless told, and 20 programs for each: `-- 20`."""
     with_release(session, "2.13.0")
     session.install(*group("test"))
-    count = session.posargs[0] if session.posargs else "200"
-    session.run(
-        "pytest", "tests/runtime/test_differential.py", "-m", "real_torch", "--require-torch", "2.13.0", "--numprocesses=2",
-        env={"TORCH_COMPAT_DIFFERENTIAL": count},
-    )  # fmt: skip
-
-
-@nox.session(default=False)
-def extension(session: nox.Session) -> None:
-    """Build the example extensions, say which releases they fit, and load them there: `-- --no-build` where there is no compiler."""
-    for release in ("1.4.0", "1.5.0", "1.8.1", "1.9.1", "2.4.1", "2.5.1", "2.13.0"):
-        with_release(session, release)
-    session.install(*group("test"))
-    session.run("python", "-m", "tests.extension", *session.posargs)
+    count = int(session.posargs[0]) if session.posargs else 200
+    session.run("python", "-m", "tests.runtime", "programs", "--count", str(20 * count))
+    session.run("python", "-m", "tests.runtime", "calls", "--count", str(count))
 
 
 @nox.session(default=False)

@@ -27,12 +27,13 @@ from harness.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NEWEST", "Grad", "Release", "grad", "known", "operator", "release", "resolve"]
+__all__ = ["NEWEST", "OUTS", "Grad", "Release", "grad", "known", "operator", "release", "resolve"]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Release = tuple[int, int, int]
 NEWEST: Release = (9999, 0, 0)
 FLOATING = 2
+VARKEYWORDS = 0x08  # of a code object: takes **keywords
 FORGETS_UNTIL: Release = (1, 1, 0)
 
 KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
@@ -135,7 +136,7 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
         if usable:
             version = usable[-1]
             forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
-            calls[kind] = _tracking(version.function, forgets=forgets) if version.gradient else version.function
+            calls[kind] = _tracking(version.function, forgets=forgets) if version.gradient else _taking_out(version.function)
     if not calls:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
     if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
@@ -160,15 +161,57 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]]) -> Callable[..., A
     return dispatch
 
 
+# How schemas call the tensors that results go into.
+OUTS = frozenset(
+    {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
+     "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
+     "L", "buffer", "mantissa", "exponent"}
+)  # fmt: skip
+
+
+def _outless(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of such tensors that a function does not take itself; none where it takes ``out``."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & VARKEYWORDS:
+        return frozenset()
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return frozenset() if "out" in taken else OUTS.difference(taken)
+
+
+def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call a function that knows nothing of ``out``, and put its results there."""
+    targets = [keywords.pop(name) for name in list(keywords) if name in names]
+    result = function(*args, **keywords)
+    if not targets:
+        return result
+    from harness.runtime.operators._common import into  # noqa: PLC0415 - operators import this module
+
+    results = result if isinstance(result, tuple) else (result,)
+    written = tuple(into(target, part.array) for target, part in zip(targets, results, strict=True))
+    return written if isinstance(result, tuple) else written[0]
+
+
+def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    names = _outless(function)
+    if not names:
+        return function
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        return _given(function, names, args, keywords) if keywords else function(*args)
+
+    return call
+
+
 def _tracking(function: Callable[..., Any], *, forgets: bool = False) -> Callable[..., Any]:
     """The function, and its floating point results require gradients where an argument does.
 
     Parameters:
         forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
     """
+    names = _outless(function)
 
     def call(*args: Any, **keywords: Any) -> Any:
-        result = function(*args, **keywords)
+        result = _given(function, names, args, keywords) if keywords else function(*args)
         if grad.enabled:
             if forgets and _forgotten(args):
                 return result

@@ -1,55 +1,28 @@
-"""Every overload that the reference reader has, against torch 2.13.0: generated calls, and what both made of them.
+"""The reference reader against torch 2.13.0 on generated calls and programs: a slice of what ``python -m tests.runtime`` does.
 
-``TORCH_COMPAT_DIFFERENTIAL`` says how many calls of each overload are made; a few unless told otherwise.
+Every overload that the reader has is called at least once, or left out by name and for a reason.
 """
 
 from __future__ import annotations
 
-import os
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from harness.runtime.registry import known
-from tests.runtime.calls import Release, Unwritable, call_ours, calls, difference
+from tests.runtime.calls import Release
+from tests.runtime.differential import EXCLUDED, MORE, VERSION, Disagreement, exclusion, full_name, groups, overloads, row_of
+from tests.runtime.generated import Programs, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-VERSION = "2.13.0"
-EXAMPLES = int(os.environ.get("TORCH_COMPAT_DIFFERENTIAL", "5"))
-
-# What these do is not in their results, or nobody promised it.
-NOT_COMPARED = {
-    "rand",
-    "empty",
-    "empty_like",
-    "new_empty",
-    "empty_strided",
-    "resize_",
-    "resize_as_",
-    "set_",
-    "requires_grad_",
-    "stride",
-    "is_contiguous",
-}
-
-FAMILIES = {
-    "arithmetic": "add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|floor_divide|remainder|fmod|pow|neg|negative|square|addcmul|addcdiv|lerp",
-    "comparison": "eq|ne|lt|le|gt|ge|maximum|minimum|fmax|fmin|logical_.*|isnan|isinf|isfinite|signbit",
-    "bitwise": "bitwise_.*|__(and|or|xor|lshift|rshift)__",
-    "rounding": "ceil|floor|round|trunc|fix|frac|sign|sgn|clamp|clamp_min|clamp_max|copysign",
-    "pointwise": "exp|exp2|expm1|log|log2|log10|log1p|sqrt|rsqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|sigmoid|erf|erfc|atan2|hypot|reciprocal",
-    "activations": "relu|relu6|hardtanh|leaky_relu|elu|selu|celu|threshold|hardshrink|softshrink|gelu|silu|hardswish|hardsigmoid|softmax|log_softmax",
-    "reductions": "sum|mean|prod|amax|amin|argmax|argmin|all|any|cumsum|count_nonzero|logsumexp",
-    "sorting": "sort|argsort|topk|kthvalue|median",
-    "views": "view|reshape|select|slice|narrow|t|transpose|permute|unsqueeze|squeeze|expand|unbind|split|chunk|flatten|diagonal|unfold|movedim",
-    "indexing": "index_select|gather|masked_fill|masked_select|nonzero|where|take|index_fill",
-    "joining": "cat|stack|repeat|tile|flip|roll|rot90|diag|constant_pad_nd|hstack|vstack",
-    "casting": "to|type_as|copy_|fill_|zero_|zeros_like|ones_like|full_like",
-}
+pytestmark = pytest.mark.real_torch(VERSION)
+PARTS = 4
+CALLS, PROGRAMS = 2, 100
 
 
 @pytest.fixture(scope="module")
@@ -59,70 +32,71 @@ def torch() -> Iterator[Release]:
     real.close()
 
 
-@pytest.mark.real_torch(VERSION)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_same_as_torch(torch: Release, family: str) -> None:
-    pattern = re.compile(f"aten::({FAMILIES[family]})_?")
-    names = [
-        name
-        for name, kinds in known().items()
-        if pattern.fullmatch(name) and "tensor" in kinds and name.removeprefix("aten::") not in NOT_COMPARED
-    ]
-    made = 0
-    for schema in torch.ask({"schemas": names}):
-        first = schema["arguments"][0]["real"] if schema["arguments"] else ""
-        if first not in {"Tensor", "List[Tensor]"} or any(
-            word in schema["overload"] for word in ("names", "dimname", "Dimname", "_t", "Stream")
-        ):
-            continue
-        if schema["overload"].startswith("prim_"):
-            continue  # called from Python, torch takes a bool for a dtype
-        if first == "List[Tensor]" and "list" in known()[schema["name"]]:
-            continue  # the list's own operator, not that of tensors
-        try:
-            strategy = calls(schema)
-            made += _compare(torch, schema, strategy)
-        except Unwritable:
-            continue
-    assert made >= EXAMPLES * len(names) // 2, f"{made} calls of {len(names)} operators: nothing was compared"
+@pytest.fixture(scope="module")
+def schemas(torch: Release) -> list[dict[str, Any]]:
+    return overloads(torch)
 
 
-def _compare(torch: Release, schema: dict[str, Any], strategy: Any) -> int:
-    made = 0
-
-    @seed(20200624)
-    @settings(
-        max_examples=EXAMPLES,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink],
-    )
-    @given(strategy)
-    def run(request: dict[str, Any]) -> None:
-        nonlocal made
-        if _undefined(request):
-            return
-        theirs = torch.ask(request)
-        ours = call_ours(request, VERSION)
-        made += 1
-        if "error" in theirs or "crashed" in theirs:
-            # torch refuses more combinations of types than this reader, which no program of a corpus can tell: a program that
-            # torch refuses has no result that could be wrong. What torch gives, however, has to be given.
-            return
-        assert "error" not in ours, f"{request}: torch gives a value, here it is refused: {ours['error']}"
-        if "unsupported" in ours:
-            made -= 1  # an overload that is missing, and says so
-            return
-        assert difference(theirs["value"], ours["value"]) is None, request
-        assert difference(theirs["inputs"], ours["inputs"], "inputs") is None, request
-
-    run()
-    return made
+@pytest.mark.parametrize("part", range(PARTS))
+def test_same_as_torch(torch: Release, schemas: list[dict[str, Any]], part: int) -> None:
+    mine = [one for one in groups(schemas, PARTS)[part] if exclusion(one) is None]
+    rows = [row_of(torch, schema, CALLS, 20200624) for schema in mine]
+    assert {row["name"]: row["disagreement"] for row in rows if "disagreement" in row} == {}
+    assert {row["name"]: row["unwritable"] for row in rows if "unwritable" in row} == {}, "neither compared nor left out by name"
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts.update(row["counts"])
+    assert counts["compared"] > len(mine) * 0.7, counts  # the rest is refused by both; the whole asks for one value of each
 
 
-def _undefined(request: dict[str, Any]) -> bool:
-    """Division of integers by zero ends torch's process with a signal on some processors."""
-    return any(part in request["name"] for part in ("div", "remainder", "fmod")) and any(
-        isinstance(one, (int, bool)) and not one for one in request["args"]
-    )
+def test_what_is_left_out_is_there(schemas: list[dict[str, Any]]) -> None:
+    """A reason that no overload has any more is to be struck out."""
+    names = [full_name(one) for one in schemas]
+    assert [pattern for pattern in EXCLUDED if not any(re.fullmatch(pattern, name) for name in names)] == []
+    assert len([one for one in schemas if exclusion(one)]) < len(schemas) // 8
+
+
+def test_every_operator_is_asked_for(schemas: list[dict[str, Any]]) -> None:
+    """What torch 2.13.0 does not have is of older releases."""
+    asked = {one["name"] for one in schemas}
+    assert asked <= set(known())
+    assert len(asked) > len(known()) * 0.9
+
+
+def test_no_allowance_takes_what_is_a_matter_of_shapes() -> None:
+    for said in (
+        "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0",
+        "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got 7)",
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x1)",
+        "RuntimeError: shape '[6]' is invalid for input of size 1",
+        "RuntimeError: value cannot be converted to type uint8_t without overflow",
+    ):
+        assert [name for name, pattern in MORE.items() if re.search(pattern, said)] == []
+
+
+def test_a_planted_difference_is_found(torch: Release, schemas: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = next(one for one in schemas if full_name(one) == "aten::sub.Tensor")
+    monkeypatch.setattr("tests.runtime.differential.call_ours", lambda _request, _version: {"value": None, "inputs": []})
+    row = row_of(torch, schema, 10, 1)
+    assert "tensor" in row["disagreement"]
+    monkeypatch.setattr("tests.runtime.differential.call_ours", lambda _request, _version: {"error": "no"})
+    assert "refuses" in row_of(torch, schema, 10, 1)["disagreement"]
+
+
+def test_programs_do_the_same(tmp_path: Path) -> None:
+    release = Programs()
+    done = run(release, PROGRAMS, 20200624, tmp_path)
+    release.close()
+    assert done["compared"] > PROGRAMS // 2, done
+    assert done["raised"], done
+
+
+def test_a_planted_difference_in_programs_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an archive and a line that tests/runtime/programs/manifest.jsonl could hold."""
+    monkeypatch.setattr("tests.runtime.generated.apart", lambda *_: ["planted"])
+    release = Programs()
+    with pytest.raises(Disagreement):
+        run(release, 3, 20200624, tmp_path)
+    release.close()
+    assert (tmp_path / "disagreement.pt").stat().st_size
+    assert (tmp_path / "disagreement.jsonl").read_text("utf-8").startswith('{"calls"')

@@ -222,6 +222,74 @@ def test_values_do_not_double_without_bounds(body: str, monkeypatch: pytest.Monk
         program("def forward(self) -> Any:\n  " + body).run("forward")
 
 
+DOUBLED = "x = (1, 1)\n  for i in range(60):\n    x = (x, x)\n  d = {1: 1}\n  "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return {x: 1}", "return {1: 2, (1, x): 1}", "return torch.__contains__(d, x)", "_0 = torch._set_item(d, x, 1)\n  return d",
+        "return torch.get(d, x)", "return torch.get(d, x, 1)", "return torch.setdefault(d, x, 1)", "return torch.pop(d, x)", "return torch.pop(d, x, 1)",
+        "return torch.dict([(x, 1)])", "return torch.__getitem__(d, x)", "return (d)[x]", "_0 = torch.Delete(d, x)\n  return 1",
+        "return torch.dict([(x, 1), (x, 1)])", "return (d)[(x, x)]",
+    ],
+)  # fmt: skip
+def test_only_plain_values_are_keys(body: str) -> None:
+    """To hash a tuple that holds the same tuples again and again takes longer than anyone waits, and nothing can stop it."""
+    with pytest.raises(Raised, match="no key of a dictionary"):
+        program("def forward(self) -> Any:\n  " + DOUBLED + body).run("forward")
+
+
+@pytest.mark.parametrize("key", ["Tuple[int, int]", "List[int]", "Optional[int]", "Dict[int, int]", "None"])
+def test_types_of_keys_are_checked_when_a_program_is_compiled(key: str) -> None:
+    with pytest.raises(HarnessError, match="key type"):
+        program(HEAD + f"  x : Dict[{key}, int]\n  def forward(self, x: Dict[{key}, int]) -> int:\n    return 1\n").run(
+            "forward", ({},)
+        )
+
+
+KEYS = st.recursive(
+    st.sampled_from(["1", "'a'", "2.5", "True", "1j", "None", "x", "d", "[1]", "torch.ones([1])"]),
+    lambda inner: st.one_of(
+        st.builds("({}, {})".format, inner, inner), st.builds("[{}]".format, inner), st.builds("{{1: {}}}".format, inner)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    KEYS,
+    st.sampled_from(
+        [
+            "{{{}: 1}}",
+            "(d)[{}]",
+            "torch.__contains__(d, {})",
+            "torch.get(d, {})",
+            "torch.dict([({}, 1)])",
+            "torch.setdefault(d, {}, 1)",
+        ]
+    ),
+)
+def test_whatever_is_a_key_ends_soon(key: str, use: str) -> None:
+    outcome("def forward(self) -> Any:\n  " + DOUBLED + "return " + use.format(key))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.mul(1000000000000, [0])", "torch.tensor_split(torch.ones([1]), 10000000000)", "torch.unbind(torch.expand(torch.ones([1]), [1000000000]))",
+        "torch.split(torch.expand(torch.ones([1]), [1000000000]), 1)", "torch.chunk(torch.expand(torch.ones([1]), [1000000000]), 1000000000)",
+        "torch.index(x, x)", "torch.count('aaa', '')",
+        "torch._pack_padded_sequence(torch.ones([1, 1]), torch.tensor([100000000]), False)",
+    ],
+)  # fmt: skip
+def test_nothing_runs_on_inside_of_one_operator(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runtime.values.LARGEST", 100_000)  # the same, sooner
+    with pytest.raises(Raised):
+        program("def forward(self) -> Any:\n  x = [1]\n  for i in range(60):\n    x = [x, x]\n  return " + body).run("forward")
+
+
 @pytest.mark.parametrize(
     "body",
     [

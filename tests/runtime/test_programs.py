@@ -12,25 +12,11 @@ from typing import Any
 
 import pytest
 
-from harness.corpus.compare import compare
-from harness.policy import load_policy
 from harness.runtime.encoding import perform
+from tests.runtime.generated import apart
 
 PROGRAMS = Path(__file__).with_name("programs")
-POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def apart(expected: dict[str, Any], got: dict[str, Any]) -> list[Any]:
-    """What lies beyond the policy's tolerances."""
-    found = compare(expected, got)
-    beyond: list[Any] = list(found.errors)
-    for extent in found.extent:
-        tolerance = POLICY.tolerance((), extent["dtype"])
-        near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
-        if not near or any(float(gap) > tolerance.max_abs and float(ulp) > tolerance.max_ulp for gap, ulp in extent["frontier"]):  # type: ignore[union-attr]
-            beyond.append((extent, found.differences))
-    return beyond
 
 
 def test_every_archive_is_in_the_manifest() -> None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import Raised, Refused
 from harness.runtime.language.inference import ARITHMETIC, COMPARISONS, Inference, has_loop
-from harness.runtime.language.types import ANY, Type, dotted, instance_of, read_type
+from harness.runtime.language.types import ANY, Type, checked_key, dotted, instance_of, read_type
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import EnumMember, Future, NamedTupleValue, ScriptObject
 
@@ -382,7 +382,7 @@ class Unit:
             return tuple(self._literal(item, depth + 1) for item in node.elts)
         if isinstance(node, ast.Dict):
             return {
-                self._literal(k, depth + 1): self._literal(v, depth + 1)
+                checked_key(self._literal(k, depth + 1)): self._literal(v, depth + 1)
                 for k, v in zip(node.keys, node.values, strict=True)
                 if k is not None
             }
@@ -937,8 +937,22 @@ class _Body:
             where.upper = self.expr(where.upper) if where.upper is not None else None
             where.step = self.expr(where.step) if where.step is not None else None
         else:
-            node.slice = self.expr(where)
+            node.slice = self._keyed(where)
         return node if type_ is None else self._guarded(node, type_, node)
+
+    def _keyed(self, node: ast.expr) -> ast.expr:
+        """``t if (t := key).__class__ is int else checked_key(t)``, of what is not a constant, nor certainly a number."""
+        if _literal_type(node) is not None and not isinstance(node, ast.Tuple):
+            return self.expr(node)
+        certain = self.types is not None and self.types.type_of(node) in {"int", "float", "bool"}
+        found = self.expr(node)
+        if certain:
+            return found
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        store, load = self._temporary(node)
+        kind = ast.Attribute(ast.NamedExpr(store, found, **at), "__class__", ast.Load(), **at)
+        test = ast.Compare(kind, [ast.Is()], [self._table_name("int", int, node)], **at)
+        return ast.IfExp(test, load, ast.Call(self._table_name("key", checked_key, node), [load], [], **at), **at)
 
     def items(self, node: ast.Tuple | ast.List) -> ast.expr:
         if self.unit.host.once and isinstance(node, ast.Tuple):
@@ -950,7 +964,7 @@ class _Body:
     def dict_(self, node: ast.Dict) -> ast.expr:
         if any(key is None for key in node.keys):
             raise self.unit.fail(node, "has ** in a dictionary")
-        node.keys = [self.expr(key) for key in node.keys if key is not None]
+        node.keys = [self._keyed(key) for key in node.keys if key is not None]
         node.values = [self.expr(value) for value in node.values]
         return node
 

@@ -17,7 +17,7 @@ from harness.runtime.values import Budget, Device, EnumMember, Future, NamedTupl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ANY", "BOOL", "FLOAT", "INT", "NONE", "STR", "TENSOR", "Type", "convert", "instance_of", "parse_type", "read_type", "release_value"]  # fmt: skip
+__all__ = ["ANY", "BOOL", "FLOAT", "INT", "NONE", "STR", "TENSOR", "Type", "checked_key", "convert", "instance_of", "parse_type", "read_type", "release_value"]  # fmt: skip
 
 
 class Type:
@@ -52,6 +52,21 @@ _SIMPLE: dict[str, Type] = {
     "QScheme": Type("QScheme"), "Quantizer": Type("Quantizer"), "SymInt": INT, "SymFloat": FLOAT, "MemoryFormat": INT,
 }  # fmt: skip
 _HEADS = {"List", "Dict", "Tuple", "Optional", "Union", "Future", "RRef", "Final", "Await", "Set", "InferredType"}
+
+
+KEY_TYPES = {"str", "int", "float", "complex", "bool", "Tensor", "Device", "Any"}
+KEYS = frozenset({str, int, float, complex, bool, Tensor, Device})
+
+
+def checked_key(value: Any) -> Any:
+    """A key of a dictionary. A tuple is none: to hash one that holds the same tuples again and again takes forever.
+
+    Raises:
+        Raised: a value of this type is no key.
+    """
+    if value.__class__ not in KEYS:
+        raise Raised(f"a {type(value).__name__} is no key of a dictionary", code="RuntimeError")
+    return value
 
 
 def _bad(node: ast.AST, said: str) -> Refused:
@@ -101,6 +116,11 @@ def read_type(node: ast.AST, depth: int = 0) -> Type:
             args = tuple(read_type(item, depth + 1) for item in items)
             if head == "Final":
                 return args[0]
+            if head == "Dict" and args and args[0].kind not in KEY_TYPES:
+                raise _bad(
+                    node,
+                    f"Cannot create dict for key type '{args[0]}', only int, float, complex, Tensor, device and string keys are supported",
+                )
             return Type(head, args)
     if isinstance(node, ast.Call) and dotted(node.func) == "Tensor":
         return TENSOR

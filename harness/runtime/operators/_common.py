@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.errors import Unsupported
 from harness.runtime import dtypes
-from harness.runtime.registry import Function, grad, operator
+from harness.runtime.registry import OUTS, Function, grad, operator
 from harness.runtime.tensor import Tensor, owner
 from harness.runtime.values import raised
 
@@ -65,9 +65,6 @@ INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 HALVES = (np.dtype(np.float16), dtypes.BFLOAT16.array)
-
-# How schemas call the tensors that several results go into.
-OUTS = ("max", "max_values", "min", "min_indices", "values", "indices")
 
 # torch's names of the types of elements, as its messages say them.
 WORDS = {
@@ -152,13 +149,13 @@ def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
         return np.asarray(bool(value))
     if kind in "iu":
         limits = np.iinfo(dtype)
-        fits = not (isinstance(value, float) and not math.isfinite(value))
+        fits = not (isinstance(value, float) and (not math.isfinite(value) or (kind == "u" and value < 0)))
         if fits:
             whole = int(value.real)
             fits = (abs(whole) if kind == "u" else whole) <= int(limits.max) and (kind == "u" or whole >= int(limits.min))
         if not fits:
             raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
-    elif value.__class__ is float and math.isfinite(value) and dtype != FLOAT64 and dtype.kind != "c":
+    elif value.__class__ in {int, float} and math.isfinite(value) and dtype != FLOAT64 and dtype.kind != "c":
         largest = float(np.finfo(dtype).max) if dtype.kind == "f" else float(dtypes_finfo(dtype).max)
         if abs(value) > largest:
             raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
@@ -461,13 +458,14 @@ def functional(
     """
 
     def register(function: Function) -> Function:
+        code = function.__code__
+        outs = OUTS.difference(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
         def call(*args: Any, **keywords: Any) -> Any:
             if not keywords:
                 return function(*args)
-            target = keywords.pop("out", None)
-            if target is None:
-                found = [keywords.pop(name) for name in OUTS if name in keywords]
-                target = tuple(found) if len(found) > 1 else None
+            found = [keywords.pop(name) for name in list(keywords) if name in outs]
+            target: Any = tuple(found) if len(found) > 1 else found[0] if found else None
             if out_type and target is not None and keywords.get("dtype") is None:
                 keywords["dtype"] = target.dtype
             result = function(*args, **keywords)

@@ -82,6 +82,10 @@ def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
     array = self.array
     if array.dtype.kind == "b":
         raise fail("Bool inputs not supported for hardtanh")
+    if array.dtype.kind == "u" and (min_val.real < 0 or max_val.real < 0):
+        raise fail("cannot do hardtanh on an unsigned type with negative limits")
+    if array.dtype.kind == "c":
+        raise fail("clamp is not supported for complex types")
     low, high = checked_scalar(min_val, array.dtype), checked_scalar(max_val, array.dtype)
     above = np.where(array < low, low, array)
     return Tensor(np.where(above > high, high, above))
@@ -143,6 +147,8 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
     array, slope = self.array, weight.array
     if array.dtype != slope.dtype:
         raise fail(f"prelu: Type promoting not supported. Got {words(array.dtype)} and {words(slope.dtype)}")
+    if slope.ndim > 1:
+        raise fail(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {slope.ndim}")
     if slope.size != 1:
         if not array.ndim:
             raise fail("Not allow zero-dim input tensor.")
@@ -299,6 +305,9 @@ def log_softmax_of(array: Array, at: int) -> Array:
 def _softmax(name: str, compute: Callable[[Array, int], Array]) -> None:
     def call(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
         array = cast(self.array, any_dtype(dtype, self.array.dtype))
+        axis(dim, array.ndim)
+        if not array.size and array.dtype.kind in "iub":
+            return Tensor(array.copy())
         _floats_only(f"{name}_lastdim_kernel_impl" if axis(dim, array.ndim) == array.ndim - 1 else f"{name}_kernel_impl", array)
         return Tensor(compute(array, axis(dim, array.ndim)))
 
@@ -358,10 +367,12 @@ _dropouts("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"
 @operator("aten::native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:  # noqa: A002
     """With its mask."""
-    if not input.array.size or train is False or p == 0:
+    if not input.array.size:
+        return input, Tensor(np.empty_like(input.array))
+    if train is False or p == 0:
         return input, Tensor(np.ones(input.array.shape, np.bool_))
     if p == 1:
-        return Tensor(np.zeros_like(input.array)), Tensor(np.zeros(input.array.shape, np.bool_))
+        return Tensor(input.array * np.zeros_like(input.array)), Tensor(np.zeros(input.array.shape, np.bool_))
     raise random("aten::native_dropout in training")
 
 

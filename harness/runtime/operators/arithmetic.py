@@ -59,7 +59,7 @@ def _scaled(x: Array, y: Array, alpha: Scalar) -> Array:
     if alpha.__class__ is bool and dtype != BOOL:
         raise fail("Boolean alpha only supported for Boolean results.")
     if dtype == FLOAT32 or dtype in HALVES:
-        exact = float(checked_scalar(alpha, FLOAT32))
+        exact = float(checked_scalar(alpha, dtype).astype(FLOAT64)) if dtype in HALVES else float(checked_scalar(alpha, FLOAT32))
         return (x.astype(FLOAT64) + exact * y.astype(FLOAT64)).astype(dtype)
     if dtype == BOOL:
         return np.logical_or(x, y) if alpha else x | np.zeros_like(y)
@@ -509,7 +509,7 @@ def _power_of_number(x: Array, exponent: Scalar) -> Array:
     if x.dtype.kind in "iu":
         if exponent.real < 0:
             raise fail("Integers to negative integer powers are not allowed.")
-        return _integer_power(x, scalar_as(exponent, x.dtype))
+        return _integer_power(x, checked_scalar(exponent, x.dtype))
     if exponent == 2:
         return x * x
     if exponent == 3:
@@ -524,7 +524,7 @@ def _power_of_number(x: Array, exponent: Scalar) -> Array:
         return (scalar_as(1, x.dtype) / x).astype(x.dtype)
     if exponent == -2:
         return (scalar_as(1, x.dtype) / (x * x)).astype(x.dtype)
-    return np.power(x, scalar_as(exponent, x.dtype))
+    return np.power(x, checked_scalar(exponent, x.dtype))
 
 
 def _pow(self: Operand, exponent: Operand) -> Tensor:
@@ -558,6 +558,8 @@ def float_power(self: Operand, exponent: Operand) -> Tensor:
     """Powers in double precision."""
     x, _ = common(self, exponent)
     dtype = np.dtype(np.complex128) if x.dtype.kind == "c" else FLOAT64
+    if exponent.__class__ is not Tensor:
+        return Tensor(_power_of_number(cast(as_array(self), dtype), exponent))
     return Tensor(np.power(cast(as_array(self), dtype), cast(as_array(exponent), dtype)))
 
 
@@ -581,12 +583,32 @@ def neg(self: Tensor) -> Tensor:
     return Tensor(np.negative(self.array))
 
 
-@functional("abs", "absolute", inplace=True, exact=True)
 def absolute(self: Tensor) -> Tensor:
     """Absolute values; those of complex numbers are real."""
     if self.array.dtype == BOOL:
         raise not_implemented("abs_cpu", self.array.dtype)
     return Tensor(np.abs(self.array))
+
+
+@operator("aten::abs", "aten::absolute")
+def absolute_out(self: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute values; they go into complex numbers, too."""
+    found = absolute(self)
+    if out is None:
+        return found
+    return (
+        into(out, cast(found.array, out.array.dtype), exact=True)
+        if self.array.dtype.kind == "c"
+        else into(out, found.array, exact=True)
+    )
+
+
+@operator("aten::abs_", "aten::absolute_")
+def absolute_in_place(self: Tensor) -> Tensor:
+    """In place."""
+    if self.array.dtype.kind == "c":
+        raise fail("In-place abs is not supported for complex tensors.")
+    return write(self, absolute(self).array)
 
 
 def _reciprocal(self: Tensor) -> Tensor:
@@ -681,6 +703,8 @@ def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     if x.dtype.kind in "iub":
         raise not_implemented("lerp_kernel_scalar", x.dtype)
     w = weight.array if weight.__class__ is Tensor else scalar_as(weight, x.dtype)
+    if w.dtype != x.dtype and not w.ndim and w.dtype.kind in "fV":
+        w = w.astype(x.dtype)
     if w.dtype != x.dtype:
         raise fail(f"expected dtype {words(x.dtype)} for `weight` but got dtype {words(w.dtype)}")
     broadcast(x, y, w)

@@ -62,6 +62,10 @@ def _versions() -> None:
             dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False, era: int = era,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             del dropout_mask
+            if (
+                attn_mask is not None and attn_mask.array.dtype == BOOL
+            ):  # added as it is: who calls this has made a mask of it before
+                attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
             return Tensor(found[0]), Tensor(found[1])
 
@@ -143,20 +147,25 @@ def _fast_mask(mask: Tensor | None, mask_type: int | None, length: int) -> Array
     return array[:, None, None, :] if mask_type == 1 else array.reshape(1, 1, length, -1) if array.ndim == 2 else array
 
 
+def _dimension(query: Tensor, embed_dim: int) -> None:
+    if query.array.shape[-1] != embed_dim:
+        raise fail(f"passed-in embed_dim {embed_dim} didn't match last dim of query {query.array.shape[-1]}")
+
+
 @operator("aten::_native_multi_head_attention")
 def native_multi_head_attention(
     query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor,
     proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention of several heads with its projections."""
-    del embed_dim
+    _dimension(query, embed_dim)
     kind = query.array.dtype
     found, weights = _multi_head(
         query.array, key.array, value.array, num_head, qkv_weight.array, qkv_bias.array, proj_weight.array, proj_bias.array,
         _fast_mask(mask, mask_type, query.array.shape[1]),
     )  # fmt: skip
     shown = weights.mean(axis=1) if average_attn_weights else weights
-    return Tensor(found.astype(kind)), Tensor(shown.astype(kind) if need_weights else np.zeros(0, kind))
+    return Tensor(found.astype(kind)), (Tensor(shown.astype(kind)) if need_weights else None)
 
 
 def _normed(x: Array, eps: float, weight: Tensor, bias: Tensor) -> Array:
@@ -172,7 +181,7 @@ def transformer_encoder_layer_fwd(
     ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor, mask: Tensor | None = None, mask_type: int | None = None,
 ) -> Tensor:  # fmt: skip
     """A whole layer of a transformer's encoder."""
-    del embed_dim
+    _dimension(src, embed_dim)
     blocked = _fast_mask(mask, mask_type, src.array.shape[1])
 
     def heads(x: Array) -> Array:

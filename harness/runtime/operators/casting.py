@@ -71,9 +71,9 @@ def cpu(self: Tensor) -> Tensor:
 
 @operator("aten::pin_memory")
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Itself: there is no other memory."""
-    del device
-    return self
+    """Refused: no accelerator is there to pin memory for."""
+    del self, device
+    raise fail("Cannot access accelerator device when none is available.")
 
 
 def _casts() -> None:
@@ -122,7 +122,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if value.__class__ is Tensor:
         if value.array.ndim:
             raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
-        value = value.item()
+        _not_a_leaf(self)
+        unaliased(self.array)
+        self.array[...] = cast(value.array, self.array.dtype)
+        return self
     _not_a_leaf(self)
     unaliased(self.array)
     self.array[...] = checked_scalar(value, self.array.dtype)

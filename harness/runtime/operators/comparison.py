@@ -121,6 +121,9 @@ def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
     x, y = self.array, other.array
     if x.dtype != y.dtype:
         raise fail(f"{words(x.dtype)} did not match {words(y.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise fail(f"{name} must be greater than or equal to zero, but got {value:g}")
     broadcast(x, y)
     close = x == y
     if equal_nan and x.dtype.kind not in "iub":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.runtime.operators._common import FLOAT32, FLOAT64, fail, floating, functional, words
+from harness.runtime.operators._common import FLOAT32, FLOAT64, broadcast, fail, floating, functional, words
 from harness.runtime.operators.views import of_view
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -90,11 +90,17 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
         raise fail(
             f"Expected both inputs to be Half, Float or Double tensors but got {words(real.array.dtype)} and {words(imag.array.dtype)}"
         )
-    return Tensor((real.array + 1j * imag.array).astype(np.complex64 if real.array.dtype == FLOAT32 else np.complex128))
+    made = np.empty(broadcast(real.array, imag.array), np.complex64 if real.array.dtype == FLOAT32 else np.complex128)
+    made.real, made.imag = real.array, imag.array
+    return Tensor(made)
 
 
 @functional("polar")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:  # noqa: A002
     """Of length and angle."""
+    if abs.array.dtype != angle.array.dtype:
+        raise fail(
+            f"Expected object of scalar type {words(abs.array.dtype)} but got scalar type {words(angle.array.dtype)} for second argument"
+        )
     value = abs.array.astype(FLOAT64) * np.exp(1j * angle.array.astype(FLOAT64))
     return Tensor(value.astype(np.complex64 if abs.array.dtype == FLOAT32 else np.complex128))

@@ -7,11 +7,15 @@ only ASCII letters have cases.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.runtime.registry import operator
+from harness.runtime.language.types import checked_key
+from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Budget, ScriptObject, bounded, raised
+
+if TYPE_CHECKING:
+    from harness.errors import Raised
 
 
 def _index(values: Any, index: int, said: str = "list index out of range") -> int:
@@ -50,7 +54,7 @@ def getitem_str(a: str, index: int) -> str:
 @operator("aten::__getitem__", of="dict")
 def getitem_dict(a: dict[Any, Any], key: Any) -> Any:
     """a[key]."""
-    if key not in a:
+    if checked_key(key) not in a:
         raise raised("KeyError", f"KeyError: {key}")
     return a[key]
 
@@ -98,7 +102,9 @@ def add_list_(a: list[Any], b: list[Any]) -> list[Any]:
 @operator("aten::mul", of="list")
 def mul_list(a: list[Any], b: int) -> list[Any]:
     """A * b."""
-    bounded(len(a) * max(0, b))
+    if b < 0 and a:
+        raise raised("RuntimeError", "vector::reserve")
+    bounded(len(a) * b)
     return a * b
 
 
@@ -119,9 +125,14 @@ def mul_str(a: str, b: int) -> str:
 
 def _equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
     if a.__class__ is Tensor or b.__class__ is Tensor:
-        if a.__class__ is not b.__class__ or a.array.shape != b.array.shape:
+        if a.__class__ is not b.__class__:
             return False
-        return bool((a.array == b.array).all())
+        same = resolve("aten::eq")(a, b).array
+        if same.size > 1:
+            raise raised("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
+        if not same.size:
+            raise raised("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
+        return bool(same.reshape(()))
     listed = a.__class__ is list and b.__class__ is list
     if listed or (isinstance(a, tuple) and isinstance(b, tuple)):
         if len(a) != len(b):
@@ -166,7 +177,7 @@ def contains(a: Any, item: Any) -> bool:
     """Item in a."""
     if a.__class__ is list:
         return any(_equal(one, item) for one in a)
-    return item in a
+    return checked_key(item) in a
 
 
 @operator("aten::Delete", of="any")
@@ -174,7 +185,7 @@ def delete(a: Any, key: Any) -> None:
     """Del a[key]."""
     if a.__class__ is list:
         del a[_index(a, key)]
-    elif key in a:
+    elif checked_key(key) in a:
         del a[key]
     else:
         raise raised("KeyError", "KeyError")
@@ -186,7 +197,7 @@ def set_item(a: Any, key: Any, value: Any) -> Any:
     if a.__class__ is list:
         a[_index(a, key)] = value
         return a
-    a[key] = value
+    a[checked_key(key)] = value
     return None
 
 
@@ -213,7 +224,7 @@ def pop_list(a: list[Any], index: int = -1) -> Any:
 @operator("aten::pop", of="dict")
 def pop_dict(a: dict[Any, Any], key: Any, *default: Any) -> Any:
     """a.pop(key, default)."""
-    if key in a:
+    if checked_key(key) in a:
         return a.pop(key)
     if default:
         return default[0]
@@ -265,7 +276,7 @@ def index_of(a: list[Any], item: Any) -> int:
     for index, one in enumerate(a):
         if _equal(one, item):
             return index
-    raise raised("RuntimeError", f"'{item}' is not in list")
+    raise raised("RuntimeError", "ValueError: the item is not in list")
 
 
 @operator("aten::count", of="list")
@@ -318,8 +329,12 @@ def list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
 
 @operator("aten::sum", of="list")
 def sum_list(a: list[Any]) -> Any:
-    """The sum of numbers."""
-    return sum(a)
+    """The sum of numbers; of integers and truths in 32 bits, of which C++ makes the first one.
+
+    A list without items says nothing of its type: its sum is 0.
+    """
+    total = sum(a)
+    return total if total.__class__ is not int else ((total + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
 
 
 @operator("aten::any", of="list")
@@ -369,13 +384,13 @@ _walks("items", lambda pair: pair)
 @operator("aten::get", of="dict")
 def get(a: dict[Any, Any], key: Any, default: Any = None) -> Any:
     """The value of a key, or the default."""
-    return a.get(key, default)
+    return a.get(checked_key(key), default)
 
 
 @operator("aten::setdefault", of="dict")
 def setdefault(a: dict[Any, Any], key: Any, default: Any) -> Any:
     """The value of a key, which gets the default if it has none."""
-    return a.setdefault(key, default)
+    return a.setdefault(checked_key(key), default)
 
 
 @operator("aten::update", of="dict")
@@ -386,19 +401,37 @@ def update(a: dict[Any, Any], other: Any) -> None:
 
 @operator("aten::popitem", of="dict")
 def popitem(a: dict[Any, Any]) -> tuple[Any, Any]:
-    """Remove a pair."""
+    """Remove the pair whose key is the least, up to 1.5."""
     if not a:
         raise raised("KeyError", "popitem(): dictionary is empty")
-    return a.popitem()
+    key = min(a)
+    return key, a.pop(key)
+
+
+@operator("aten::popitem", of="dict", since="1.6.0")
+def popitem_1_6(a: dict[Any, Any]) -> tuple[Any, Any]:
+    """Remove the first pair."""
+    if not a:
+        raise raised("KeyError", "popitem(): dictionary is empty")
+    key = next(iter(a))
+    return key, a.pop(key)
 
 
 @operator("aten::dict", of="any")
 def dict_(*pairs: Any) -> dict[Any, Any]:
     """A dictionary of pairs."""
-    return dict(pairs[0]) if pairs else {}
+    if not pairs:
+        return {}
+    if pairs[0].__class__ is dict:
+        return dict(pairs[0])
+    return {checked_key(key): value for key, value in pairs[0]}
 
 
 # ---------------------------------------------------------------------------------------------------------------- texts
+
+
+# The bytes of the ends of lines of Unicode, each by itself.
+LINE_ENDS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9")
 
 
 def _bytewise(name: str) -> Any:
@@ -419,9 +452,9 @@ for _name in ("upper", "lower", "capitalize", "title", "swapcase", "isupper", "i
 
 @operator("aten::zfill", of="str")
 def zfill(self: str, width: int) -> str:
-    """Filled up with zeros behind the sign."""
+    """Filled up with zeros from the left, in front of a sign, too."""
     bounded(width)
-    return self.zfill(width)
+    return self.rjust(width, "0")
 
 
 @operator("aten::expandtabs", of="str")
@@ -443,25 +476,34 @@ def isidentifier(self: str) -> bool:
     return self.isascii() and self.isidentifier()
 
 
-def _bounds(self: str, start: int, end: int) -> tuple[int, int]:
+def _slice(self: str, start: int, end: int) -> tuple[str, int]:
+    """What lies between start and end, as the operators cut it out: nothing where the end lies before."""
     size = len(self)
-    start = max(0, start + size if start < 0 else start)
-    end = max(0, end + 1 + size if end < 0 else min(end, size))
-    return start, end
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if end > start > size:
+        raise _beyond(start, size)
+    return self[start:end] if end > start else "", start
+
+
+def _beyond(start: int, size: int) -> Raised:
+    return raised("RuntimeError", f"basic_string::substr: __pos (which is {start}) > this->size() (which is {size})")
 
 
 @operator("aten::find", of="str")
 def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """Where a text first occurs, or -1; -1 as end is the end."""
-    first, last = _bounds(self, start, end)
-    return self.find(substr, first, last)
+    part, first = _slice(self, start, end)
+    found = part.find(substr)
+    return found + first if found >= 0 else -1
 
 
 @operator("aten::rfind", of="str")
 def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """Where a text last occurs, or -1."""
-    first, last = _bounds(self, start, end)
-    return self.rfind(substr, first, last)
+    part, first = _slice(self, start, end)
+    found = part.rfind(substr)
+    return found + first if found >= 0 else -1
 
 
 @operator("aten::index", of="str")
@@ -475,28 +517,57 @@ def index_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 @operator("aten::count", of="str")
 def count_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """How often a text occurs."""
-    first, last = _bounds(self, start, end)
-    return self.count(substr, first, last)
+    """How often a text occurs: where it begins before the end.
+
+    Raises:
+        Raised: the text is empty, of which torch counts without end.
+    """
+    size = len(self)
+    if start > size:
+        return 0
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if not substr:
+        if start < end:
+            raise raised("RuntimeError", "count() of an empty text never ends")
+        return 0
+    times, at = 0, self.find(substr, start)
+    while -1 < at < end:
+        times += 1
+        at = self.find(substr, at + len(substr))
+    return times
+
+
+def _part(self: str, start: int, end: int) -> str:
+    """The same for those that look at the ends: all to the end where the end lies before."""
+    size = len(self)
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if start > size:
+        raise _beyond(start, size)
+    return self[start:end] if end >= start else self[start:]
 
 
 @operator("aten::startswith", of="str")
 def startswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
     """Whether it begins so."""
-    first, last = _bounds(self, start, end)
-    return self.startswith(substr, first, last)
+    return _part(self, start, end).startswith(substr)
 
 
 @operator("aten::endswith", of="str")
 def endswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
     """Whether it ends so."""
-    first, last = _bounds(self, start, end)
-    return self.endswith(substr, first, last)
+    return _part(self, start, end).endswith(substr)
 
 
 @operator("aten::replace", of="str")
 def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 - the schema\'s own
     """Other text in place of a text."""
+    if not old:  # torch looks again and again at the same place
+        if max < 0:
+            raise raised("RuntimeError", "std::bad_alloc")
+        bounded(len(self) + len(new) * max)
+        return new * max + self
     bounded(len(self) * (len(new) + 1))
     return self.replace(old, new, max)
 
@@ -522,24 +593,46 @@ def rstrip(self: str, chars: str = " \n\t\f\v") -> str:
 @operator("aten::split", of="str")
 def split(self: str, separator: str | None = None, max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
     """Parts between separators."""
+    if separator == "":
+        raise raised("ValueError", "empty separator")
     return self.split(separator, max)
 
 
 @operator("aten::rsplit", of="str")
 def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
-    """Parts between separators, from the end."""
+    """Parts between separators, from the end.
+
+    Raises:
+        Raised: the separator is empty, for which torch looks without end.
+    """
+    if not separator:
+        if not self:
+            return []
+        raise raised("ValueError", "empty separator")
     return self.rsplit(separator, max)
 
 
 @operator("aten::splitlines", of="str")
 def splitlines(self: str, keepends: bool = False) -> list[str]:
-    """Lines."""
-    return self.splitlines(keepends)
+    """Lines: every byte that ends one ends one, that of another character, too; ends that are kept are parts of their own."""
+    found: list[str] = []
+    start = 0
+    for at, one in enumerate(self):
+        if one in LINE_ENDS:
+            found.append(self[start:at])
+            if keepends:
+                found.append(one)
+            start = at + 1
+    if start < len(self):
+        found.append(self[start:])
+    return found
 
 
 @operator("aten::partition", of="str")
 def partition(self: str, separator: str) -> tuple[str, str, str]:
-    """What is before, at and behind a separator."""
+    """What is before, at and behind a separator; an empty one is found in front."""
+    if not separator:
+        return "", "", self
     return self.partition(separator)
 
 

@@ -85,6 +85,11 @@ def convolve_transposed(
         (size - 1) * s + d * (k - 1) + 1 + extra
         for size, s, d, k, extra in zip(spatial, stride, dilation, kernel, output_padding, strict=True)
     )
+    if any(size - 2 * p < 1 for size, p in zip(full, padding, strict=True)):
+        made = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))
+        raise fail(
+            f"Given input size per channel: ({' x '.join(map(str, spatial))}). Calculated output size per channel: ({made}). Output size is too small"
+        )
     batch, channels, each = x.shape[0], x.shape[1], w.shape[1]
     wide = exact(x).reshape(batch, groups, channels // groups, *spatial)
     weights = exact(w).reshape(groups, channels // groups, each, *kernel)
@@ -140,6 +145,12 @@ def convolution_of(
     s, d = sizes(stride, n), sizes(dilation, n)
     if any(one <= 0 for one in s):
         raise fail("non-positive stride is not supported")
+    if any(one <= 0 for one in d):
+        raise fail("dilation should be greater than zero")
+    if b is not None and b.ndim != 1:
+        raise fail(
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional, but got bias of size {list(b.shape)} instead"
+        )
     wanted = w.shape[0] if transposed else w.shape[1] * groups
     if full.shape[1] != wanted:
         raise fail(
@@ -157,6 +168,8 @@ def convolution_of(
             if padding == "valid":
                 pads = [(0, 0)] * n
             else:
+                if any(one != 1 for one in s):
+                    raise fail("padding='same' is not supported for strided convolutions")
                 totals = [one * (k - 1) for one, k in zip(d, w.shape[2:], strict=True)]
                 pads = [(total // 2, total - total // 2) for total in totals]
         else:
@@ -218,9 +231,18 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     return Tensor(convolution_of(x, w, bias.array, 1, pad, 1, False, 0, 1, unbatched=False).transpose(2, 0, 1))
 
 
+def _two(**given: Any) -> None:
+    for name, value in given.items():
+        if len(value) != 2:
+            raise fail(f"It is expected {name} equals to 2, but got size {len(value)}")
+        if name != "padding" and any(one <= 0 for one in value):
+            raise fail(f"{name} should be greater than zero, but got {list(value)}")
+
+
 @operator("aten::im2col", "aten::unfold_nd")
 def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Windows as columns."""
+    _two(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     x = self.array
     alone = x.ndim == 3
     full = x[None] if alone else x
@@ -235,6 +257,7 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
 @operator("aten::col2im")
 def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Columns summed to where their windows lie."""
+    _two(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     x = self.array
     alone = x.ndim == 2
     full = x[None] if alone else x

@@ -56,7 +56,20 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     return self
 
 
-@operator("aten::embedding_bag", "aten::_embedding_bag", "aten::_embedding_bag_forward_only")
+@operator("aten::embedding_bag")
+def embedding_bag_of(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Bags of rows; a row that counts nothing may be counted from the end."""
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.array.shape[0]
+    return embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
+
+
+@operator("aten::_embedding_bag", "aten::_embedding_bag_forward_only")
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
@@ -64,6 +77,9 @@ def embedding_bag(
     """Sums (0), means (1) or maxima (2) of bags of rows."""
     del scale_grad_by_freq, sparse
     table, places = weight.array, indices.array
+    for one in (places, offsets.array):
+        if one.ndim not in {1, 2}:
+            raise fail(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {one.ndim}")
     starts = [int(one) for one in offsets.array]
     if not include_last_offset:
         starts.append(places.size)
@@ -89,4 +105,6 @@ def embedding_bag(
             best[bag] = numbers[kept.argmax(axis=0)]
         else:
             value[bag] = kept.sum(axis=0) / (len(kept) if mode == 1 else 1)
+    if mode != 2:  # nobody reads it then; its shape is that of the sizes
+        best = sizes
     return Tensor(value.astype(table.dtype)), Tensor(of_bag), Tensor(sizes), Tensor(best)

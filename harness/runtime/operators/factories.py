@@ -45,11 +45,26 @@ _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "require
 
 def _options(options: dict[str, Any]) -> None:
     on_cpu(options.pop("device", None))
+    if options.get("pin_memory"):
+        raise fail(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+        )
     for name, value in options.items():
         if name not in _IGNORED:
             raise Unsupported(f"the reference reader has no overload with {name}=", code="operator")
         if name == "layout" and value not in {None, 0, "strided"} and str(value) != "torch.strided":
             raise fail("the reference reader makes strided tensors only")
+
+
+def _out(array: Array, out: Tensor | None) -> Tensor:
+    return Tensor(array) if out is None else into(out, array)
+
+
+def _filled(array: Array, out: Tensor | None) -> Tensor:
+    """As many elements as ``out`` has go there in its own shape."""
+    if out is not None and out.array.size == array.size:
+        array = array.reshape(out.array.shape)
+    return _out(array, out)
 
 
 def _default() -> np.dtype[Any]:
@@ -62,13 +77,13 @@ def _filler(name: str, value: int) -> None:
         array = np.full(to_size(size), value, any_dtype(dtype, _default()) if out is None else out.array.dtype)
         return Tensor(array) if out is None else into(out, array)
 
-    def like(self: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        return Tensor(np.full(self.array.shape, value, any_dtype(dtype, self.array.dtype)))
+        return _out(np.full(self.array.shape, value, any_dtype(dtype, self.array.dtype)), out)
 
-    def new(self: Tensor, size: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        return Tensor(np.full(to_size(size), value, any_dtype(dtype, self.array.dtype)))
+        return _out(np.full(to_size(size), value, any_dtype(dtype, self.array.dtype)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
     operator(f"aten::{name}_like", gradient=False)(like)
@@ -126,19 +141,21 @@ _fulls()
 
 
 @operator("aten::full_like", gradient=False)
-def full_like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, **options: Any) -> Tensor:
+def full_like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
     """Of another's shape and type."""
     _options(options)
     kind = any_dtype(dtype, self.array.dtype)
-    return Tensor(np.full(self.array.shape, checked_scalar(fill_value, kind), kind))
+    return _out(np.full(self.array.shape, checked_scalar(fill_value, kind), kind), out)
 
 
 @operator("aten::new_full", gradient=False)
-def new_full(self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, **options: Any) -> Tensor:
+def new_full(
+    self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
     """Of another's type."""
     _options(options)
     kind = any_dtype(dtype, self.array.dtype)
-    return Tensor(np.full(to_size(size), checked_scalar(fill_value, kind), kind))
+    return _out(np.full(to_size(size), checked_scalar(fill_value, kind), kind), out)
 
 
 @operator("aten::eye", gradient=False)
@@ -152,11 +169,13 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 @operator("aten::scalar_tensor", gradient=False)
-def scalar_tensor(s: Scalar, *, dtype: Any = None, **options: Any) -> Tensor:
+def scalar_tensor(s: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
     """A number as a tensor; a float unless told otherwise."""
+    if options.get("pin_memory"):
+        raise fail("pin_memory=True requires a CUDA or other accelerator backend")
     _options(options)
     kind = any_dtype(dtype, _default())
-    return Tensor(checked_scalar(s, kind))
+    return _out(checked_scalar(s, kind if out is None else out.array.dtype), out)
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
@@ -229,7 +248,7 @@ def _ranges() -> None:
                 array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
             else:
                 array = (float(start.real) + np.arange(count, dtype=FLOAT64) * float(step.real)).astype(kind)
-            return Tensor(array) if out is None else into(out, array)
+            return _filled(array, out)
 
         operator("aten::arange", since=since, gradient=False)(call)
 
@@ -248,6 +267,10 @@ def range_(
 ) -> Tensor:
     """With its end."""
     _options(options)
+    if not step:
+        raise fail("step must be nonzero")
+    if (end.real - start.real) * step.real < 0:
+        raise fail("upper bound and lower bound inconsistent with step sign")
     count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
     kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
     array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
@@ -344,7 +367,7 @@ def _linspaces() -> None:
             first, last = _number(start), _number(end)
             # 1.0 refuses one point, unless both ends are the same.
             array = _spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
-            return Tensor(array) if out is None else into(out, array)
+            return _filled(array, out)
 
         operator("aten::linspace", since=since, gradient=False)(call)
 
@@ -359,6 +382,8 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
         return np.empty(0, kind)
     unit = FLOAT64 if kind.kind in "iu" else kind
     low, high = checked_scalar(start, unit), checked_scalar(end, unit)
+    if era == 2 and kind.kind in "iu":
+        low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
     if steps == 1:
         return np.power(np.asarray(base, FLOAT64), low.astype(FLOAT64)).reshape(1).astype(kind)
     places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
@@ -389,7 +414,7 @@ def _logspaces() -> None:
             _options(options)
             kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
             array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
-            return Tensor(array) if out is None else into(out, array)
+            return _filled(array, out)
 
         operator("aten::logspace", since=since, gradient=False)(call)
 
@@ -409,14 +434,16 @@ def _triangle(name: str, keep: Any) -> None:
         return Tensor(array) if out is None else into(out, array)
 
     def in_place(self: Tensor, diagonal: int = 0) -> Tensor:
+        if self.array.ndim < 2:
+            raise fail(f"{name}: input tensor must have at least 2 dimensions")
         unaliased(self.array)
         self.array[...] = keep(self.array, diagonal).astype(self.array.dtype)
         return self
 
-    def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, **options: Any) -> Tensor:
+    def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
-        return Tensor(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)))
+        return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
     operator(f"aten::{name}")(call)
     operator(f"aten::{name}_")(in_place)
@@ -435,6 +462,8 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         raise fail("one_hot is only applicable to index tensor of type LongTensor.")
     if array.size and array.min() < 0:
         raise fail("Class values must be non-negative.")
+    if num_classes <= 0 and not array.size:
+        raise fail("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
         if not array.size:
             raise fail("Can not infer total number of classes from empty tensor.")
@@ -448,13 +477,17 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
-    def call(window_length: int, periodic: bool = True, *args: float, dtype: Any = None, **options: Any) -> Tensor:
+    def call(
+        window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
         _options(options)
-        kind = any_dtype(dtype, _default())
+        kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+        if window_length < 0:
+            raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
         if window_length <= 1:
-            return Tensor(np.ones(window_length, kind))
+            return _out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1
-        return Tensor(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind))
+        return _out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
 
     operator(f"aten::{name}_window", gradient=False)(call)
 

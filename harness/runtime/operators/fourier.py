@@ -89,8 +89,23 @@ def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | N
         kinds = _kinds(array)
         sizes = None if s is None else list(s)
         axes = None if dim is None else [axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim)]
+        if axes is not None and len(set(axes)) != len(axes):
+            raise fail("FFT dims must be unique")
+        if axes is not None and sizes is not None and len(axes) != len(sizes):
+            raise fail("When given, dim and shape arguments must have the same length")
         if axes is None and sizes is not None:
+            if len(sizes) > array.ndim:
+                raise fail(f"Got shape with {len(sizes)} values but input tensor only has {array.ndim} dimensions.")
             axes = list(range(array.ndim - len(sizes), array.ndim))
+        if sizes is not None:
+            sizes = [array.shape[at] if one == -1 else one for one, at in zip(sizes, axes or [], strict=True)]
+            if real and axes and list(s)[-1] == -1:
+                sizes[-1] = 2 * (array.shape[axes[-1]] - 1)
+        points = [array.shape[at] for at in (range(array.ndim) if axes is None else axes)] if sizes is None else list(sizes)
+        if sizes is None and real and points:
+            points[-1] = 2 * (points[-1] - 1)
+        if any(one < 1 for one in points):
+            raise fail(f"Invalid number of data points ({next(one for one in points if one < 1)}) specified")
         value = transform(array, sizes, axes, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 

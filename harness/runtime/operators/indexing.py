@@ -89,6 +89,8 @@ def _index(array: Array, indices: Any) -> tuple[Any, ...]:
 @operator("aten::index", "aten::_unsafe_index")
 def index(self: Tensor, indices: Any) -> Tensor:
     """Elements at places."""
+    if not indices:
+        raise raised("IndexError", "at least one index must be provided")
     return Tensor(np.asarray(self.array[_index(self.array, indices)]).copy())
 
 
@@ -216,6 +218,8 @@ def _scattered(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str | No
     if not places.size:
         return array
     full = array.reshape(array.shape or (1,))
+    if max(places.ndim, 1) != full.ndim:
+        raise fail("Index tensor must have the same number of dimensions as self tensor")
     here = places.reshape(places.shape or (1,))
     if src.__class__ is Tensor:
         if src.array.dtype != array.dtype:
@@ -317,6 +321,8 @@ def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Slices written at places."""
     if source.array.dtype != self.array.dtype:
         raise fail("index_copy_(): self and source expected to have the same dtype")
+    if index.array.ndim > 1:
+        raise raised("IndexError", f"index_copy_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
     array, full, where = _slices(self, dim, index, "index_copy")
     full[where] = source.array.reshape(source.array.shape or (1,))
     return Tensor(array)
@@ -534,6 +540,8 @@ def slice_scatter(
     self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """A copy with a stretch of a dimension written."""
+    if step <= 0:
+        raise fail("slice step must be positive")
     return _written(self, (*(slice(None),) * axis(dim, self.array.ndim), slice(start, end, step)), src)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import Unsupported
 from harness.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented
 from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
@@ -202,8 +203,17 @@ _filtered("_upsample_lanczos2d_aa", 3.0, _lanczos)
 # ------------------------------------------------------------------------------------- the operators of F.interpolate to 1.4
 
 
-def _by_mode(input: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: bool | None) -> Tensor:  # noqa: A002
-    """Sizes decide, not factors: the output is as large as the factor says, rounded down."""
+def _by_mode(
+    input: Tensor,  # noqa: A002
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: bool | None,
+    *,
+    by_factor: bool = False,
+) -> Tensor:
+    """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
+    factors: list[float] = []
     n = input.array.ndim - 2
     if (size is None) == (scale_factor is None):
         raise fail("either size or scale_factor should be defined")
@@ -220,8 +230,9 @@ def _by_mode(input: Tensor, size: Any, scale_factor: Any, mode: str, align_corne
         )
     if mode == "area":
         return resolve(f"aten::adaptive_avg_pool{n}d")(input, out)  # type: ignore[no-any-return]
+    given = factors if by_factor else []
     if mode == "nearest":
-        return resolve(f"aten::upsample_nearest{n}d")(input, out)  # type: ignore[no-any-return]
+        return resolve(f"aten::upsample_nearest{n}d")(input, out, *given)  # type: ignore[no-any-return]
     name = {
         ("linear", 1): "linear1d",
         ("bilinear", 2): "bilinear2d",
@@ -230,17 +241,19 @@ def _by_mode(input: Tensor, size: Any, scale_factor: Any, mode: str, align_corne
     }.get((mode, n))
     if name is None:
         raise fail(f"Got {n + 2}D input, but mode {mode} needs another number of dimensions")
-    return resolve(f"aten::upsample_{name}")(input, out, bool(align_corners))  # type: ignore[no-any-return]
+    return resolve(f"aten::upsample_{name}")(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
 
 
 @operator("aten::__interpolate", "aten::__upsample")
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,  # noqa: A002
-    recompute_scale_factor: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
     """``F.interpolate`` as one operator."""
-    del recompute_scale_factor
-    return _by_mode(input, size, scale_factor, mode, align_corners)
+    if antialias:
+        raise Unsupported("the reference reader has no aten::__interpolate with antialias", code="operator")
+    by_factor = recompute_scale_factor is False and scale_factor is not None
+    return _by_mode(input, size, scale_factor, mode, align_corners, by_factor=by_factor)
 
 
 @operator("aten::__upsample_nearest")
@@ -339,6 +352,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
 @operator("aten::affine_grid_generator")
 def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = True) -> Tensor:
     """Points of a grid, mapped."""
+    if any(one <= 0 for one in size):
+        raise fail(f"Expected non-zero, positive output size. Got {list(size)}")
     matrices = theta.array.astype(FLOAT64)
     axes = []
     for one in size[2:]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.runtime import dtypes
 from harness.runtime.operators._common import (
+    FLOAT32,
     INT64,
     Array,
     axis,
@@ -100,6 +101,8 @@ _stacks("dstack", atleast_3d, lambda _ndim: 2)
 @functional("block_diag")
 def block_diag(tensors: list[Tensor]) -> Tensor:
     """Matrices along a diagonal."""
+    if not tensors:
+        return Tensor(np.zeros((1, 0), FLOAT32))
     parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
     whole = np.zeros((sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)), dtypes.result_type(tensors).array)
     row = column = 0
@@ -117,6 +120,8 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
     """Coordinates of a grid."""
     if indexing not in {"ij", "xy"}:
         raise fail(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if not tensors:
+        raise fail("meshgrid expects a non-empty TensorList")
     vectors = [one.array.reshape(-1) for one in tensors]
     return [Tensor(one) for one in _grid(*vectors, indexing=indexing)]
 
@@ -165,7 +170,7 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     """Each element several times."""
     del output_size
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
-        return Tensor(np.repeat(np.arange(self.array.size), self.array))
+        return Tensor(np.repeat(np.arange(self.array.size, dtype=self.array.dtype), self.array))
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
@@ -277,6 +282,8 @@ def _cut(array: Array, widths: list[tuple[int, int]]) -> tuple[Array, list[tuple
 def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
     """A number around."""
     array, widths = _cut(self.array, _widths(self.array, list(pad)))
+    if all(pair == (0, 0) for pair in widths):
+        return Tensor(array.copy())
     return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
 
 
@@ -289,6 +296,10 @@ def _padding(mode: str, *, whole: bool = True) -> Any:
         if array.dtype.kind in ("b" if whole else "biu") and mode != "circular":
             raise not_implemented(f"{mode}_padding", array.dtype)
         widths = _widths(array, list(padding))
+        if array.ndim - len(padding) // 2 not in {1, 2}:
+            raise fail(
+                f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, not {len(padding)} of {array.ndim}"
+            )
         if mode == "reflect":
             for size, (before, after) in zip(array.shape, widths, strict=True):
                 if (before >= size > 0 and before) or (after >= size > 0 and after):
@@ -324,9 +335,16 @@ def pad(self: Tensor, pad: list[int], mode: str = "constant", value: float | Non
     return _pad(self, pad, mode, value, whole=True)
 
 
-def _pad(self: Tensor, pad: list[int], mode: str, value: float | None, *, whole: bool) -> Tensor:
+_MODES = ("reflect", "replicate", "circular", "constant")
+
+
+def _pad(self: Tensor, pad: list[int], mode: Any, value: float | None, *, whole: bool) -> Tensor:
+    if mode.__class__ is int and 0 <= mode < len(_MODES):
+        mode = _MODES[mode]
     if mode == "constant":
         return constant_pad_nd(self, pad, 0 if value is None else value)
+    if value:
+        raise fail(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in {"reflect", "replicate", "circular"}:
         raise fail(f"Unrecognised padding mode {mode}")
     return _padding(mode, whole=whole)(self, pad)  # type: ignore[no-any-return]
@@ -364,5 +382,7 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
     """Channels of groups in turn."""
     array = self.array
+    if array.ndim < 3:
+        raise fail(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(array.shape)}")
     b, c, *rest = array.shape
     return Tensor(array.reshape(b, groups, c // groups, *rest).swapaxes(1, 2).reshape(array.shape).copy())

@@ -93,7 +93,13 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
     return Tensor(product(a, b))
 
 
-@functional("dot", "vdot", "inner_1d", exact=True)
+@functional("vdot", exact=True)
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    """Of two vectors, the first one conjugate."""
+    return dot(Tensor(np.conj(self.array)) if self.array.dtype.kind == "c" else self, other)
+
+
+@functional("dot", "inner_1d", exact=True)
 def dot(self: Tensor, tensor: Tensor) -> Tensor:
     """Of two vectors."""
     a, b = self.array, tensor.array
@@ -132,6 +138,8 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimensions."""
     a, b = self.array, other.array
+    if a.dtype != b.dtype:
+        raise fail("both inputs should have same dtype")
     if not a.ndim or not b.ndim:
         x, y = common(self, other)
         return Tensor(x * y)
@@ -193,6 +201,8 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Sc
     """``beta * self + alpha * mat @ vec``."""
     a, b = mat.array, vec.array
     kind = _same(self.array, a, b)
+    if self.array.ndim > 1:
+        raise fail(f"vector + matrix @ vector expected, got {self.array.ndim}, {a.ndim}, {b.ndim}")
     if a.ndim != 2 or b.ndim != 1 or a.shape[1] != b.shape[0]:
         raise fail(f"size mismatch, got input ({self.array.size}), mat ({'x'.join(map(str, a.shape))}), vec ({b.size})")
     return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
@@ -201,6 +211,9 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Sc
 @functional("addr", inplace=True)
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """``beta * self + alpha * outer(vec1, vec2)``."""
+    for name, one in (("vec1", vec1), ("vec2", vec2)):
+        if one.array.ndim != 1:
+            raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
     pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
     return Tensor(_sum_with(self.array.astype(kind), pairs, kind, beta, alpha))
@@ -279,6 +292,10 @@ def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: lis
     """Sums of products over given dimensions."""
     a, b = self.array, other.array
     for x, y in zip(dims_self, dims_other, strict=True):
+        if a.shape[x] == 1:  # it stands for as many as the other has
+            b = b.sum(axis=y, keepdims=True, dtype=b.dtype)
+        elif b.shape[y] == 1:
+            a = a.sum(axis=x, keepdims=True, dtype=a.dtype)
         if a.shape[x] != b.shape[y]:
             raise fail(
                 f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
@@ -286,9 +303,22 @@ def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: lis
     return Tensor(np.asarray(np.tensordot(exact(a), exact(b), (list(dims_self), list(dims_other)))).astype(a.dtype))
 
 
-@functional("chain_matmul", "linalg_multi_dot")
+@functional("linalg_multi_dot")
+def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
+    """Of several matrices, of which the first and the last may be vectors."""
+    if len(tensors) < 2:
+        raise fail(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    value = exact(tensors[0].array)
+    for one in tensors[1:]:
+        value = value @ exact(one.array)
+    return Tensor(np.asarray(value).astype(tensors[0].array.dtype))
+
+
+@functional("chain_matmul")
 def chain_matmul(matrices: list[Tensor]) -> Tensor:
     """Of several matrices."""
+    if any(one.array.ndim != 2 for one in matrices):
+        raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
     value = exact(matrices[0].array)
     for one in matrices[1:]:
         value = value @ exact(one.array)
@@ -309,6 +339,8 @@ def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
         if not found:
             raise fail("no dimension of size 3 in input")
         dim = found[0]
+    if a.ndim != b.ndim:
+        raise fail("linalg.cross: inputs must have the same number of dimensions.")
     at = axis(dim, a.ndim)
     if a.shape[at] != 3 or b.shape[axis(dim, b.ndim)] != 3:
         raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
@@ -413,12 +445,14 @@ operator("aten::symeig", since="1.4.0")(
 
 
 @operator("aten::linalg_eigh", "aten::_linalg_eigh")
-def linalg_eigh(self: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:  # noqa: N803
+def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
     """Eigenvalues and vectors of symmetric matrices."""
     _square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
     values, vectors = decompose(exact(self.array), UPLO=UPLO)
-    return Tensor(values.astype(self.array.dtype)), Tensor(vectors.astype(self.array.dtype))
+    if not compute_v:
+        vectors = np.zeros(0)
+    return Tensor(values.astype(_real(self.array.dtype))), Tensor(vectors.astype(self.array.dtype))
 
 
 @operator("aten::linalg_eigvalsh")
@@ -453,7 +487,7 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
     """Signs and logarithms of determinants."""
     _square("linalg.slogdet", self.array)
     sign, size = np.linalg.slogdet(exact(self.array))
-    return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(self.array.dtype))
+    return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
 
 
 @functional("cholesky")
@@ -461,7 +495,8 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """The triangular root of positive definite matrices."""
     _square("cholesky", self.array)
     try:
-        found = np.linalg.cholesky(exact(self.array)).astype(self.array.dtype)
+        given = exact(self.array)  # of which one triangle is read
+        found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
     except np.linalg.LinAlgError as error:
         raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
     return Tensor(np.swapaxes(found, -1, -2) if upper else found)
@@ -483,8 +518,9 @@ def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 
 @operator("aten::linalg_qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
-    """As :func:`qr`."""
-    return qr(A, mode != "complete")
+    """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+    q, r = qr(A, mode != "complete")
+    return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
 
 
 @operator("aten::svd")
@@ -506,9 +542,19 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 @operator("aten::pinverse", "aten::linalg_pinv")
-def pinverse(self: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
-    """Moore and Penrose's inverse."""
-    return Tensor(np.linalg.pinv(exact(self.array), rcond, hermitian).astype(self.array.dtype))
+def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
+    array = exact(self.array)
+    if atol is None and rtol is None:
+        cut = rcond.array if rcond.__class__ is Tensor else rcond
+    else:
+        given = [0.0 if one is None else one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
+        if rtol is None and not np.any(np.asarray(given[0]) > 0):
+            given[1] = max(array.shape[-2:]) * np.finfo(self.array.dtype).eps
+        largest = np.linalg.norm(array, 2, (-2, -1))
+        with np.errstate(all="ignore"):
+            cut = np.maximum(np.asarray(given[0]) / largest, given[1])
+    return Tensor(np.linalg.pinv(array, cut, hermitian).astype(self.array.dtype))
 
 
 @operator("aten::matrix_power", "aten::linalg_matrix_power")
@@ -520,6 +566,11 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
 _matrix_norm: Any = np.linalg.norm
 
 
+def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the parts of complex numbers; others as they are."""
+    return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
+
+
 @functional("linalg_norm")
 def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
     """Of vectors and matrices."""
@@ -529,20 +580,21 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
         if dim is None
         else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
     )
+    kind = _real(array.dtype)
     if ord is None:
-        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(array.dtype))
+        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
     if len(dims) == 2 and ord != 0:
         return Tensor(
-            np.asarray(_matrix_norm(exact(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(array.dtype)
+            np.asarray(_matrix_norm(exact(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
         )
-    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(array.dtype))
+    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(kind))
 
 
 @operator("aten::nuclear_norm")
 def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of singular values."""
-    dims = (0, 1) if dim is None or dim.__class__ is bool else tuple(dim)
-    return Tensor(np.asarray(np.linalg.norm(exact(self.array), "nuc", dims, keepdim)).astype(self.array.dtype))
+    dims = (-2, -1) if dim is None or dim.__class__ is bool else tuple(dim)
+    return Tensor(np.asarray(np.linalg.norm(exact(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
 
 
 @operator("aten::triangular_solve")
@@ -554,6 +606,11 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The solution of a triangular system."""
+    for name, one in (("b", self), ("A", A)):
+        if one.array.ndim < 2:
+            raise fail(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {one.array.ndim} dimensions instead"
+            )
     a = exact(A.array)
     triangle = np.triu(a) if upper else np.tril(a)
     if unitriangular:

@@ -56,7 +56,24 @@ def _simple(name: str, compute: Any, kernel: str) -> None:
 
 _simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu")
 _simple("l1_loss", lambda x, y: np.abs(x - y), "")
-_simple("soft_margin_loss", lambda x, y: np.log1p(np.exp(-y * x)), "soft_margin_loss")
+
+
+def _no_smaller(target: Array, given: Array) -> None:
+    """What is calculated in place of something as large as the target has to fit there."""
+    whole = broadcast(target, given)
+    if whole != target.shape:
+        raise fail(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
+
+
+@functional("soft_margin_loss")
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """``log(1 + exp(-y * x))``, each step in the type of the elements."""
+    kind, (x, y) = _floats("soft_margin_loss", self, target)
+    _no_smaller(self.array, target.array)
+    value = -y * x
+    for step in (np.exp, lambda x: x + 1, np.log):
+        value = step(value.astype(kind).astype(FLOAT64))
+    return _reduce(value, reduction, kind)
 
 
 @functional("smooth_l1_loss")
@@ -84,14 +101,15 @@ def _cross_entropy(x: Array, y: Array, w: Array | None, lowest: float) -> Array:
     return value if w is None else value * w
 
 
-def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *, old: bool) -> Tensor:
+def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *, old: bool, ranged: bool = False) -> Tensor:
     kind, (x, y) = _floats("binary_cross_entropy", self, target)
-    if self.array.shape != target.array.shape and not old:
-        raise fail(
-            f"Using a target size ({list(target.array.shape)}) that is different to the input size ({list(self.array.shape)}) is deprecated."
-        )
+    broadcast(x, y)
+    if y.size == x.size:
+        y = y.reshape(x.shape)
     if x.size and ((x < 0) | (x > 1)).any():
         raise fail("all elements of input should be between 0 and 1")
+    if ranged and x.size and ((y < 0) | (y > 1)).any():
+        raise fail("all elements of target should be between 0 and 1")
     w = None if weight is None else weight.array.astype(FLOAT64)
     if old:
         eps = 1e-12
@@ -107,6 +125,9 @@ functional("binary_cross_entropy")(
 functional("binary_cross_entropy", since="1.5.0")(
     lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=False)
 )
+functional("binary_cross_entropy", since="2.1.0")(
+    lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=False, ranged=True)
+)
 
 
 @functional("binary_cross_entropy_with_logits")
@@ -115,6 +136,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """Of the sigmoid, stable."""
     kind, (x, y) = _floats("binary_cross_entropy_with_logits", self, target)
+    _no_smaller(target.array, self.array)
+    kind = target.array.dtype
     soft = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)  # -log(sigmoid(x))
     if pos_weight is not None:
         value = (1 - y) * x + (1 + (pos_weight.array.astype(FLOAT64) - 1) * y) * soft
@@ -128,6 +151,8 @@ def binary_cross_entropy_with_logits(
 @functional("kl_div", out=False)
 def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
     """Kullback and Leibler's divergence; zeros of the target count nothing."""
+    if self.array.dtype.kind in "iub" or target.array.dtype.kind in "iub":
+        raise fail("kl_div: Integral inputs not supported.")
     kind, (x, y) = _floats("kl_div", self, target)
     value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
     return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
@@ -154,18 +179,18 @@ def _nll(
     bad = kept & ((y < 0) | (y >= classes))
     if bad.any():
         raise raised("IndexError", f"Target {int(y[bad][0])} is out of bounds.")
-    if weight is not None and weight.array.size != classes:
+    if weight is not None and (weight.array.size != classes or (x.ndim < 3 and weight.array.ndim != 1)):
         raise fail(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.array.shape)}"
         )
     places = np.where(kept, y, 0).astype(INT64)
-    weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64)
+    weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64).reshape(-1)
     each = np.where(kept, weights[places], 0.0)
     chosen = np.take_along_axis(wide, places[..., None], axis=-1)[..., 0]
     value = np.where(kept, -each * chosen, 0.0)
     total = np.asarray(each.sum())
     if reduction == NONE:
-        return Tensor(value.astype(x.dtype)), Tensor(np.zeros((), x.dtype))
+        return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
     if reduction == SUM:
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
     mean = np.asarray(value.sum()) / total if total else np.asarray(empty)
@@ -305,14 +330,20 @@ def multi_margin_loss(
     """Hinges against every other class."""
     x = self.array.astype(FLOAT64)
     rows = x if x.ndim > 1 else x[None]
+    if target.array.size != len(rows):
+        raise fail(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples. Expected target size [{len(rows)}], but got {list(target.array.shape)}."
+        )
     y = target.array.reshape(-1)
     own = rows[np.arange(len(rows)), y]
+    if p.real not in {1, 2}:
+        raise fail("only p == 1 and p == 2 supported")
     hinge = np.maximum(float(margin.real) - own[:, None] + rows, 0) ** int(p.real)
     if weight is not None:
         hinge = hinge * weight.array.astype(FLOAT64)[y][:, None]
     hinge[np.arange(len(rows)), y] = 0
     value = hinge.sum(axis=1) / rows.shape[1]
-    return _reduce(value if x.ndim > 1 or reduction else value[0], reduction, self.array.dtype)
+    return _reduce(value if target.array.ndim or reduction else value[0], reduction, self.array.dtype)
 
 
 @operator("aten::multilabel_soft_margin_loss")

@@ -10,6 +10,7 @@ import numpy as np
 from harness.runtime.operators._common import FLOAT64, Array, cast, fail, not_implemented, words
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+from harness.runtime.values import raised
 
 
 def _shaped(vector: Tensor | None, ndim: int, otherwise: float) -> Array:
@@ -32,6 +33,11 @@ def _batch_norm(
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented("batch_norm", x.dtype)
+    if x.ndim < 2:
+        raise raised(
+            "IndexError",
+            f"Dimension out of range (expected to be in range of [-{max(x.ndim, 1)}, {max(x.ndim, 1) - 1}], but got 1)",
+        )
     channels = x.shape[1] if x.ndim > 1 else x.shape[0]
     for name, one in (("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)):
         if one is not None and one.array.size != channels:
@@ -70,7 +76,18 @@ def batch_norm(
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-@operator("aten::native_batch_norm", "aten::_native_batch_norm_legit")
+@operator("aten::_native_batch_norm_legit")
+def native_batch_norm_legit(
+    input: Tensor,  # noqa: A002
+    weight: Tensor | None,
+    bias: Tensor | None,
+    *rest: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As :func:`native_batch_norm`, with and without running statistics."""
+    return native_batch_norm(input, weight, bias, *(rest if len(rest) == 5 else (None, None, *rest)))
+
+
+@operator("aten::native_batch_norm")
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
     momentum: float, eps: float,
@@ -102,7 +119,7 @@ def instance_norm(
             running_mean.array.dtype,
         )
     if running_var is not None:
-        unbiased = spread.reshape(x.shape[:2]).mean(axis=0) * count / max(count - 1, 1)
+        unbiased = spread.reshape(x.shape[:2]).mean(axis=0) * np.divide(count, count - 1)
         running_var.array[...] = cast(
             (1 - momentum) * running_var.array.astype(FLOAT64) + momentum * unbiased, running_var.array.dtype
         )
@@ -125,7 +142,11 @@ def _layer_norm(
         )
     if x.dtype.kind in "iub":
         raise not_implemented("LayerNormKernelImpl", x.dtype)
-    for one in (weight, bias):
+    for name, one in (("weight", weight), ("bias", bias)):
+        if one is not None and one.array.shape != shape:
+            raise fail(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(one.array.shape)} and normalized_shape = {list(shape)}"
+            )
         if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
             raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
     dims = tuple(range(x.ndim - len(shape), x.ndim))
@@ -171,6 +192,13 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     """By the root of the mean square over the last dimensions."""
     x = input.array
     wide = x.astype(FLOAT64)
+    if not len(normalized_shape):
+        raise fail(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
+    if list(x.shape[x.ndim - len(normalized_shape) :]) != list(normalized_shape) or len(normalized_shape) > x.ndim:
+        said = ", ".join(map(str, normalized_shape))
+        raise fail(f"Given normalized_shape=[{said}], expected input with shape [*{said}], but got input of size{list(x.shape)}")
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     smallest = float(np.finfo(x.dtype if x.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
     value = wide / np.sqrt((wide * wide).mean(axis=dims, keepdims=True) + smallest)

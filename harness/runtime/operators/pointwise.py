@@ -279,9 +279,57 @@ def logit(self: Tensor, eps: float | None = None) -> Tensor:
 @functional("polygamma")
 def polygamma(n: int, self: Tensor) -> Tensor:
     """Derivatives of digamma; the zeroth is digamma itself."""
-    if n:
-        raise fail("the reference reader has polygamma of 0 only")
-    return Tensor(digamma_of(floating(self.array)))
+    array = floating(self.array)
+    if n < 0:
+        raise fail("polygamma(n, x) does not support negative n.")
+    if not n:
+        return Tensor(digamma_of(array))
+    if n == 1:
+        return Tensor(_trigamma(array.astype(FLOAT64)).astype(array.dtype))
+    sign = 1.0 if n % 2 else -1.0
+    factorial = math.gamma(n + 1) if n < 170 else math.inf
+    return Tensor((sign * factorial * _zeta(n + 1.0, array.astype(FLOAT64))).astype(array.dtype))
+
+
+def _trigamma(x: Array) -> Array:
+    """The second derivative of log(gamma) with the few terms that torch takes."""
+    mirrored = x < 0.5
+    total = np.where(mirrored, -((np.pi / np.sin(np.pi * x)) ** 2), 0.0)
+    x = np.where(mirrored, 1 - x, x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    square = 1 / (x * x)
+    total = total + (1 + 1 / (2 * x) + square * (1 / 6 - square * (1 / 30 - square * (1 / 42)))) / x
+    return np.where(mirrored, -total, total)
+
+
+# Coefficients of the Euler-Maclaurin formula: (2k)! / B2k.
+_BERNOULLI = (
+    12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10, -2.950130727918164224e12, 1.1646782814350067249e14,
+    -4.5979787224074726105e15, 1.8152105401943546773e17, -7.1661652561756670113e18,
+)  # fmt: skip
+
+
+def _zeta(s: float, q: Array) -> Array:
+    """Hurwitz' zeta function: the sum of ``(k + q) ** -s``; infinite at whole numbers that are not positive."""
+    q = np.asarray(q)
+    a = q.copy()
+    total = np.zeros_like(q)
+    for _ in range(12):
+        total = total + a**-s
+        a = a + 1.0
+    while np.any(a < 9.0) and np.all(np.isfinite(a)) and np.min(a) > -10_000:
+        total = np.where(a < 9.0, total + a**-s, total)
+        a = np.where(a < 9.0, a + 1.0, a)
+    total = total + a ** (1.0 - s) / (s - 1.0) + 0.5 * a**-s
+    factor, power = s, a ** (-s - 1.0)
+    for k, one in enumerate(_BERNOULLI):
+        total = total + factor * power / one
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2)
+        power = power / (a * a)
+    pole = (q <= 0) & (q == np.floor(q))
+    return np.where(pole, np.inf, total)
 
 
 @functional("special_entr")

@@ -181,9 +181,11 @@ def _adaptive(self: Tensor, output_size: Any, n: int) -> tuple[Array, bool, list
     full = array[None] if alone else array
     spatial = full.shape[2:]
     wanted = [
-        spatial[at] if one is None or one == -1 else one
+        spatial[at] if one is None else one
         for at, one in enumerate([output_size] * n if output_size.__class__ is int else output_size)
     ]
+    if any(one < 0 for one in wanted):
+        raise fail("adaptive_pool: elements of output_size must be greater than or equal to 0")
     pieces = [
         [slice(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
         for size, count in zip(spatial, wanted, strict=True)
@@ -261,6 +263,8 @@ def _unpool(self: Tensor, indices: Tensor, output_size: list[int], n: int) -> Te
 @operator("aten::max_unpool2d")
 def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tensor:
     """Values where they came from, zeros elsewhere."""
+    if len(output_size) != 2:
+        raise fail(f"There should be exactly two elements (height, width) in output_size, but got {len(output_size)} elements.")
     return _unpool(self, indices, list(output_size), 2)
 
 
@@ -268,4 +272,8 @@ def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tenso
 def max_unpool3d(self: Tensor, indices: Tensor, output_size: list[int], stride: list[int], padding: list[int]) -> Tensor:
     """Values where they came from, zeros elsewhere."""
     del stride, padding
+    if len(output_size) != 3:
+        raise fail(
+            f"There should be exactly three elements (depth, height, width) in output_size, but got {len(output_size)} elements."
+        )
     return _unpool(self, indices, list(output_size), 3)

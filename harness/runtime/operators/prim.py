@@ -27,8 +27,8 @@ def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> 
     if kind is bool:
         return "True" if value else "False"
     if kind is float:
-        if math.isfinite(value) and value.is_integer() and abs(value) < 1e10:
-            return ("-" if math.copysign(1, value) < 0 and value == 0 else "") + f"{int(value)}."
+        if math.isfinite(value) and value.is_integer() and abs(value) < 2.0**63:
+            return f"{int(value)}."
         return "nan" if math.isnan(value) else f"{value:.17g}"
     if kind is str:
         return f'"{value}"' if inside else str(value)
@@ -227,7 +227,13 @@ def wait(self: Any) -> Any:
     return self.wait() if self.__class__ is Future else self
 
 
-@operator("aten::_unwrap_optional", "prim::unchecked_unwrap_optional", of="any")
+@operator("prim::unchecked_unwrap_optional", of="any")
+def unchecked_unwrap_optional(optional: Any) -> Any:
+    """The value, whatever it is."""
+    return optional
+
+
+@operator("aten::_unwrap_optional", of="any")
 def unwrap_optional(optional: Any) -> Any:
     """The value, which must not be None."""
     if optional is None:

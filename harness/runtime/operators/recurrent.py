@@ -195,10 +195,14 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
     """Steps of sequences sorted by length, without padding, and how many rows each step has."""
     x = input.array.swapaxes(0, 1) if batch_first else input.array
     counts = lengths.array
+    if counts.dtype != INT64 or counts.ndim != 1:
+        raise fail(f"'lengths' argument should be a 1D CPU int64 tensor, but got {counts.ndim}D cpu {words(counts.dtype)} tensor")
     if counts.size != x.shape[1]:
         raise fail(f"Expected `len(lengths)` to be equal to batch_size, but got {counts.size} (batch_size={x.shape[1]})")
     if (counts <= 0).any():
         raise fail("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if (counts > len(x)).any():
+        raise fail(f"Expected lengths of at most {len(x)}, the number of steps, but got {int(counts.max())}")
     if (counts[1:] > counts[:-1]).any():
         raise fail(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."

@@ -340,6 +340,8 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
             dim, unbiased = None, dim
         array = self.array
         amount = float(correction.real) if correction is not None else float(unbiased)
+        if not array.size:
+            amount = 0.0  # nothing over nothing, whatever is taken off
         variance, center = spread(array, axes(dim, array.ndim), amount, keepdims=keepdim)
         value = np.sqrt(variance) if root else variance
         real = np.dtype(np.float32) if array.dtype == np.complex64 else (FLOAT64 if array.dtype.kind == "c" else array.dtype)
@@ -403,6 +405,8 @@ def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Ten
 @functional("dist", out=False)
 def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """The norm of the difference."""
+    if BOOL in {self.array.dtype, other.array.dtype}:
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
     x, y = common(self, other)
     broadcast(x, y)
     return norm(Tensor(x - y), p)
@@ -413,9 +417,15 @@ def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
     """Slices whose norm is above a limit are scaled down to it."""
     array = self.array
     at = axis(dim, array.ndim)
+    if not float(p.real) > 0:
+        raise fail("renorm: non-positive-norm not supported")
+    if array.ndim < 2:
+        raise fail(f"renorm: input needs at least 2 dimensions, got {array.ndim} dimensions")
     others = tuple(one for one in range(array.ndim) if one != at)
     size = norm_of(array, float(p.real), others, keepdims=True)
     limit = float(maxnorm.real)
+    if limit < 0:
+        raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
     factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
     return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))
 
@@ -425,7 +435,13 @@ def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, stable."""
     array = floating(self.array)
     found = axes(dim, array.ndim)
-    x = array.astype(FLOAT64)
+    if dim.__class__ is list and not dim and array.ndim and array.size and not keepdim:
+        whole = [1] * array.ndim
+        raise fail(f"output with shape [] doesn't match the broadcast shape {whole}")
+    x = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
+    if array.dtype.kind == "c":
+        value = np.log(np.exp(x).sum(axis=found, keepdims=keepdim))
+        return Tensor(np.asarray(value).astype(array.dtype))
     if not x.size:
         return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
     most = x.max(axis=found, keepdims=True)
@@ -470,6 +486,8 @@ def logcumsumexp(self: Tensor, dim: int) -> Tensor:
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)
     if not array.ndim:
         return Tensor(array.copy())
+    if array.dtype.kind == "c":
+        return Tensor(np.log(np.cumsum(np.exp(array.astype(np.complex128)), axis=axis(dim, array.ndim))).astype(array.dtype))
     return Tensor(np.logaddexp.accumulate(array.astype(FLOAT64), axis=axis(dim, array.ndim)).astype(array.dtype))
 
 
@@ -516,7 +534,11 @@ def trace(self: Tensor) -> Tensor:
 def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
     """Summed where it was broadcast."""
     array = self.array
+    if not size:
+        return Tensor(exact_sum(cast(array, _sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
     lead = array.ndim - len(size)
+    if lead < 0 or any(one not in {1, have} for one, have in zip(size, array.shape[lead:], strict=True)):
+        raise fail(f"size {{{list(size)}}} is not expandable to size {{{list(array.shape)}}}.")
     dims = (*range(lead), *(lead + at for at, one in enumerate(size) if one == 1 and array.shape[lead + at] != 1))
     return Tensor(exact_sum(cast(array, _sum_type(array, None)), dims, keepdims=True).reshape(tuple(size))) if dims else self
 
@@ -524,10 +546,12 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
 @functional("diff", out=True)
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """Differences of neighbours."""
+    if not n and prepend is None and append is None:
+        return Tensor(self.array.copy())
     at = axis(dim, self.array.ndim)
     parts = [one.array for one in (prepend, self, append) if one is not None]
     array = np.concatenate(parts, axis=at) if len(parts) > 1 else self.array
-    return Tensor(np.diff(array, n, axis=at))
+    return Tensor(np.diff(array, min(n, array.shape[at] + 1), axis=at))
 
 
 __all__ = ["exact_sum", "norm_of", "spread", "sum_"]

@@ -13,6 +13,7 @@ from harness.runtime.operators._common import (
     Scalar,
     broadcast,
     cast,
+    checked_scalar,
     dtypes_finfo,
     fail,
     functional,
@@ -144,7 +145,7 @@ def _clamp(self: Tensor, low: Bound, high: Bound) -> Tensor:
         raise not_implemented("clamp_scalar_cpu", dtype)
     array = cast(self.array, dtype)
     a, b = (
-        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else scalar_as(one, dtype))
+        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else checked_scalar(one, dtype))
         for one in (low, high)
     )
     broadcast(*(one for one in (array, a, b) if one is not None))
@@ -198,6 +199,10 @@ def nan_to_num(self: Tensor, nan: float | None = None, posinf: float | None = No
     array = self.array
     if array.dtype.kind in "iub":
         return Tensor(array.copy())
+    if array.dtype.kind == "c":
+        made = np.empty_like(array)
+        made.real, made.imag = (nan_to_num(Tensor(part), nan, posinf, neginf).array for part in (array.real, array.imag))
+        return Tensor(made)
     limits: Any = np.finfo(array.dtype) if array.dtype.kind in "fc" else None
     if limits is None:
         limits = dtypes_finfo(array.dtype)

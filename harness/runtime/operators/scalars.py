@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import cmath
 import functools
 import math
 from typing import Any
 
 from harness.errors import Unsupported
 from harness.runtime.dtypes import Dtype
-from harness.runtime.registry import operator
+from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
-from harness.runtime.values import raised
+from harness.runtime.values import bounded, raised
 
 HALF = 1 << 63
 FULL = (1 << 64) - 1
@@ -21,6 +22,9 @@ def wrapped(value: Any) -> Any:
     if value.__class__ is int and not -HALF <= value < HALF:
         return ((value + HALF) & FULL) - HALF
     return value
+
+
+_NOTHING: Any = object()
 
 
 def _number(value: Any) -> Any:
@@ -45,8 +49,20 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 def mul(a: Any, b: Any) -> Any:
     """A * b; an integer and a list repeats the list."""
     if b.__class__ is list:
-        return list(b) * max(0, a)
+        if a < 0 and b:
+            raise raised("RuntimeError", "vector::reserve")
+        bounded(len(b) * a)
+        return list(b) * a
+    if b.__class__ is complex or a.__class__ is complex:
+        return _complex_product(a, b)
     return wrapped(a * b)
+
+
+def _complex_product(a: Any, b: Any) -> complex:
+    """A real number multiplies both parts, and nothing else: infinities and NaN stay where they are."""
+    if a.__class__ is not complex:
+        return complex(a * b.real, a * b.imag)
+    return a * b if b.__class__ is complex else complex(a.real * b, a.imag * b)
 
 
 @operator("aten::div", of="scalar")
@@ -55,12 +71,8 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is not None:
         raise Unsupported("the reference reader has no aten::div of numbers with a rounding mode", code="operator")
     if a.__class__ is complex or b.__class__ is complex:
-        if b == 0:
-            return complex(math.nan, math.nan)
-        return a / b
+        return _complex_quotient(complex(a), complex(b))
     if b == 0:
-        if a.__class__ is not float and b.__class__ is not float:
-            raise raised("RuntimeError", "division by zero")
         if a == 0 or math.isnan(a):
             return math.nan
         return math.copysign(math.inf, a) * math.copysign(1.0, b)
@@ -68,6 +80,28 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
         return float(a) / float(b)
     except OverflowError:
         return math.inf
+
+
+def _complex_quotient(a: complex, b: complex) -> complex:
+    """As C99 divides: where both parts are no numbers, infinities and zeros decide."""
+    if b != 0:
+        found = a / b
+        if not (math.isnan(found.real) and math.isnan(found.imag)):
+            return found
+    if b == 0 and not (math.isnan(a.real) and math.isnan(a.imag)):
+        infinite = math.copysign(math.inf, b.real)
+        return complex(infinite * a.real, infinite * a.imag)
+
+    def sign(value: float, *, infinite: bool) -> float:
+        return math.copysign(1.0 if infinite else 0.0, value)
+
+    if cmath.isinf(a) and cmath.isfinite(b):
+        x, y = sign(a.real, infinite=math.isinf(a.real)), sign(a.imag, infinite=math.isinf(a.imag))
+        return complex(math.inf * (x * b.real + y * b.imag), math.inf * (y * b.real - x * b.imag))
+    if cmath.isinf(b) and cmath.isfinite(a):
+        x, y = sign(b.real, infinite=math.isinf(b.real)), sign(b.imag, infinite=math.isinf(b.imag))
+        return complex(0.0 * (a.real * x + a.imag * y), 0.0 * (a.imag * x - a.real * y))
+    return complex(math.nan, math.nan)
 
 
 @operator("aten::floordiv", of="scalar")
@@ -82,6 +116,12 @@ def floordiv(a: Any, b: Any) -> Any:
     return wrapped(a // b)
 
 
+def _cut_off(a: int, b: int) -> int:
+    """The remainder of a division that cuts off, as C has it."""
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
 @operator("aten::remainder", of="scalar")
 def remainder(a: Any, b: Any) -> Any:
     """The remainder with the sign of b."""
@@ -89,11 +129,12 @@ def remainder(a: Any, b: Any) -> Any:
         if a.__class__ is float or b.__class__ is float:
             return math.nan
         raise raised("RuntimeError", "modulo by zero")
+    if a.__class__ is int and b.__class__ is int and not -HALF // 2 <= b <= HALF // 2:
+        return _cut_off(wrapped(_cut_off(a, b) + b), b)
     if a.__class__ is float or b.__class__ is float:
-        if math.isinf(a) or math.isnan(a) or math.isnan(b):
+        if not (math.isfinite(a) and math.isfinite(b)):
             return math.nan
-        rest = math.fmod(a, b)
-        return rest + b if rest and (rest < 0) != (b < 0) else rest
+        return math.fmod(math.fmod(a, b) + b, b)
     return a % b
 
 
@@ -118,8 +159,16 @@ def _power(a: Any, b: Any) -> Any:
 
 
 @operator("aten::pow", of="scalar")
-def power(a: Any, b: Any) -> Any:
+def power_1_0(a: Any, b: Any) -> Any:
     """The power a ** b; always a float of integers and floats: the overloads that give an integer have a name of their own."""
+    return _power(a, b)
+
+
+@operator("aten::pow", of="scalar", since="1.10.0")
+def power(a: Any, b: Any) -> Any:
+    """The same; zero has no negative powers."""
+    if a.__class__ is not complex and b.__class__ is not complex and a == 0 and b < 0:
+        raise raised("RuntimeError", "0.0 cannot be raised to a negative power")
     return _power(a, b)
 
 
@@ -240,11 +289,17 @@ def scalar_of(value: Any) -> Any:
     return value
 
 
+def _real_part(value: Any, kind: str = "double") -> Any:
+    if value.__class__ is not complex:
+        return value
+    if value.imag:
+        raise raised("RuntimeError", f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
 def to_int(value: Any) -> int:
     """As C converts: a fraction is cut off; what does not fit becomes the lowest integer."""
-    value = scalar_of(value)
-    if value.__class__ is complex:
-        value = value.real
+    value = _real_part(scalar_of(value), "int64_t")
     if value.__class__ is float:
         if not math.isfinite(value) or not -float(HALF) <= value < float(HALF):
             return -HALF
@@ -259,25 +314,58 @@ def to_int(value: Any) -> int:
 
 def to_float(value: Any) -> float:
     """A number, a tensor of one element, or a text as a float."""
-    value = scalar_of(value)
-    if value.__class__ is complex:
-        value = value.real
+    value = _real_part(scalar_of(value))
     try:
         return float(value)
     except ValueError:
         raise raised("RuntimeError", "stod") from None
 
 
-@operator("aten::Int", "aten::IntImplicit", of="any")
+@operator("aten::Int", of="any")
 def aten_int(a: Any) -> int:
     """int(a)."""
+    if (
+        a.__class__ is Tensor
+        and a.array.dtype.kind in "fc"
+        and a.array.size == 1
+        and not -float(HALF) <= a.array.item().real < float(HALF)
+    ):
+        raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
     return to_int(a)
 
 
-@operator("aten::Float", "aten::FloatImplicit", of="any")
+@operator("aten::Float", of="any")
 def aten_float(a: Any) -> float:
     """float(a)."""
     return to_float(a)
+
+
+def _implicit(a: Any, *, whole: bool = False) -> Any:
+    """A tensor where a number is asked for: it has no dimensions, and holds an integer where one is asked for."""
+    if a.__class__ is Tensor:
+        if a.array.ndim:
+            raise raised("RuntimeError", "Cannot input a tensor of dimension other than 0 as a scalar argument")
+        if whole and a.array.dtype.kind not in "iu":
+            raise raised("RuntimeError", f"Cannot input a tensor of type {a.dtype} as an integral argument")
+    return a
+
+
+@operator("aten::IntImplicit", of="any")
+def int_implicit(a: Any) -> int:
+    """A tensor as an integer argument."""
+    return to_int(_implicit(a, whole=True))
+
+
+@operator("aten::FloatImplicit", of="any")
+def float_implicit(a: Any) -> float:
+    """A tensor as a float argument."""
+    return to_float(_implicit(a))
+
+
+@operator("aten::ScalarImplicit", of="any")
+def scalar_implicit(a: Any) -> Any:
+    """A tensor as a number argument."""
+    return scalar_of(_implicit(a))
 
 
 @operator("aten::Bool", of="any")
@@ -286,13 +374,40 @@ def aten_bool(a: Any) -> bool:
     return bool(scalar_of(a))
 
 
-@operator("aten::Complex", "aten::ComplexImplicit", of="any")
-def aten_complex(a: Any, b: Any = 0) -> complex:
+@operator("aten::ComplexImplicit", of="any")
+def complex_implicit(a: Any) -> complex:
+    """A tensor as a complex argument."""
+    return complex(scalar_of(_implicit(a)))
+
+
+@operator("aten::Complex", of="any")
+def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
     """complex(a, b)."""
-    return complex(scalar_of(a)) + complex(0, 1) * complex(scalar_of(b)) if b else complex(scalar_of(a))
+    first, second = scalar_of(a), scalar_of(b)
+    if first.__class__ is str:
+        return complex(first)
+    if b is _NOTHING:
+        return complex(first)
+    if first.__class__ is complex or second.__class__ is complex:
+        first, second = (_real_part(one) for one in (first, second))
+    first = _int32(first) if a.__class__ is int else first  # as C++ has it, of int where 64 bits are meant
+    second = _int32(second) if b.__class__ is int else second
+    return complex(float(first), float(second))
 
 
-@operator("aten::ScalarImplicit", "aten::item", "aten::_local_scalar_dense", of="any")
+def _int32(value: int) -> int:
+    return ((int(value) + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
+
+
+@operator("aten::_local_scalar_dense", of="any")
+def first_item(a: Any) -> Any:
+    """The first number of a tensor."""
+    if a.__class__ is Tensor and a.array.size > 1:
+        return Tensor(a.array.reshape(-1)[:1]).item()
+    return scalar_of(a)
+
+
+@operator("aten::item", of="any")
 def item(a: Any) -> Any:
     """The number of a tensor of one element."""
     return scalar_of(a)
@@ -301,17 +416,21 @@ def item(a: Any) -> Any:
 @operator("aten::floor", of="scalar")
 def floor(a: Any) -> Any:
     """Rounded down; an integer in every release that has it for numbers."""
-    if a.__class__ is float and not math.isfinite(a):
-        return to_int(a)
-    return math.floor(a)
+    if a.__class__ is int:
+        return to_int(float(a))  # by way of a double
+    return _whole(a, math.floor)
+
+
+def _whole(a: Any, function: Any) -> Any:
+    if a.__class__ is float and not -float(HALF) <= a < float(HALF):
+        raise raised("RuntimeError", f"Cannot convert float {a:f} to integer")
+    return function(a)
 
 
 @operator("aten::ceil", of="scalar")
 def ceil(a: Any) -> Any:
     """Rounded up."""
-    if a.__class__ is float and not math.isfinite(a):
-        return to_int(a)
-    return math.ceil(a)
+    return _whole(a, math.ceil)
 
 
 @operator("aten::round", of="scalar")
@@ -329,20 +448,53 @@ def round_(a: Any) -> float:
     return float(round(a)) if math.isfinite(a) else float(a)
 
 
+@operator("prim::abs", of="tensor")
+def abs_tensor(x: Any) -> Any:
+    """|x| of a tensor."""
+    return resolve("aten::abs")(x)
+
+
 @operator("prim::abs", "aten::abs", of="scalar")
 def abs_(a: Any) -> Any:
     """|a|."""
     return wrapped(abs(a))
 
 
+# Where Python raises and C gives an infinity; where it does not, the result is no number.
+POLES = {
+    "log": {0: -math.inf}, "log2": {0: -math.inf}, "log10": {0: -math.inf}, "log1p": {-1: -math.inf}, "atanh": {1: math.inf, -1: -math.inf},
+}  # fmt: skip
+
+
+def _pole(name: str, a: Any) -> float:
+    if name in {"lgamma", "gamma"} and math.isfinite(a):
+        return math.inf if name == "lgamma" else math.copysign(math.inf, a) if a == 0 else math.nan
+    return POLES.get(name, {}).get(a, math.nan)
+
+
 def _float_function(name: str, function: Any) -> None:
-    def call(a: Any) -> Any:
+    complex_function = getattr(cmath, name, None)
+
+    def call(a: Any, b: Any = None) -> Any:
+        if b is not None:
+            return div(call(a), call(b))
+        if a.__class__ is complex:
+            if complex_function is None:
+                raise Unsupported(f"the reference reader has no aten::{name} of complex numbers", code="operator")
+            if (name == "atan" and a in {1j, -1j}) or (name == "atanh" and a in {1 + 0j, -1 + 0j}):
+                return complex(a.real * math.inf if a.real else a.real, a.imag * math.inf if a.imag else a.imag)
+            if a == 0 and name in {"log", "log2", "log10"}:
+                return complex(-math.inf, math.atan2(a.imag, a.real))
+            try:
+                return complex_function(a)
+            except (ValueError, OverflowError):
+                return complex(math.nan, math.nan)
         try:
             return function(a)
         except ValueError:
-            return math.nan if a != 0 or name not in {"log", "log2", "log10"} else -math.inf
+            return _pole(name, a)
         except OverflowError:
-            return math.inf
+            return -math.inf if name == "sinh" and a < 0 else math.inf
 
     call.__doc__ = f"{name}(a) of a number."
     operator(f"aten::{name}", of="scalar")(call)
@@ -368,25 +520,77 @@ def copysign(a: Any, b: Any) -> float:
 @operator("aten::isnan", of="scalar")
 def isnan(a: Any) -> bool:
     """Whether a is not a number."""
-    return math.isnan(a)
+    return cmath.isnan(a) if a.__class__ is complex else math.isnan(a)
 
 
 @operator("aten::isinf", of="scalar")
 def isinf(a: Any) -> bool:
     """Whether a is infinite."""
-    return math.isinf(a)
+    return cmath.isinf(a) if a.__class__ is complex else math.isinf(a)
 
 
 @operator("aten::isfinite", of="scalar")
 def isfinite(a: Any) -> bool:
     """Whether a is finite."""
-    return math.isfinite(a)
+    return cmath.isfinite(a) if a.__class__ is complex else math.isfinite(a)
+
+
+@operator("aten::__range_length", of="scalar")
+def range_length(lo: int, hi: int, step: int) -> int:
+    """How many times a loop over a range runs."""
+    if not step:
+        raise raised("RuntimeError", "range() arg 3 must not be zero")
+    return len(range(lo, hi, step)) if -HALF <= hi - lo < HALF else max(0, -((lo - hi) // step))
+
+
+@operator("aten::__derive_index", of="scalar")
+def derive_index(index: int, start: int, step: int) -> Any:
+    """The value of a loop's variable by the number of the iteration."""
+    return wrapped(start + index * step)
+
+
+@operator("aten::angle", of="scalar")
+def angle(a: Any) -> float:
+    """The angle of a number: 0 or pi of one that is real."""
+    if a.__class__ is complex:
+        return cmath.phase(a)
+    return 0.0 if math.isnan(a) else math.atan2(0.0, a)
+
+
+@operator("aten::polar", of="scalar")
+def polar(a: Any, b: Any) -> complex:
+    """The complex number of a length and an angle."""
+    return complex(a * math.cos(b), a * math.sin(b))
+
+
+@operator("aten::frexp", of="scalar")
+def frexp(a: float) -> tuple[float, int]:
+    """The fraction and the power of two."""
+    return math.frexp(a)
+
+
+@operator("aten::ldexp", of="scalar")
+def ldexp(x: float, i: int) -> float:
+    """X * 2 ** i."""
+    try:
+        return math.ldexp(x, _int32(i))
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+@operator("aten::mathremainder", of="scalar")
+def mathremainder(a: Any, b: Any) -> float:
+    """The remainder to the nearest multiple."""
+    try:
+        return math.remainder(a, b)
+    except ValueError:
+        return math.nan
 
 
 @operator("aten::gcd", of="scalar")
 def gcd(a: int, b: int) -> int:
     """The greatest common divisor."""
-    return math.gcd(a, b)
+    return int(wrapped(math.gcd(a, b)))
 
 
 @operator("aten::factorial", of="scalar")
@@ -402,7 +606,19 @@ def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
     """(a // b, a % b)."""
     if b == 0:
         raise raised("RuntimeError", "ZeroDivisionError: integer division or modulo by zero")
-    return floordiv(a, b), remainder(a, b)
+    if a.__class__ is not float and b.__class__ is not float:
+        return wrapped(a // b), a % b
+    if not math.isfinite(a) or math.isnan(b):
+        if a.__class__ is not b.__class__:
+            raise raised("RuntimeError", "Cannot convert float nan to integer")
+        return math.nan, math.nan
+    rest = math.fmod(a, b)
+    if rest and (b < 0) != (rest < 0):
+        rest += b
+    if a.__class__ is not b.__class__:
+        whole = math.floor(a / b)
+        return float(_int32(whole)), a - whole * b
+    return (a - rest) / b, rest
 
 
 @operator("prim::min", of="any")

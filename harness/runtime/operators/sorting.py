@@ -201,6 +201,8 @@ def _quantile(name: str, *, ignore: bool) -> None:
         array = self.array
         if array.dtype.kind != "f":
             raise fail(f"{name}() input tensor must be either float or double dtype")
+        if isinstance(q, Tensor) and q.array.dtype != array.dtype:
+            raise fail(f"{name}() q tensor must be same dtype as the input tensor")
         wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
         found = None if dim is None else axis(dim, array.ndim)
         function: Any = np.nanquantile if ignore else np.quantile
@@ -248,14 +250,9 @@ def unique_dim(
     return_counts: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Distinct slices."""
-    del sorted, return_inverse
+    del sorted, return_inverse, return_counts  # both come in any case
     values, inverse, counts = np.unique(self.array, axis=axis(dim, self.array.ndim), return_inverse=True, return_counts=True)
-    nothing = np.zeros(0, INT64)
-    return (
-        Tensor(values),
-        Tensor(inverse.reshape(-1).astype(INT64)),
-        Tensor(counts.astype(INT64) if return_counts else nothing),
-    )
+    return Tensor(values), Tensor(inverse.reshape(-1).astype(INT64)), Tensor(counts.astype(INT64))
 
 
 @operator("aten::unique_consecutive", gradient=False)
@@ -322,7 +319,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     array = self.array
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not array.size:
         return Tensor(np.bincount(array, minlength=minlength).astype(INT64))
     kept = weights.array.dtype if weights.array.dtype == np.float32 else FLOAT64
     return Tensor(np.bincount(array, weights.array.astype(FLOAT64), minlength).astype(kept))
@@ -337,6 +334,8 @@ def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Te
         low, high = float(array.min()), float(array.max())
     if low == high:
         low, high = low - 1, high + 1
+    if low > high:
+        raise fail("torch.histc: max must be larger than min")
     kept = array[(array >= low) & (array <= high)].astype(FLOAT64)
     place = np.minimum(((kept - low) / (high - low) * bins).astype(INT64), bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(array.dtype))

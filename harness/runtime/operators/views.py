@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from harness.runtime import dtypes
-from harness.runtime.operators._common import Array, axis, contiguous, fail, functional, resized
+from harness.runtime.operators._common import Array, axes, axis, contiguous, fail, functional, resized
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor, owner
-from harness.runtime.values import raised
+from harness.runtime.values import bounded, raised
 
 END = 9223372036854775807
 CHANNELS_LAST, CHANNELS_LAST_3D = 2, 3
@@ -82,7 +82,7 @@ def element_size(self: Tensor) -> int:
 
 
 @operator("aten::is_contiguous", gradient=False)
-def is_contiguous(self: Tensor, *, memory_format: int | None = None) -> bool:
+def is_contiguous(self: Tensor, memory_format: int | None = None) -> bool:
     """Whether elements stand in memory as in order."""
     return _is_formatted(self.array, memory_format or 0)
 
@@ -155,10 +155,17 @@ def resolved(shape: Any, count: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-@operator("aten::view", "aten::_unsafe_view", "aten::_reshape_alias")
-def view(self: Tensor, size: Any = None, stride: Any = None, *, dtype: Any = None) -> Tensor:
+@operator("aten::_reshape_alias")
+def reshape_alias(self: Tensor, size: list[int], stride: list[int]) -> Tensor:
+    """The same memory with a shape and strides that somebody has calculated."""
+    if len(stride) != len(size):
+        raise fail(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    return as_strided(self, size, stride)
+
+
+@operator("aten::view", "aten::_unsafe_view")
+def view(self: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
     """Another shape of the same memory; or its bytes as another type."""
-    del stride
     array = self.array
     if dtype is not None or size.__class__ is int or size.__class__ is dtypes.Dtype:
         return of_view(self, _bytes_as(array, dtypes.as_dtype(size if dtype is None else dtype)))
@@ -240,7 +247,7 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
     array = self.array
     if dim is None:
         return of_view(self, array.squeeze())
-    dims = {axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim)}
+    dims = set(axes([dim] if dim.__class__ is int else dim, max(array.ndim, 1), empty_is_all=False))
     return of_view(self, array.reshape(tuple(size for at, size in enumerate(array.shape) if size != 1 or at not in dims)) if array.flags.c_contiguous
                    else array.squeeze(tuple(at for at in dims if array.ndim and array.shape[at] == 1)))  # fmt: skip
 
@@ -282,7 +289,22 @@ def numpy_t(self: Tensor) -> Tensor:
     return of_view(self, self.array.T)
 
 
-@operator("aten::matrix_H", "aten::mT", "aten::mH", "aten::adjoint", "prim::mT", "prim::mH")
+@operator("aten::matrix_H")
+def matrix_h(self: Tensor) -> Tensor:
+    """A matrix with rows as columns, and conjugate."""
+    if self.array.ndim not in {0, 2}:
+        raise fail(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.")
+    return m_h(self)
+
+
+@operator("aten::mH", "aten::adjoint", "prim::mH")
+def m_h(self: Tensor) -> Tensor:
+    """Every matrix with rows as columns, and conjugate."""
+    found = m_t(self)
+    return Tensor(np.conj(found.array)) if self.array.dtype.kind == "c" else found
+
+
+@operator("aten::mT", "prim::mT")
 def m_t(self: Tensor) -> Tensor:
     """Every matrix with rows as columns."""
     if not self.array.ndim:
@@ -309,6 +331,8 @@ def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
 @operator("aten::movedim", "aten::moveaxis")
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
     """Some dimensions elsewhere."""
+    for one in (source, destination):
+        axes(one, max(self.array.ndim, 1), empty_is_all=False)
     if not self.array.ndim:
         return of_view(self, self.array[...])
     return of_view(self, np.moveaxis(self.array, source, destination))
@@ -392,6 +416,10 @@ def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
 @operator("aten::as_strided")
 def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
     """Any view of the storage."""
+    if any(one < 0 for one in size):
+        raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    if any(one < 0 for one in stride):
+        raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     start = self.storage_offset if storage_offset is None else storage_offset
     if math.prod(size):
         last = start + sum((one - 1) * step for one, step in zip(size, stride, strict=True))
@@ -471,7 +499,13 @@ def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
     if not array.ndim:
         raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
     lead: tuple[Any, ...] = (slice(None),) * axis(dim, array.ndim)
+    _many(array.shape[len(lead)])
     return [of_view(self, array[(*lead, place, ...)]) for place in range(array.shape[len(lead)])]
+
+
+def _many(count: int) -> None:
+    """Refuse to make too many tensors: each takes as much as some hundred items of a list."""
+    bounded(64 * count)
 
 
 def _pieces(self: Tensor, at: int, sizes: list[int]) -> list[Tensor]:
@@ -501,6 +535,7 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_sizes: An
         raise fail(f"split expects split_size be non-negative, but got split_size={wanted}")
     if not count:
         return [of_view(self, array[...])]
+    _many(-(-count // wanted))
     return _pieces(self, at, [min(wanted, count - start) for start in range(0, count, wanted)])
 
 
@@ -515,6 +550,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     at = axis(dim, array.ndim)
     count = array.shape[at]
     each = -(-count // chunks)
+    _many(min(chunks, count))
     if not each:
         return [of_view(self, array[...]) for _ in range(chunks)]
     return _pieces(self, at, [min(each, count - start) for start in range(0, count, each)])
@@ -537,6 +573,9 @@ def tensor_split(
         wanted = wanted.array.tolist()
     count = self.array.shape[at]
     if wanted.__class__ is int:
+        if wanted < 1:
+            raise fail(f"number of sections must be larger than 0, got {wanted}")
+        _many(wanted)
         each, more = divmod(count, wanted)
         return _pieces(self, at, [each + (place < more) for place in range(wanted)])
     lead: tuple[Any, ...] = (slice(None),) * at
@@ -546,6 +585,11 @@ def tensor_split(
 
 def _split_at(name: str, dim_of_vector: int, otherwise: int) -> None:
     def call(self: Tensor, sections: Any = None, *, indices: Any = None) -> list[Tensor]:
+        at = dim_of_vector if self.array.ndim == 1 else otherwise
+        if sections.__class__ is int and sections > 0 and at < self.array.ndim and self.array.shape[at] % sections:
+            raise fail(
+                f"torch.{name} attempted to split along dimension {at}, but the size is not divisible by the split_size {sections}!"
+            )
         return tensor_split(self, sections, dim_of_vector if self.array.ndim == 1 else otherwise, indices=indices)
 
     operator(f"aten::{name}")(call)
@@ -655,8 +699,10 @@ def alias(self: Tensor) -> Tensor:
 
 
 @operator("aten::view_copy")
-def view_copy(self: Tensor, size: list[int]) -> Tensor:
-    """A copy of another shape."""
+def view_copy(self: Tensor, size: Any) -> Tensor:
+    """A copy of another shape, or of the same bytes as another type."""
+    if size.__class__ is not list:
+        return Tensor(view(self, size).array.copy())
     return Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
 
 

@@ -1,0 +1,99 @@
+"""``python -m tests.runtime calls [--count 200]`` and ``python -m tests.runtime programs [--count 1000]``: against torch 2.13.0.
+
+``calls`` compares generated calls of every overload that the reference reader has, ``programs`` programs that hypothesis writes. Both
+print how many there were, what was left out and why, and each disagreement in its smallest form, which ``--keep`` writes to files
+that replay without hypothesis. Exit status 1 where there is any, or where an overload is neither compared nor left out by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.runtime.calls import Release
+from tests.runtime.differential import VERSION, Disagreement, exclusion, full_name, groups, overloads, work, wrong
+from tests.runtime.generated import Programs, run
+
+
+def compare_calls(options: argparse.Namespace) -> int:
+    """Compare everything and say what came of it."""
+    release = Release(VERSION)
+    chosen = [one for one in overloads(release) if re.search(options.only, full_name(one))]
+    release.close()
+    reasons = {full_name(one): reason for one in chosen if (reason := exclusion(one))}
+    rest = [one for one in chosen if full_name(one) not in reasons]
+    jobs = [(group, options.count, options.seed) for group in groups(rest, options.jobs * 12) if group]
+    rows: list[dict[str, Any]] = []
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for part in pool.imap_unordered(work, jobs):
+            rows += part
+            print(f"{len(rows)} of {len(rest)} overloads", file=sys.stderr, flush=True)
+    rows.sort(key=lambda row: row["name"])
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        Path(options.keep, "calls.json").write_text(json.dumps([row for row in rows if wrong(row)], indent=1), encoding="utf-8")
+    return report(chosen, reasons, rows)
+
+
+def report(chosen: list[dict[str, Any]], reasons: dict[str, str], rows: list[dict[str, Any]]) -> int:
+    """Print it; 1 where something is not as it should be."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        total.update(row.get("counts", {}))
+    done = [row for row in rows if row.get("counts", {}).get("compared")]
+    print(
+        f"{len(chosen)} overloads; {len(done)} compared in {total['compared']:,} calls, {total['refused']:,} more refused by both"
+    )
+    for name, count in sorted(total.items()):
+        if name not in {"compared", "refused"}:
+            print(f"  {count:,} calls {name}")
+    for reason, count in Counter(reasons.values()).most_common():
+        print(f"  {count} overloads left out: {reason}")
+    bad = [(row, said) for row in rows if (said := wrong(row))]
+    for row, said in bad:
+        print(f"{row['name']}: {said}\n    {row.get('call', '')[:700]}")
+    print(f"{len(bad)} overloads disagree, or are neither compared nor left out")
+    return int(bool(bad))
+
+
+def compare_programs(options: argparse.Namespace) -> int:
+    """Run programs and say what came of it."""
+    release = Programs()
+    with tempfile.TemporaryDirectory() as place:
+        folder = options.keep or Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            done = run(release, options.count, options.seed, folder)
+        except Disagreement as error:
+            print(error)
+            return 1
+        finally:
+            release.close()
+    print(f"{sum(done.values()):,} programs: " + ", ".join(f"{number:,} {name[:120]}" for name, number in done.most_common(12)))
+    return 0
+
+
+def main() -> int:
+    """One of the two."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("calls", "programs"))
+    parser.add_argument("--count", type=int, help="calls of each overload (200); programs (1000)")
+    parser.add_argument("--seed", type=int, default=20200624)
+    parser.add_argument("--only", default="", help="calls: a regular expression that names of overloads match")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls: how many processes")
+    parser.add_argument("--keep", type=Path, help="a folder for what disagrees")
+    options = parser.parse_args()
+    options.count = options.count or {"calls": 200, "programs": 1000}[options.what]
+    return compare_calls(options) if options.what == "calls" else compare_programs(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""Every overload that the reference reader has, against a real release: what is compared, what is not and why, and how."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from harness.runtime.registry import known
+from tests.runtime.arguments import Unwritable, calls, gentle, prepared, shown
+from tests.runtime.calls import NONE, Near, Release, call_ours, decode, difference
+from tests.runtime.structured import spec_of
+
+__all__ = ["VERSION", "Disagreement", "Outcome", "compare", "exclusion", "groups", "overloads", "work"]
+
+VERSION = "2.13.0"
+
+# What is not compared, by pattern of the overload's full name; the first that matches counts.
+EXCLUDED: dict[str, str] = {
+    r"aten::(new_)?empty(_like|_strided)?\..*|aten::resize_(as_)?\.": "its values are memory that nobody wrote",
+    r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
+    r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
+    r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians"
+    r"|ceil|floor)\.Scalar|aten::(log|atan2|copysign|fmod)\.Scalar_Scalar|aten::(atan2|copysign|fmod)\.": "cuts what is declared as Scalar to 32 bits, which a value does not show",
+    r".*\.(Dict_Tensor|Tensor_dict|.*\(Tensor\)).*|aten::(popitem|pop|keys|values|items|get|setdefault|update|copy|clear|len|Delete|_set_item"
+    r"|__contains__|__getitem__|dict)\.([a-zA-Z_]*_)?Tensor(_.*)?": "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor",
+    r"aten::(eq|ne)\.enum|aten::wait\..*": "no call from outside has such a value; programs of the corpus do",
+    r"aten::(format|percentFormat|einsum)\.(sublist)?|prim::(Print|tolist|TupleUnpack|ConstantChunk|AutogradAnyNonZero)\.": "takes any number of arguments; programs of the corpus do",
+    r"aten::(is_grad_enabled|set_grad_enabled|warn)\.|prim::(AutogradZero|grad)\.": "about gradients and messages, not values",
+    r"aten::(eq|ne)\.": "torch has no kernel for numbers of two types; the compiler never writes it",
+    r"aten::(linalg_)?svd\..*": "vectors of either sign are right",
+    r"aten::set_\.(source_.*)": "gives a tensor memory that it does not own, which no program of a model does",
+    r"aten::len\.any|aten::to\.prim_.*|aten::pow\.int_to_int": "a graph reaches another overload of the same types",
+    r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on what is declared as Scalar, which a value does not show",
+    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out|aten::new_full\.out": "writes into out= what the form without it refuses, or less than that gives",
+    r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every call of it here, or reads what out= holds",
+    r"aten::values\.": "of sparse tensors",
+    r"aten::divmod\.(int_float|float_int)": "torch takes the integer as one of 32 bits",
+    r"aten::pow\.(complex.*|.*_complex)": "C++ takes powers of complex numbers by logarithms",
+    r"aten::log\.(complex_.*|.*_complex)": "C++ divides the two logarithms with roundings of its own",
+    r"aten::sum\.complex": "torch empties the list that it sums",
+    r"aten::chr\.|aten::device\.(with_index)?": "torch refuses the result at the border to Python, not the call",
+    r"aten::detach_\.|aten::pin_memory\.|aten::convolution_overrideable\..*": "refused here for what a test cannot give: a tensor that is no view, an accelerator, another backend",
+}
+
+
+class Disagreement(AssertionError):  # noqa: N818 - it is no error of the program
+    """Torch and the reference reader do not do the same.
+
+    Attributes:
+        request: the call, where it is one.
+    """
+
+    request: dict[str, Any] | None = None
+
+
+class Outcome:
+    """What calls of one overload came to.
+
+    Attributes:
+        counts: ``compared``: both gave a value; ``refused``: neither did; ``unsupported``: torch gave a value, the reader says that
+            it cannot; ``crashed``: torch died; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed.
+        said: what the reader said of what it cannot.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.said: dict[str, str] = {}
+
+
+def overloads(release: Release) -> list[dict[str, Any]]:
+    """The schemas of every operator that the reference reader has, as that release says them."""
+    kinds = known()
+    return [prepared(schema, set(kinds[schema["name"]])) for schema in release.ask({"schemas": sorted(kinds)})]
+
+
+def full_name(schema: dict[str, Any]) -> str:
+    """``aten::add.Tensor``."""
+    return f"{schema['name']}.{schema['overload']}"
+
+
+def exclusion(schema: dict[str, Any]) -> str | None:
+    """Why an overload is not compared, if it is not."""
+    return next((reason for pattern, reason in EXCLUDED.items() if re.fullmatch(pattern, full_name(schema))), None)
+
+
+SIZES = {"float16": 2, "bfloat16": 2, "float64": 8, "complex128": 8}  # the rest is calculated in the default type
+
+
+def smallest(value: Any) -> int:
+    """Bytes of the smallest floating type in a request."""
+    if isinstance(value, dict):
+        if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
+            return SIZES.get(value["tensor"]["dtype"], 4)
+        if isinstance(value.get("dtype"), str):
+            return SIZES.get(value["dtype"], 4)
+        return min((smallest(one) for one in value.values()), default=8)
+    if isinstance(value, list):
+        return min((smallest(one) for one in value), default=8)
+    return 8
+
+
+def largest(value: Any) -> float:
+    """The largest number of its tensors."""
+    if isinstance(value, dict):
+        if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
+            array = decode(value, {}).array
+            with np.errstate(all="ignore"):
+                size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(np.float64))
+            return float(np.max(size, initial=0.0, where=np.isfinite(size)))
+        return max((largest(one) for one in value.values()), default=0.0)
+    if isinstance(value, list):
+        return max((largest(one) for one in value), default=0.0)
+    return 0.0
+
+
+def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]]:
+    """The schemas in so many groups, those of an operator in one."""
+    made: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    names = sorted({schema["name"] for schema in schemas})
+    place = {name: at % count for at, name in enumerate(names)}
+    for schema in schemas:
+        made[place[schema["name"]]].append(schema)
+    return made
+
+
+# Operators of which only the first result is read by programs; the others are kept for gradients, and in forms that change.
+FIRST = re.compile("embedding_bag|eigh$")
+
+# Where torch refuses what the reader computes: allowed, and counted. A program that torch refuses for the types of its tensors has no
+# result in any release, so that nothing which the reader says of it can be wrong for somebody; shapes and ranges are another matter.
+MORE: dict[str, str] = {
+    "refused by torch alone: an assertion of its own": r"INTERNAL ASSERT",
+    "refused by torch alone: bytes that are no text, at the border to Python": r"UnicodeDecodeError",
+    "refused by torch alone: strides that its kernel cannot view": r"view size is not compatible",
+    "refused by torch alone: it has no kernel for the type": r"not implemented for '|Low precision dtypes|doesn't handle types|not supported (for|on)|not yet implemented for complex"
+    r"|(does not|doesn't|not intended to) support|[Oo]nly supports? |complex|Unsupported dtype|on a bool tensor",
+    "refused by torch alone: out= of another type": r"[Oo]ut(put)? tensor|out tensor|result type|indices output|argument #\d 'indices'|the output given to",
+    "refused by torch alone: operands of unlike types": r"(same|expected|inputs?|different|equal|Float|mismatched|unlike|m1 and m2).* d?type|scalar[ _]type|[Ff]ound dtype"
+    r"|dtype of the input|has dtype|same data type|dtype double and|dtype must match|must share same datatype|Expected a long tensor|floating.point( and complex)? dtype",
+}
+
+
+def compare(release: Release, schema: dict[str, Any], count: int, start: int = 20200624) -> Outcome:
+    """Generate so many calls of an overload and compare them.
+
+    Raises:
+        Disagreement: with the smallest call that shows it.
+    """
+    outcome = Outcome()
+    name = schema["name"].split("::")[1]
+
+    @seed(start)
+    @settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+    )  # fmt: skip
+    @given(calls(schema, spec_of(schema["name"])))
+    def run(request: dict[str, Any]) -> None:
+        theirs = release.ask(request)
+        if "crashed" in theirs:
+            outcome.counts["crashed"] += 1
+            return
+        ours = call_ours(request, release.version)
+        if "error" in theirs:
+            if "value" not in ours:
+                outcome.counts["refused"] += 1
+                return
+            for allowed, pattern in MORE.items():
+                if re.search(pattern, theirs["error"]):
+                    outcome.counts[allowed] += 1
+                    return
+            raise Disagreement(f"torch refuses, the reader gives a value: {theirs['error'][:200]}")
+        if "unsupported" in ours:
+            outcome.counts["unsupported"] += 1
+            outcome.said.setdefault("unsupported", f"{ours['unsupported'][:160]} <- {shown(request)[:300]}")
+            return
+        if "error" in ours:
+            raise Disagreement(f"torch gives a value, the reader refuses: {ours['error'][:200]}")
+        loose = Near(smallest(request), largest(request)) if gentle(name) else NONE
+        if FIRST.search(name) and "tuple" in theirs["value"]:
+            theirs["value"], ours["value"] = {"tuple": theirs["value"]["tuple"][:1]}, ours["value"][:1]
+        apart = difference(theirs["value"], ours["value"], loose=loose)
+        apart = apart or difference(theirs["inputs"], ours["inputs"], "inputs", loose=loose)
+        if apart is not None:
+            raise Disagreement(apart[:600])
+        outcome.counts["compared"] += 1
+
+    failed: list[dict[str, Any]] = []
+    inner = run.hypothesis.inner_test  # type: ignore[attr-defined]
+
+    def noted(request: dict[str, Any]) -> None:
+        try:
+            inner(request)
+        except Disagreement:
+            failed[:] = [request]
+            raise
+
+    run.hypothesis.inner_test = noted  # type: ignore[attr-defined]
+    try:
+        run()
+    except Disagreement as error:
+        error.request = failed[0]
+        raise
+    return outcome
+
+
+def row_of(release: Release, schema: dict[str, Any], count: int, start: int) -> dict[str, Any]:
+    """What came of an overload, as JSON: ``counts`` and ``said``, or a ``disagreement`` with the ``call``, or ``unwritable``."""
+    row: dict[str, Any] = {"name": full_name(schema)}
+    began = time.perf_counter()
+    try:
+        outcome = compare(release, schema, count, start)
+        row |= {"counts": dict(outcome.counts), "said": outcome.said}
+    except Unwritable as error:
+        row["unwritable"] = str(error)
+    except Disagreement as error:
+        row |= {"disagreement": str(error), "call": shown(error.request or {}), "request": error.request}
+    row["seconds"] = round(time.perf_counter() - began, 1)
+    return row
+
+
+def wrong(row: dict[str, Any]) -> str:
+    """Why an overload does not count as compared; empty where it does."""
+    said: str = row.get("disagreement") or row.get("unwritable") or ""
+    if not said and not row["counts"].get("compared"):
+        said = f"no value was compared: {row['counts']} {row['said']}"
+    return said
+
+
+def work(job: tuple[list[dict[str, Any]], int, int]) -> list[dict[str, Any]]:
+    """Compare some overloads, with a process of torch of its own."""
+    schemas, count, start = job
+    release = Release(VERSION)
+    rows = [row_of(release, schema, count, start) for schema in schemas]
+    release.close()
+    return rows

@@ -1,0 +1,153 @@
+"""Programs that hypothesis writes, in a real release and here.
+
+The release compiles and saves each one, loads the archive again and calls it; the reference reader loads the same archive. A
+disagreement is kept as an archive and a line as those of ``programs/manifest.jsonl``, which is all that replaying it needs.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from harness.corpus.compare import compare
+from harness.errors import Unsupported
+from harness.policy import load_policy
+from harness.readers.environments import Environments
+from harness.readers.torch_release import DETERMINISM, WORKER
+from harness.runtime.encoding import perform
+from tests.runtime.differential import VERSION, Disagreement
+from tests.runtime.sources import programs
+
+__all__ = ["Programs", "apart", "calls_of", "check", "run"]
+
+SCRIPT = Path(__file__).with_name("torch_programs.py")
+POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
+# In which strides an operator returns its values was never promised.
+DISREGARDED = frozenset({"strides"})
+
+
+def apart(expected: dict[str, Any], got: dict[str, Any], disregarded: frozenset[str] = frozenset()) -> list[Any]:
+    """What lies beyond the policy's tolerances."""
+    found = compare(expected, got)
+    beyond: list[Any] = list(found.errors)
+    for extent in found.extent:
+        if extent["kind"] in disregarded:
+            continue
+        tolerance = POLICY.tolerance((), extent["dtype"])
+        near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
+        if not near or any(float(gap) > tolerance.max_abs and float(ulp) > tolerance.max_ulp for gap, ulp in extent["frontier"]):  # type: ignore[union-attr]
+            beyond.append((extent, found.differences))
+    return beyond
+
+
+class Programs:
+    """A real release that compiles, saves, loads and runs. Where it dies of one, another process takes the next."""
+
+    def __init__(self, version: str = VERSION) -> None:
+        self.version = version
+        self._start()
+
+    def _start(self) -> None:
+        environment = Environments().get(self.version)
+        assert environment is not None, f"torch-{self.version} is not built"
+        self.process = subprocess.Popen(
+            [environment.python, str(SCRIPT), str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env={**environment.environ(DETERMINISM)},
+        )  # fmt: skip
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.into, self.out = self.process.stdin, self.process.stdout
+        assert json.loads(self.out.readline())["version"].split("+")[0] == self.version
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        """What it did."""
+        print(json.dumps(request), file=self.into, flush=True)
+        line = self.out.readline()
+        if line:
+            return json.loads(line)
+        said = {"crashed": self.process.wait()}
+        self.close()
+        self._start()
+        return said
+
+    def close(self) -> None:
+        """The end."""
+        self.into.close()
+        self.process.wait()
+        self.out.close()
+
+
+def calls_of(program: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls that a program is asked for: ``forward``, and what it keeps."""
+    raw = base64.b64encode(struct.pack("<6f", *program["x"])).decode()
+
+    def tensor(shape: list[int], strides: list[int], storage: int) -> dict[str, Any]:
+        return {"tensor": {"dtype": "float32", "shape": shape, "strides": strides, "offset": 0, "bytes": raw, "storage": storage}}
+
+    y = tensor([3, 2], [1, 3], 0) if program["alias"] else tensor([2, 3], [3, 1], 1)
+    text = program["s"]
+    arguments = [
+        program["n"], {"float": repr(program["r"])}, text, tensor([2, 3], [3, 1], 0), y, program["l"], program["o"],
+        {"dict": [[key, value] for key, value in program["d"].items()]},
+    ]  # fmt: skip
+    return [{"method": "forward", "args": arguments}, {"method": "state", "args": []}]
+
+
+def check(release: Programs, program: dict[str, Any], folder: Path) -> str:
+    """Both run a program: ``compared``, ``raised`` by both, ``unscriptable`` or ``crashed``.
+
+    Raises:
+        Disagreement: they do not do the same.
+    """
+    path = folder / "program.pt"
+    calls = calls_of(program)
+    request = {"source": program["source"], "path": str(path), "calls": calls}
+    theirs = release.ask(request)
+    if "source_error" in theirs:
+        return "unscriptable: " + str(theirs["source_error"])
+    if "crashed" in theirs:
+        return "crashed"
+    try:
+        ours = perform(path, "torchscript", calls, f"reference@{release.version}")
+    except Unsupported as error:
+        raise Disagreement(f"the reader cannot: {error.message}\n{program['source']}") from error
+    found = apart(theirs, ours, DISREGARDED)
+    if found and not apart(release.ask({**request, "optimize": False}), ours, DISREGARDED):
+        return "compared, with torch's optimiser off: it leaves out what nobody reads, with the errors of that"
+    if found:
+        keep(path, calls, theirs, folder)
+        raise Disagreement(
+            f"{found[:2]!r:.1500}\n{program['source']}\narguments: { ({k: v for k, v in program.items() if k != 'source'}) }"
+        )
+    return "raised" if "error" in theirs["calls"][0]["first"] else "compared"
+
+
+def keep(path: Path, calls: list[dict[str, Any]], theirs: dict[str, Any], folder: Path) -> None:
+    """Write down a disagreement; hypothesis comes to the smallest last, which stays."""
+    (folder / "disagreement.pt").write_bytes(path.read_bytes())
+    row = {"calls": calls, "file": "disagreement.pt", "result": theirs, "shows": "", "writer": VERSION}
+    (folder / "disagreement.jsonl").write_text(json.dumps(row, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def run(release: Programs, count: int, start: int, folder: Path) -> Counter[str]:
+    """So many programs."""
+    done: Counter[str] = Counter()
+
+    @seed(start)
+    @settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False, print_blob=False,
+    )  # fmt: skip
+    @given(programs())
+    def one(program: dict[str, Any]) -> None:
+        done[check(release, program, folder)] += 1
+
+    one()
+    return done

@@ -1,0 +1,81 @@
+"""What generated calls and programs found (tests/runtime/__main__.py), as torch 2.13.0 answers, for machines without it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import Raised
+from tests.runtime.archives import program
+
+
+def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
+    found = program(f"def forward(self) -> Any:\n  return {expression}", horizon).run("forward")
+    return found.array.tolist() if hasattr(found, "array") else found
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("torch.div(1, 0)", math.inf), ("torch.div(-1, 0)", -math.inf), ("torch.remainder(-1e-20, 1.)", 0.0),
+        ("torch.remainder(1, 9223372036854775807)", -1), ("torch.divmod(-7.5, 2.)", (-4.0, 0.5)), ("torch.floordiv(1., 0.1)", 10.0),
+        ("torch.floor(9223372036854775807)", -(2**63)), ("torch.ceil(9007199254740993)", 9007199254740993),
+        ("torch.mul(complex(1., inf), 2.)", complex(2, math.inf)), ("complex(2147483648, 1)", complex(-2147483648, 1)),
+        ("torch.sum([2147483648, 5])", -2147483643), ("torch.sum([1.5, 2.5])", 4.0), ("torch.lgamma(0.)", math.inf), ("torch.atanh(1.)", math.inf),
+        ("torch.log1p(-1.)", -math.inf), ("torch.log(8., 2.)", 3.0), ("torch.log(8, 1)", math.inf), ("torch.exp(complex(0., 0.))", 1 + 0j),
+        ("torch.angle(-3)", math.pi), ("torch.polar(2, 0)", 2 + 0j), ("torch.frexp(6.5)", (0.8125, 3)), ("torch.ldexp(1.5, 3)", 12.0),
+        ("torch.mathremainder(5., 3.)", -1.0), ("torch.__derive_index(2, 10, -3)", 4), ("torch.__range_length(10, 0, -3)", 4),
+        ("torch.zfill('-7', 4)", "00-7"), ("torch.find('', '', 1, 0)", 1), ("torch.find('abc', 'b', 1, 0)", -1), ("torch.rfind('abc', '', 0, -3)", 1),
+        ("torch.count('aaaa', 'aa', 1, 2)", 1), ("torch.startswith('abc', 'b', 1, 0)", True), ("torch.endswith('aXbX', 'X', 2, 1)", True),
+        ("torch.partition('abc', '')", ("", "", "abc")), ("torch.replace('aaa', '', 'b', 1)", "baaa"), ("torch.splitlines('a\\r\\nb', False)", ["a", "", "b"]),
+        ("torch.splitlines('a\\n', True)", ["a", "\n"]), ("torch.str(torch.neg(0.))", "0."), ("torch.str(1e15)", "1000000000000000."), ("torch.str(1e19)", "1e+19"), ("torch.popitem({3: 1, 1: 2})", (3, 1)),
+        ("ops.prim.abs(torch.tensor([-1.]))", [1.0]), ("torch.complex(torch.tensor(1.), torch.tensor(inf))", complex(1, math.inf)),
+        ("torch.vdot(torch.complex(torch.ones([1]), torch.ones([1])), torch.complex(torch.ones([1]), torch.ones([1])))", 2 + 0j),
+        ("torch.mH(torch.complex(torch.ones([1, 1]), torch.ones([1, 1])))", [[1 - 1j]]), ("torch.logsumexp(torch.zeros([2]), [0])", pytest.approx(math.log(2))),
+        ("torch.sum_to_size(torch.tensor([1, 2]), [])", 3), ("torch.std(torch.ones([0]), None, correction=-1)", pytest.approx(math.nan, nan_ok=True)),
+        ("torch.arange(3, out=torch.zeros([3, 1]))", [[0.0], [1.0], [2.0]]), ("torch.tensordot(torch.ones([2, 1]), torch.ones([3]), [1], [0])", [3.0, 3.0]),
+        ("torch.polygamma(1, torch.tensor([0.25]))", pytest.approx([17.197329])), ("torch.block_diag(annotate(List[Tensor], []))", [[]]),
+        ("torch.float_power(torch.tensor([4.]), -0.5)", [0.5]),
+    ],
+)  # fmt: skip
+def test_values(expression: str, expected: Any) -> None:
+    got = value(expression)
+    assert type(got) is type(expected) or not isinstance(expected, int | float | str | tuple | list)
+    assert got == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("torch.floor(nan)", "Cannot convert float nan to integer"), ("torch.ceil(1e30)", "Cannot convert float"), ("torch.mul([1], -1)", "vector::reserve"),
+        ("torch.mul(-1, [1])", "vector::reserve"), ("torch.pow(0., -1.)", "negative power"), ("torch.split('a', '')", "empty separator"),
+        ("torch.eq([torch.ones([2])], [torch.ones([2])])", "ambiguous"), ("torch.add(torch.zeros([1], dtype=5), 1, alpha=1099511627776)", "overflow"),
+        ("torch.fill_(torch.zeros([1], dtype=0), -1.)", "overflow"), ("torch.clamp_min(torch.zeros([1], dtype=3), 1099511627776)", "overflow"),
+        ("torch.inner(torch.ones([1, 1]), torch.ones([1, 1], dtype=7))", "same dtype"), ("torch.tril_(torch.ones([2]))", "at least 2 dimensions"),
+        ("torch.fft_fftn(torch.ones([2, 2]), None, [0, 0])", "unique"), ("torch.isclose(torch.ones([1]), torch.ones([1]), -1.)", "rtol"),
+        ("torch.binary_cross_entropy(torch.ones([1]), torch.neg(torch.ones([1])))", "elements of target"), ("torch.squeeze(torch.ones([2]), [0, -1])", "multiple times"),
+        ("torch.index(torch.ones([1]), annotate(List[Tensor], []))", "at least one index"), ("torch.multi_margin_loss(torch.ones([1, 1]), torch.tensor([0]), 3)", "p == 1"),
+        ("torch.adaptive_avg_pool2d(torch.ones([1, 2, 2]), [-1, 1])", "greater than or equal to 0"), ("torch.sum_to_size(torch.ones([2]), [3])", "not expandable"),
+    ],
+)  # fmt: skip
+def test_refusals(expression: str, said: str) -> None:
+    with pytest.raises(Raised, match=said):
+        value(expression)
+
+
+def test_a_result_goes_into_out_for_every_operator() -> None:
+    """Also where the function that computes it knows nothing of ``out``."""
+    assert value("torch.roll(torch.tensor([1., 2., 3.]), [1], [0], out=torch.zeros([0]))") == [3.0, 1.0, 2.0]
+    assert value("torch.avg_pool1d(torch.ones([1, 4]), [2], out=torch.zeros([0]))") == [[1.0, 1.0]]
+    assert value("(torch.linalg_qr(torch.eye(2), 'r', Q=torch.zeros([0]), R=torch.zeros([0])))[1]") == np.abs(np.eye(2)).tolist()
+
+
+def test_popitem_up_to_1_5_takes_the_least_key() -> None:
+    assert value("torch.popitem({3: 1, 1: 2})", "reference@1.5.1") == (1, 2)
+
+
+def test_zero_has_negative_powers_up_to_1_9() -> None:
+    assert value("torch.pow(0., -1.)", "reference@1.9.1") == math.inf
