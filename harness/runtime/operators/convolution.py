@@ -143,6 +143,11 @@ def convolution_of(
         )
     full = x[None] if alone else x
     s, d = sizes(stride, n), sizes(dilation, n)
+    if not isinstance(output_padding, int) and len(output_padding) not in {1, n}:
+        raise fail(
+            f"expected output_padding to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
+            f"output_padding={list(output_padding)}"
+        )
     if any(one <= 0 for one in s):
         raise fail("non-positive stride is not supported")
     if any(one <= 0 for one in d):

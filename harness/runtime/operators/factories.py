@@ -271,8 +271,10 @@ def range_(
         raise fail("step must be nonzero")
     if (end.real - start.real) * step.real < 0:
         raise fail("upper bound and lower bound inconsistent with step sign")
-    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
     kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+    if kind.kind in "iu":
+        start, end, step = (int(one.real) for one in (start, end, step))
+    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
     array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
     return Tensor(array) if out is None else into(out, array)
 
@@ -468,7 +470,9 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         if not array.size:
             raise fail("Can not infer total number of classes from empty tensor.")
         num_classes = int(array.max()) + 1
-    elif array.size and int(array.max()) >= num_classes:
+    if array.size * num_classes >= 2**60:
+        raise fail(f"Storage size calculation overflowed with sizes={[*array.shape, num_classes]}")
+    if array.size and int(array.max()) >= num_classes:
         raise fail("Class values must be smaller than num_classes.")
     return Tensor((array[..., None] == np.arange(num_classes)).astype(INT64))
 

@@ -495,6 +495,9 @@ def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor
         x, y = cast(as_array(self), kind), cast(as_array(other), kind)
     else:
         x, y = common(self, other)
+        for one in (self, other):
+            if one.__class__ is not Tensor:
+                checked_scalar(one, x.dtype)
     broadcast(chosen, np.asarray(x), np.asarray(y))
     return Tensor(np.where(chosen != 0, x, y))
 

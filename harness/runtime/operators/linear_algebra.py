@@ -581,6 +581,8 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
         else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
     )
     kind = _real(array.dtype)
+    if dim is not None and len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if ord is None:
         return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
     if len(dims) == 2 and ord != 0:

@@ -111,6 +111,8 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     if ranged and x.size and ((y < 0) | (y > 1)).any():
         raise fail("all elements of target should be between 0 and 1")
     w = None if weight is None else weight.array.astype(FLOAT64)
+    if w is not None:
+        _no_smaller(x, w)
     if old:
         eps = 1e-12
         value = -(np.log(x + eps) * y + np.log(1.0 - x + eps) * (1 - y))
@@ -140,6 +142,7 @@ def binary_cross_entropy_with_logits(
     kind = target.array.dtype
     soft = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)  # -log(sigmoid(x))
     if pos_weight is not None:
+        _no_smaller(self.array, target.array)
         value = (1 - y) * x + (1 + (pos_weight.array.astype(FLOAT64) - 1) * y) * soft
     else:
         value = (1 - y) * x + soft

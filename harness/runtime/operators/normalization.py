@@ -199,6 +199,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     if list(x.shape[x.ndim - len(normalized_shape) :]) != list(normalized_shape) or len(normalized_shape) > x.ndim:
         said = ", ".join(map(str, normalized_shape))
         raise fail(f"Given normalized_shape=[{said}], expected input with shape [*{said}], but got input of size{list(x.shape)}")
+    if weight is not None and list(weight.array.shape) != list(normalized_shape):
+        raise fail(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and normalized_shape = {list(normalized_shape)}"
+        )
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     smallest = float(np.finfo(x.dtype if x.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
     value = wide / np.sqrt((wide * wide).mean(axis=dims, keepdims=True) + smallest)

@@ -254,9 +254,10 @@ functional("special_xlog1py")(_x_log(np.log1p))
 
 @functional("ldexp", inplace=True)
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
-    """``self * 2 ** other``."""
-    x, y = _floats(self, other)
-    return Tensor((x * np.power(np.asarray(2, x.dtype), y)).astype(x.dtype))
+    """``self * 2 ** other``, the power in the type of ``other``."""
+    power = floating(other.array)
+    x, y = _floats(self, Tensor(np.power(np.asarray(2, power.dtype), power).astype(power.dtype)))
+    return Tensor((x * y).astype(x.dtype))
 
 
 @operator("aten::frexp")

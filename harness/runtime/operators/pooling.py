@@ -40,6 +40,8 @@ def _prepared(
     k = sizes(kernel_size, n)
     s = sizes(stride, n) if stride not in (None, [], ()) else k
     p, d = sizes(padding, n), sizes(dilation, n)
+    if any(one <= 0 for one in d):
+        raise fail(f"dilation should be greater than zero, but got {list(d)}")
     if any(one <= 0 for one in s):
         raise fail("stride should not be zero")
     for one, size in zip(p, k, strict=True):
@@ -180,6 +182,10 @@ def _adaptive(self: Tensor, output_size: Any, n: int) -> tuple[Array, bool, list
         raise fail(f"adaptive_pool{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(array.shape)}")
     full = array[None] if alone else array
     spatial = full.shape[2:]
+    if 0 in full.shape[1:]:
+        raise fail(
+            f"adaptive_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(array.shape)}"
+        )
     wanted = [
         spatial[at] if one is None else one
         for at, one in enumerate([output_size] * n if output_size.__class__ is int else output_size)
@@ -199,7 +205,7 @@ def _places(*counts: range) -> list[tuple[int, ...]]:
 
 def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
     full, alone, pieces = _adaptive(self, output_size, n)
-    if full.dtype.kind in "iub":
+    if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
     value: Array = np.empty((*full.shape[:2], *(len(one) for one in pieces)), full.dtype)
     wide = full.astype(FLOAT64)

@@ -201,6 +201,8 @@ def _quantile(name: str, *, ignore: bool) -> None:
         array = self.array
         if array.dtype.kind != "f":
             raise fail(f"{name}() input tensor must be either float or double dtype")
+        if not array.size:
+            raise fail("quantile() input tensor must be non-empty")
         if isinstance(q, Tensor) and q.array.dtype != array.dtype:
             raise fail(f"{name}() q tensor must be same dtype as the input tensor")
         wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
