@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from harness.corpus.corpus import load_corpus
 from harness.readers.environments import Environments
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parents[1]
 
 os.environ["TORCH_COMPAT_VERIFY_OFFSETS"] = "1"  # calculated offsets against local headers, of every archive that is opened
+
+settings.register_profile("repository", deadline=None)  # how long a machine takes is no property of what is tested
+settings.load_profile("repository")
 
 UNSAID = ("", "unconditional skip", "Skipped")
 
