@@ -15,6 +15,8 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,16 @@ def compare_calls(options: argparse.Namespace) -> int:
     rest = [one for one in chosen if full_name(one) not in reasons]
     jobs = [(group, options.count, options.seed) for group in groups(rest, options.jobs * 12) if group]
     rows: list[dict[str, Any]] = []
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for part in pool.imap_unordered(work, jobs):
-            rows += part
-            print(f"{len(rows)} of {len(rest)} overloads", file=sys.stderr, flush=True)
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+        try:
+            for done in as_completed([pool.submit(work, job) for job in jobs]):
+                rows += done.result()
+                print(f"{len(rows)} of {len(rest)} overloads", file=sys.stderr, flush=True)
+        except BrokenProcessPool:
+            print(
+                f"a process that compares died, killed perhaps for its memory; {len(rows)} of {len(rest)} overloads were compared"
+            )
+            return 1
     rows.sort(key=lambda row: row["name"])
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
