@@ -22,8 +22,8 @@ from harness.pickles import Tensor as PickledTensor
 from harness.runtime import dtypes, hash_order, registry, slips, upgraders
 from harness.runtime.flatbuffer import Flatbuffer
 from harness.runtime.horizons import horizon as named_horizon
-from harness.runtime.language.compiler import FILE_PREFIX, ClassInfo, FunctionInfo, Unit
 from harness.runtime.language.types import convert, parse_type, release_value
+from harness.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo, Unit
 from harness.runtime.slipping import STORE, Slipping, storing_methods
 from harness.runtime.tensor import OpaqueTensor, Tensor
 from harness.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import Refused
 from harness.runtime import registry
-from harness.runtime.language.compiler import Unit
+from harness.runtime.language.unit import Unit
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Steps, raised
 

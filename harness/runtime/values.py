@@ -104,7 +104,7 @@ class ScriptObject:
 
     Attributes:
         qualified_name: as ``__torch__.submodules.Leaf``.
-        info: what the source says of the class (see :mod:`harness.runtime.language.compiler`).
+        info: what the source says of the class (see :mod:`harness.runtime.language.unit`).
     """
 
     qualified_name: ClassVar[str] = ""

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError, Raised
-from harness.runtime.language import compiler
+from harness.runtime.language import unit
 from tests.runtime.archives import HEAD, program
 
 ATTACKS = [
@@ -386,11 +386,11 @@ def test_what_is_compiled_names_only_our_own(expression: str) -> None:
         seen.append(source)
         return real(source, *args, **keywords)
 
-    compiler.compile = spy  # type: ignore[attr-defined]
+    unit.compile = spy  # type: ignore[attr-defined]
     try:
         outcome(f"def forward(self) -> Any:\n  x = 1\n  for i in range(2):\n    x = torch.add(x, i)\n  return {expression}")
     finally:
-        del compiler.compile  # type: ignore[attr-defined]
+        del unit.compile  # type: ignore[attr-defined]
     for tree in seen:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):

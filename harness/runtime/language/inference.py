@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from harness.runtime.language.types import dotted
+from harness.runtime.language.types import ANY, Type, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "Inference", "has_loop"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "LITERALS", "Inference", "has_loop", "literal_type", "may_be", "variables_of"]
 
 ARITHMETIC: dict[str, type[ast.operator]] = {"torch.add": ast.Add, "torch.sub": ast.Sub, "torch.mul": ast.Mult}
 COMPARISONS: dict[str, type[ast.cmpop]] = {
@@ -25,6 +25,7 @@ DIVISIONS = frozenset({"torch.floordiv", "torch.remainder"})
 NUMBERS = frozenset({"int", "float"})
 OPEN = "?"  # not known yet: whatever the rest says
 CONSTANTS = {int: "int", float: "float", bool: "bool"}
+LITERALS = {int: "int", float: "float", bool: "bool", str: "str", complex: "complex", type(None): "None"}
 DECLARED = {"int": "int", "float": "float", "bool": "bool"}
 
 
@@ -189,3 +190,63 @@ class Inference:
             said = declared(node.args[0])
             return said if said is not None and said.startswith("List[") else self._type(node.args[1])
         return None
+
+
+def variables_of(body: list[ast.stmt], names: set[str]) -> None:
+    """The variables that statements set: those of a function, wherever in it they are set."""
+    for node in body:
+        kind = node.__class__
+        if kind is ast.Assign:
+            for target in node.targets:  # type: ignore[attr-defined]
+                _set_by(target, names)
+        elif kind is ast.AnnAssign:
+            _set_by(node.target, names)  # type: ignore[attr-defined]
+        elif kind is ast.For:
+            _set_by(node.target, names)  # type: ignore[attr-defined]
+            variables_of(node.body, names)  # type: ignore[attr-defined]
+        elif kind is ast.If or kind is ast.While:
+            variables_of(node.body, names)  # type: ignore[attr-defined]
+            variables_of(node.orelse, names)  # type: ignore[attr-defined]
+        elif kind is ast.With:
+            for item in node.items:  # type: ignore[attr-defined]
+                if item.optional_vars is not None:
+                    _set_by(item.optional_vars, names)
+            variables_of(node.body, names)  # type: ignore[attr-defined]
+        elif kind is ast.FunctionDef:
+            names.add(node.name)  # type: ignore[attr-defined]
+
+
+def _set_by(node: ast.expr, names: set[str]) -> None:
+    if isinstance(node, ast.Name):
+        names.add(node.id)
+    elif isinstance(node, ast.Tuple):
+        for item in node.elts:
+            _set_by(item, names)
+
+
+def literal_type(node: ast.expr) -> Type | None:
+    """The type that a literal shows on its face; None where it is no literal."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return literal_type(node.operand)
+    if isinstance(node, ast.Constant):
+        kind = LITERALS.get(node.value.__class__)
+        return None if kind is None else Type(kind)
+    if isinstance(node, ast.Tuple):
+        parts = [literal_type(item) or ANY for item in node.elts]
+        return Type("Tuple", tuple(parts))
+    return None
+
+
+def may_be(found: Type, declared: Type) -> bool:
+    """Whether a value of one type can be what is declared."""
+    if found.kind == "Any" or declared.kind in {"Any", "class"}:
+        return True
+    if declared.kind == "Optional":
+        return found.kind == "None" or may_be(found, declared.args[0])
+    if declared.kind == "Union":
+        return any(may_be(found, arg) for arg in declared.args)
+    if declared.kind == "number":
+        return found.kind in {"int", "float", "complex"}
+    if found.kind == "Tuple" and declared.kind == "Tuple":
+        return len(found.args) == len(declared.args) and all(map(may_be, found.args, declared.args))
+    return found.kind == declared.kind
