@@ -1,0 +1,8 @@
+"""Every kind of defect that is planted, in files by what is spoilt."""
+
+from __future__ import annotations
+
+from tests.planted.defects import archives, manifests, observations, operators, policies, recipes, waivers
+from tests.planted.defects.table import DEFECTS, Defect
+
+__all__ = ["DEFECTS", "Defect", "archives", "manifests", "observations", "operators", "policies", "recipes", "waivers"]

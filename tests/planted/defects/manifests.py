@@ -1,0 +1,215 @@
+"""Defects in what manifests and pins say of fixtures."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harness.corpus.manifest import MANIFEST, read_manifest, write_manifest
+from tests.planted.defects.table import defect, subject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+    from tests.planted.conftest import Tree
+
+
+def any_fixture(tree: Tree, random: Random, *, computes: bool = False) -> tuple[Path, str]:
+    """The folder of a release and a recipe that it has a fixture of; with ``computes`` one whose golden has values."""
+    folder = random.choice(tree.releases())
+    fixtures = read_manifest(folder / MANIFEST).fixtures
+    return folder, random.choice([one.recipe for one in fixtures if not computes or tensors(one.golden)])
+
+
+def tensors(value: Any) -> list[dict[str, Any]]:
+    """Every tensor with elements in a neutral value."""
+    if isinstance(value, dict):
+        own = [value["tensor"]] if value.get("tensor", {}).get("bytes") else []
+        return own + [found for item in value.values() for found in tensors(item)]
+    return [found for item in value for found in tensors(item)] if isinstance(value, list) else []
+
+
+def without_recipe(entries: list[dict[str, Any]], recipe: str) -> list[dict[str, Any]]:
+    return [entry for entry in entries if entry.get("recipe") != recipe]
+
+
+@defect()
+def manifest_entry_removed(tree: Tree, random: Random) -> str:
+    folder, recipe = any_fixture(tree, random)
+    path = folder / MANIFEST
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if f'"recipe":"{recipe}"' not in line))
+    return "was changed after it was recorded"
+
+
+@defect()
+def manifest_entry_removed_and_footer_fixed(tree: Tree, random: Random) -> tuple[str, ...]:
+    folder, recipe = any_fixture(tree, random)
+    tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
+    return f"{folder.name}/{recipe}: is pinned in FROZEN, but no manifest has it", f"{folder.name}/{recipe}.", "is not listed"
+
+
+@defect()
+def manifest_entry_and_pin_removed(tree: Tree, random: Random) -> str:
+    folder, recipe = any_fixture(tree, random)
+    tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
+    tree.unpin(f"{folder.name}/{recipe}")
+    return f"{folder.name}/{recipe}.pt"
+
+
+@defect()
+def fixture_removed_with_its_entry_and_pin(tree: Tree, random: Random) -> str:
+    folder, recipe = any_fixture(tree, random)
+    tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
+    tree.unpin(f"{folder.name}/{recipe}")
+    next(folder.glob(f"{recipe}.pt*")).unlink()
+    return f"{folder.name}/{recipe}: the manifest says neither what was written nor why not"
+
+
+@defect()
+def inability_removed_with_its_pin(tree: Tree, random: Random) -> str:
+    folder = random.choice([one for one in tree.releases() if read_manifest(one / MANIFEST).not_writable])
+    recipe = random.choice(read_manifest(folder / MANIFEST).not_writable).recipe
+    tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
+    tree.unpin(f"{folder.name}/{recipe}")
+    return f"{folder.name}/{recipe}: the manifest says neither"
+
+
+def change_golden(tree: Tree, random: Random) -> tuple[Path, str]:
+    folder, recipe = any_fixture(tree, random, computes=True)
+
+    def change(entries: list[dict[str, Any]]) -> None:
+        golden = next(entry["golden"] for entry in entries if entry.get("recipe") == recipe)
+        tensor = random.choice(tensors(golden))
+        data = bytearray(base64.b64decode(tensor["bytes"]))
+        data[random.randrange(len(data))] ^= 1
+        tensor["bytes"] = base64.b64encode(data).decode()
+
+    tree.entries(folder / MANIFEST, change)
+    return folder, recipe
+
+
+@defect()
+def golden_edited(tree: Tree, random: Random) -> str:
+    folder, recipe = change_golden(tree, random)
+    return f"{folder.name}/{recipe}: its manifest entry is not the one that FROZEN pins"
+
+
+@defect(4, 1)  # 1 where a waiver counted the cells that are stale now
+def golden_edited_and_frozen_again(tree: Tree, random: Random) -> str:
+    folder, _ = change_golden(tree, random)
+    tree.freeze(folder)
+    return "observed before the fixture, its golden or the options changed"
+
+
+@defect()
+def manifest_deleted(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.releases()) / MANIFEST
+    path.unlink()
+    return f"{subject(path)}: there is no such file"
+
+
+@defect()
+def manifest_emptied(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.releases()) / MANIFEST
+    path.write_bytes(b"")
+    return f"{subject(path)}:1: does not begin with a line of kind 'manifest'"
+
+
+@defect()
+def manifest_cut_off(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.releases()) / MANIFEST
+    lines = path.read_text().splitlines(True)
+    path.write_text("".join(lines[: random.randrange(1, len(lines))]))
+    return "has no last line of kind 'end'"
+
+
+@defect()
+def manifest_of_another_release(tree: Tree, random: Random) -> str:
+    one, other = random.sample(tree.releases(), 2)
+    shutil.copyfile(one / MANIFEST, other / MANIFEST)
+    return f"but lies in '{other.name}'"
+
+
+@defect()
+def manifest_with_an_inconsistent_writer(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.releases()) / MANIFEST
+
+    def lie(entries: list[dict[str, Any]]) -> None:
+        next(entry for entry in entries if entry["kind"] == "writer")["identity"]["python"] = "3.99.0"
+
+    tree.entries(path, lie)
+    return "is not the identity of the writer"
+
+
+@defect()
+def manifest_of_a_lying_writer(tree: Tree, random: Random) -> str:
+    folder = random.choice(tree.releases())
+    manifest = read_manifest(folder / MANIFEST)
+    (identity,) = manifest.writers.values()
+    identity = {**identity, "torch": "9.9.9"}
+    name = tree.identity_digest(identity)
+    fixtures = tuple(replace(one, writer=name) for one in manifest.fixtures)
+    not_writable = tuple(replace(one, writer=name) for one in manifest.not_writable)
+    lying = replace(manifest, writers={name: identity}, fixtures=fixtures, not_writable=not_writable)
+    write_manifest(folder / MANIFEST, lying)
+    return f"is not the identity of the writer {name}"
+
+
+@defect()
+def release_removed(tree: Tree, random: Random) -> str:
+    folder = random.choice(tree.releases())
+    name = random.choice(read_manifest(folder / MANIFEST).fixtures).id
+    shutil.rmtree(folder)
+    return f"{name}: is pinned in FROZEN, but no manifest has it"
+
+
+@defect()
+def release_removed_with_its_pins(tree: Tree, random: Random) -> str:
+    folder = random.choice(tree.releases())
+    for entry in read_manifest(folder / MANIFEST).entries:
+        tree.unpin(entry.id)
+    shutil.rmtree(folder)
+    return f"{folder.name}/"
+
+
+@defect(seeds=1)
+def pins_removed(tree: Tree, random: Random) -> str:
+    tree.frozen.unlink()
+    return "FROZEN: pins"
+
+
+@defect()
+def pin_changed(tree: Tree, random: Random) -> str:
+    lines = tree.frozen.read_text().splitlines()
+    index = random.randrange(len(lines))
+    pin, name = lines[index].split()
+    at = random.randrange(64)
+    lines[index] = f"{pin[:at]}{'0' if pin[at] != '0' else '1'}{pin[at + 1 :]}  {name}"
+    tree.frozen.write_text("\n".join(lines) + "\n")
+    return f"{name}: its manifest entry is not the one that FROZEN pins"
+
+
+@defect()
+def pin_removed(tree: Tree, random: Random) -> str:
+    name = random.choice(tree.frozen.read_text().split()[1::2])
+    tree.unpin(name)
+    return f"{name}: is in the manifest, but not in FROZEN"
+
+
+@defect()
+def pins_damaged(tree: Tree, random: Random) -> str:
+    data = bytearray(tree.frozen.read_bytes())
+    data[random.randrange(len(data))] = 0xFF
+    tree.frozen.write_bytes(data)
+    return "FROZEN: cannot be read"
+
+
+@defect()
+def pins_cut_off(tree: Tree, random: Random) -> str:
+    data = tree.frozen.read_bytes()
+    cut = random.randrange(len(data) // 2, len(data) - 1)
+    tree.frozen.write_bytes(data[:cut].rstrip(b"\n"))
+    return "FROZEN: does not end with a newline"

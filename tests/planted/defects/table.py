@@ -1,0 +1,66 @@
+"""The kinds of defects, and what planting them needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from random import Random
+
+    from tests.planted.conftest import Tree
+
+    Plant = Callable[[Tree, Random], str | tuple[str, ...]]
+
+SEEDS = 2  # places that each kind of defect is planted at
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One kind of defect.
+
+    Attributes:
+        plant: spoils a tree at a random place; gives what the report must name.
+        status: exit statuses that fit, where nothing else is wrong.
+        arguments: more for the command line.
+        seeds: at how many places it is planted.
+    """
+
+    name: str
+    plant: Plant
+    status: tuple[int, ...] = (1,)
+    arguments: tuple[str, ...] = ()
+    seeds: int = SEEDS
+
+
+DEFECTS: list[Defect] = []
+
+
+def defect(*status: int, arguments: tuple[str, ...] = (), seeds: int = SEEDS) -> Callable[[Plant], Plant]:
+    """Add a kind of defect to the table."""
+
+    def add(plant: Plant) -> Plant:
+        DEFECTS.append(Defect(plant.__name__, plant, status or (1,), arguments, seeds))
+        return plant
+
+    return add
+
+
+def subject(path: Path) -> str:
+    """A file of a release as findings name it."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def version_of(path: Path) -> str:
+    """The release whose observations a file holds."""
+    return path.stem.removeprefix("torch-").partition("+")[0]
+
+
+def waiver_cause(path: Path) -> str:
+    return waiver_line(path, "causes").split('"')[1]
+
+
+def waiver_line(path: Path, key: str) -> str:
+    return next(line for line in path.read_text().splitlines() if line.startswith(f"{key} ="))
