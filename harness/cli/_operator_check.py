@@ -42,6 +42,7 @@ DO: Final = {
 }
 """What mends a break, by its cause."""
 LABEL: Final = 8
+MOST_SHOWN: Final = 10
 
 
 class SchemaSet(NamedTuple):
@@ -141,6 +142,7 @@ def _read_file(path: Path) -> SchemaSet:
         raise UsageError(f"cannot be read: {error}", where=str(path)) from error
     schemas: set[str] = set()
     methods = 0
+    bad: list[tuple[str, str, str]] = []  # what is wrong, where, the line
     for number, line in enumerate(text.splitlines(), 1):
         schema = line.strip()
         if not schema:
@@ -150,11 +152,18 @@ def _read_file(path: Path) -> SchemaSet:
         except SchemaError as error:
             column = error.column + len(line) - len(line.lstrip())
             message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
-            raise UsageError(message, where=f"{path}:{number}:{column}", hint=schema, code="schema") from None
+            bad.append((message, f"{path}:{number}:{column}", schema))
+            continue
         if "::" in operator_of(schema):
             schemas.add(_plain_return(schema))
         else:
             methods += 1
+    if bad:
+        message, where, hint = bad[0]
+        if rest := [at.removeprefix(f"{path}:") for _, at, _ in bad[1:]]:
+            shown = rest[:MOST_SHOWN] + ["..."] * (len(rest) > MOST_SHOWN)
+            hint += f"\n{len(rest)} more, at line:column {', '.join(shown)}"
+        raise UsageError(message, where=where, hint=hint, code="schema")
     if not schemas:
         hint = "one schema on each line is wanted, as dump_all_function_schemas.py writes them"
         raise UsageError("holds no schema of an operator", where=str(path), hint=hint)

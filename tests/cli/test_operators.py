@@ -281,6 +281,16 @@ def test_a_typo_is_named_with_file_line_and_column(run: Run, line: str, column: 
     assert line.strip() in err
 
 
+def test_further_typos_are_named_too(run: Run) -> None:
+    bad = [f"aten::f{n}(Tensor self -> Tensor" for n in range(13)]
+    _, _, err = run("check", "--old", "1.12.1", "--new", write("new.txt", *bad[:3]))
+    assert "new.txt:1:22: is no schema" in err
+    assert "2 more, at line:column 2:22, 3:22\n" in err
+    _, _, err = run("check", "--old", "1.12.1", "--new", write("new.txt", *bad))
+    assert "12 more, at line:column 2:22, " in err
+    assert ", 11:23, ...\n" in err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
