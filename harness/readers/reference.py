@@ -27,7 +27,7 @@ from harness.runtime.program import STEPS
 from harness.runtime.program import load as load_program
 
 if TYPE_CHECKING:
-    from harness.runtime.program import Module
+    from harness.runtime.module import Module
 
 __all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "load"]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.runtime.horizons import Horizon
-    from harness.runtime.program import Module
+    from harness.runtime.module import Module
     from harness.runtime.slips import Slip
 
 LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it

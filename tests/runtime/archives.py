@@ -8,10 +8,11 @@ import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-from harness.runtime.program import Module, load
+from harness.runtime.program import load
 
 if TYPE_CHECKING:
     from harness.runtime.horizons import Horizon
+    from harness.runtime.module import Module
 
 HEAD = """class Model(Module):
   __parameters__ = []

@@ -15,7 +15,7 @@ import pytest
 
 from harness.corpus.compare import compare
 from harness.corpus.manifest import Fixture, read_manifest
-from harness.errors import Corrupt, HarnessError, Refused, Unsupported
+from harness.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
 from harness.runtime import upgraders
 from harness.runtime.encoding import perform
 from harness.runtime.program import load
@@ -247,3 +247,15 @@ def test_a_horizon_refuses_what_its_release_refuses() -> None:
     assert program(source, "reference@1.9.0").run("forward", (1,)) is None
     with pytest.raises(Refused, match="NoneType"):
         program(source, "reference@1.8.1")
+
+
+def test_keywords_may_skip_arguments_that_have_defaults() -> None:
+    module = program("def forward(self, a: int, b: int=20, c: int=3, d: int=4) -> List[int]:\n  return [a, b, c, d]")
+    assert module(1) == [1, 20, 3, 4]
+    assert module(1, c=5) == [1, 20, 5, 4]
+    assert module(1, d=6, b=7) == [1, 7, 3, 6]
+    assert module(a=8, d=9) == [8, 20, 3, 9]
+    with pytest.raises(Raised, match="missing value for argument 'a'"):
+        module(c=5)
+    with pytest.raises(Raised, match="Unknown keyword argument 'a'"):
+        module(1, a=2)
