@@ -130,7 +130,7 @@ def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
         return {"error": error.message}
     except Unsupported as error:
         return {"unsupported": error.message}
-    except Exception as error:  # noqa: BLE001 - a program is told that the reader fails (see _translated in program.py)
+    except Exception as error:  # noqa: BLE001 - a program is told that the reader fails (see translated() in module.py)
         return {"unsupported": f"fault: {type(error).__name__}: {error}"}
     return {"value": value, "inputs": args}
 
@@ -141,10 +141,12 @@ class Near(NamedTuple):
     Attributes:
         size: bytes of the smallest floating type that is calculated in; 0 where nothing is.
         scale: the largest number that goes in.
+        zeros: whether the sign of a zero is open, too, where nothing else is.
     """
 
     size: int
     scale: float
+    zeros: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.size)
@@ -243,7 +245,7 @@ def _elements(wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: st
             unit, {2: 2.0**-24 if wanted.dtype.name == "float16" else 2.0**-133, 4: 2.0**-149, 8: 0.0}[wanted.dtype.itemsize]
         )
         gap = np.abs(a - b)
-        alike = (a == b) & (bool(loose) | (a != 0) | (np.signbit(a) == np.signbit(b)))
+        alike = (a == b) & (bool(loose) | loose.zeros | (a != 0) | (np.signbit(a) == np.signbit(b)))
         alike |= (np.isnan(a) & np.isnan(b)) | ((gap <= (2 if wanted.dtype.itemsize == 2 else 4) * unit) & (b != 0) & (a != 0))
         if loose:
             near = 16e-3 if wanted.dtype.name == "bfloat16" else CLOSE[min(loose.size, wanted.dtype.itemsize)]

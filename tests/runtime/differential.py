@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import Counter
@@ -36,7 +37,7 @@ EXCLUDED: dict[str, str] = {
     r"aten::set_\.(source_.*)": "gives a tensor memory that it does not own, which no program of a model does",
     r"aten::len\.any|aten::to\.prim_.*|aten::pow\.int_to_int": "a graph reaches another overload of the same types",
     r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on what is declared as Scalar, which a value does not show",
-    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out|aten::new_full\.out": "writes into out= what the form without it refuses, or less than that gives",
+    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out": "writes into out= what the form without it refuses, or less than that gives",
     r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every call of it here, or reads what out= holds",
     r"aten::values\.": "of sparse tensors",
     r"aten::divmod\.(int_float|float_int)": "torch takes the integer as one of 32 bits",
@@ -63,7 +64,7 @@ class Outcome:
 
     Attributes:
         counts: ``compared``: both gave a value; ``refused``: neither did; ``unsupported``: torch gave a value, the reader says that
-            it cannot; ``crashed``: torch died; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed.
+            it cannot; ``crashed``: torch died; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed; ``OPEN``.
         said: what the reader said of what it cannot.
     """
 
@@ -131,6 +132,46 @@ def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any
 # Operators of which only the first result is read by programs; the others are kept for gradients, and in forms that change.
 FIRST = re.compile("embedding_bag|eigh$")
 
+# Where the sign of a zero is open, by pattern of the overload's full name: what is not a zero is compared as everywhere.
+ZEROS: dict[str, str] = {
+    r"aten::(fmax|fmin)\..*": "C leaves open which of two zeros fmax and fmin give: it varies with type, release and size",
+    r"aten::(maximum|minimum)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
+    r"aten::(nan)?median\.(out)?": "which of equal numbers comes to the middle is a matter of how it is searched",
+    r"aten::softshrink\..*": "what is cut to zero keeps its sign where it is left over, and has none within a vector",
+}
+
+# Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
+SENSITIVE = re.compile("pinv|cholesky")
+OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
+
+
+def sensitivity(request: dict[str, Any]) -> float:
+    """How large the roundings of a matrix are in its inverse, or in its root: the ratio of singular values times the result's size.
+
+    Of an inverse, what is nearly zero does not count, as torch cuts it, too. Infinite where it counts: where the limit given is far below
+    the roundings, and in a root, of which one triangle of the matrix is read.
+    """
+    matrix = decode(request["args"][0], {}).array
+    if matrix.ndim < 2 or not matrix.size or matrix.dtype.kind not in "fc":
+        return 0.0
+    whole = matrix.astype(np.complex128 if matrix.dtype.kind == "c" else np.float64)
+    root = "cholesky" in request["name"]
+    if root and matrix.shape[-1] != matrix.shape[-2]:
+        return 0.0
+    halves = [np.tril(whole), np.swapaxes(np.triu(whole), -1, -2)] if root else [whole]
+    worst = 0.0
+    for half in halves:
+        full = half + np.swapaxes(np.tril(half, -1), -1, -2).conj() if root else half
+        sizes = np.linalg.svd(full, compute_uv=False)
+        for one in sizes.reshape(-1, sizes.shape[-1]):
+            counts = one > 64 * np.finfo(matrix.dtype).eps * one[0]
+            if not counts.all() and one[0] and (root or {"float": "1e-15"} in request["args"]):
+                return math.inf
+            if counts.any():
+                worst = max(worst, float(one[0] / one[counts][-1] * (math.sqrt(one[0]) if root else 1 / one[counts][-1])))
+    return worst
+
+
 # Where torch refuses what the reader computes: allowed, and counted. A program that torch refuses for the types of its tensors has no
 # result in any release, so that nothing which the reader says of it can be wrong for somebody; shapes and ranges are another matter.
 MORE: dict[str, str] = {
@@ -166,6 +207,10 @@ def compare(release: Release, schema: dict[str, Any], count: int, start: int = 2
             outcome.counts["crashed"] += 1
             return
         ours = call_ours(request, release.version)
+        returned = sensitivity(request) if SENSITIVE.search(name) else 0.0
+        if math.isinf(returned):
+            outcome.counts[OPEN] += 1
+            return
         if "error" in theirs:
             if "value" not in ours:
                 outcome.counts["refused"] += 1
@@ -182,6 +227,10 @@ def compare(release: Release, schema: dict[str, Any], count: int, start: int = 2
         if "error" in ours:
             raise Disagreement(f"torch gives a value, the reader refuses: {ours['error'][:200]}")
         loose = Near(smallest(request), largest(request)) if gentle(name) else NONE
+        if returned:
+            loose = Near(loose.size, max(loose.scale, returned / 4))  # `CLOSE` has some eight roundings
+        if any(re.fullmatch(pattern, full_name(schema)) for pattern in ZEROS):
+            loose = loose._replace(zeros=True)
         if FIRST.search(name) and "tuple" in theirs["value"]:
             theirs["value"], ours["value"] = {"tuple": theirs["value"]["tuple"][:1]}, ours["value"][:1]
         apart = difference(theirs["value"], ours["value"], loose=loose)

@@ -262,9 +262,10 @@ def embedding_bag(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     last = make.flag()
     offsets = sorted({0, *make.integers(2, 0, count)}) + ([count] if last else [])
     kind = make.pick(FLOATS)
+    numbers = np.random.default_rng(make.integer(0, 99)).integers(0, rows, count).astype(make.pick(("int64", "int64", "int32")))
     return _shaped(
-        schema, weight=make.tensor([rows, make.integer(1, 3)], kind), indices=make.given(np.random.default_rng(make.integer(0, 99)).integers(0, rows, count)),
-        offsets=make.given(np.asarray(offsets, np.int64)), scale_grad_by_freq=False, mode=mode, sparse=False,
+        schema, weight=make.tensor([rows, make.integer(1, 3)], kind), indices=make.given(numbers),
+        offsets=make.given(np.asarray(offsets, make.pick(("int64", "int64", "int32")))), scale_grad_by_freq=False, mode=mode, sparse=False,
         per_sample_weights=make.tensor([count], kind) if mode == 0 and make.flag() else None, include_last_offset=last,
         padding_idx=make.pick((-1, 0)) if make.name.startswith("_") else make.pick((None, 0)),
     )  # fmt: skip
@@ -499,7 +500,8 @@ def encoder_layer(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     return _shaped(
         schema, src=x, query=x, key=x, value=x, embed_dim=width, num_heads=heads, num_head=heads, qkv_weight=some(3 * width, width),
         qkv_bias=some(3 * width), proj_weight=some(width, width), proj_bias=some(width), use_gelu=make.flag(), norm_first=make.flag(),
-        eps={"float": "1e-05"}, norm_weight_1=some(width), norm_bias_1=some(width), norm_weight_2=some(width), norm_bias_2=some(width),
+        # of two nearly equal numbers, which is all that there may be in a row, a small eps leaves the roundings of what was before
+        eps={"float": make.pick(("0.125", "0.5"))}, norm_weight_1=some(width), norm_bias_1=some(width), norm_weight_2=some(width), norm_bias_2=some(width),
         ffn_weight_1=some(inner, width), ffn_bias_1=some(inner), ffn_weight_2=some(width, inner), ffn_bias_2=some(width), mask=None,
         mask_type=None, need_weights=make.flag(), average_attn_weights=make.flag(),
     )  # fmt: skip
@@ -565,12 +567,13 @@ def gather(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if shape and make.name == "gather":
         smaller[dim] = make.integer(1, 4)
     high = (shape[dim] if shape else 1) - 1
-    place = make.tensor(smaller, "int64", low=0, high=high)
+    whole = make.pick(("int64", "int64", "int32"))
+    place = make.tensor(smaller, whole, low=0, high=high)
     if (
         "reduce" not in make.name and "add" not in make.name and make.name != "gather" and shape
     ):  # no place twice: which one wins is open
         order = np.argsort(np.random.default_rng(make.integer(0, 99)).random(shape), axis=dim)
-        place = make.given(order[tuple(slice(0, one) for one in smaller)].astype(np.int64))
+        place = make.given(order[tuple(slice(0, one) for one in smaller)].astype(whole))
     source = make.tensor([one + make.integer(0, 1) for one in smaller] if make.name != "gather" else smaller, kind)
     options = ("sum", "prod", "amax", "amin", "mean") if "reduce" in make.name else ("add", "multiply")
     return _shaped(
@@ -594,7 +597,7 @@ def index_dim(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if any(one["name"] == "value" and one["real"] == "Tensor" for one in schema["arguments"]):
         value = make.tensor((), kind)
     return _shaped(
-        schema, self=make.tensor(shape, kind), dim=dim, index=make.given(places.astype(np.int64)), source=make.tensor(source, kind), value=value,
+        schema, self=make.tensor(shape, kind), dim=dim, index=make.given(places.astype(make.pick(("int64", "int64", "int32")))), source=make.tensor(source, kind), value=value,
         alpha=make.pick((1, 2)),
     )  # fmt: skip
 
@@ -609,9 +612,12 @@ def take(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if make.name == "take_along_dim":
         high = count - 1 if dim is None else shape[dim] - 1
         sizes = (
-            [make.integer(1, 3)] if dim is None else [make.integer(1, 3) if at == dim else one for at, one in enumerate(shape)]
+            [make.integer(1, 3)]
+            if dim is None
+            else [make.integer(1, 3) if at == dim else make.pick((one, one, 1)) for at, one in enumerate(shape)]
         )
-        return _shaped(schema, self=make.tensor(shape, kind), indices=make.tensor(sizes, "int64", low=0, high=high), dim=dim)
+        whole = make.pick(("int64", "int64", "int64", "int32"))
+        return _shaped(schema, self=make.tensor(shape, kind), indices=make.tensor(sizes, whole, low=0, high=high), dim=dim)
     place = make.tensor(wanted, "int64", low=-count, high=count - 1)
     accumulate = make.flag()
     if make.name == "put" and not accumulate:
@@ -835,7 +841,7 @@ def norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         made["ord"] = (
             make.pick(("fro", "nuc"))
             if names["ord"] == "str"
-            else make.pick((None, 1, 2, {"float": "inf"}, -1))
+            else make.pick((None, 1, 2, {"float": "inf"}, -1, {"float": "-inf"}, -2, 0, 3))
             if make.name == "linalg_norm"
             else order
         )
@@ -882,7 +888,8 @@ def products(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     first, second = shapes[base]
     x, y = make.tensor(first, kind), make.tensor(second, kind)
     if base == "linear":
-        return {"input": x, "weight": y, "bias": _none_or(make, make.tensor([c], kind))}
+        biases = ([c], [c], [c], [1, c], [1], [a, c], [a, 1], [c, 1])  # what torch takes depends on the input's shape and layout
+        return {"input": x, "weight": y, "bias": _none_or(make, make.tensor(make.pick(biases), kind))}
     if base.startswith(("add", "badd")):
         result = {"addmm": [a, c], "addmv": [a], "addr": [a, b], "baddbmm": [n, a, c], "addbmm": [a, c]}[base]
         small = make.pick((result, result, result[-1:], [1] * len(result))) if not schema["name"].endswith("_") else result
@@ -1065,7 +1072,8 @@ def rearranged(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if name == "rot90":
         return {"self": x, "k": make.integer(-5, 5), "dims": make.pick(([0, 1], [1, 2], [2, 0], [-1, 0]))}
     if "split" in name:
-        axis = {"h": 1, "v": 0, "d": 2}[name[0]]
+        shape = make.integers(make.integer(1, 3), 1, 4)
+        x, axis = make.tensor(shape, kind), min({"h": 1, "v": 0, "d": 2}[name[0]], len(shape) - 1)
         return _shaped(schema, self=x, sections=make.pick((1, shape[axis])), indices=sorted(make.integers(2, 0, 4)))
     if "chunk" in name:
         return {"self": x, "chunks": make.integer(1, 5), "dim": make.integer(-3, 2)}

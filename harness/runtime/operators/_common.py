@@ -32,6 +32,7 @@ __all__ = [
     "axis",
     "broadcast",
     "cast",
+    "checked_filler",
     "checked_scalar",
     "common",
     "common_1_0",
@@ -39,6 +40,7 @@ __all__ = [
     "contiguous",
     "dtypes_finfo",
     "fail",
+    "filled_scalar",
     "floating",
     "full_words",
     "functional",
@@ -140,13 +142,12 @@ def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
         Raised: it does not fit.
     """
     kind = dtype.kind
-    if value.__class__ is complex:
-        if kind != "c":
-            if value.imag != 0:
-                raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
-            value = value.real
-    elif kind == "b":
+    if kind == "b":
         return np.asarray(bool(value))
+    if value.__class__ is complex and kind != "c":
+        if value.imag != 0:
+            raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
+        value = value.real
     if kind in "iu":
         limits = np.iinfo(dtype)
         fits = not (isinstance(value, float) and (not math.isfinite(value) or (kind == "u" and value < 0)))
@@ -155,11 +156,32 @@ def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
             fits = (abs(whole) if kind == "u" else whole) <= int(limits.max) and (kind == "u" or whole >= int(limits.min))
         if not fits:
             raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
-    elif value.__class__ in {int, float} and math.isfinite(value) and dtype != FLOAT64 and dtype.kind != "c":
-        largest = float(np.finfo(dtype).max) if dtype.kind == "f" else float(dtypes_finfo(dtype).max)
-        if abs(value) > largest:
+    elif dtype not in (FLOAT64, np.complex128):
+        largest = float(np.finfo(dtype).max) if kind in "fc" else float(dtypes_finfo(dtype).max)
+        if any(math.isfinite(part) and abs(part) > largest for part in (value.real, value.imag)):
             raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
     return scalar_as(value, dtype)
+
+
+def filled_scalar(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
+    """What fills so many elements since 2.8: as :func:`checked_scalar`, but the only element of 16 bits becomes infinite.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    if count == 1 and dtype in HALVES and not value.imag:
+        return scalar_as(float(value.real), dtype)
+    return checked_scalar(value, dtype)
+
+
+def checked_filler(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
+    """What fills so many elements up to 2.7: as :func:`checked_scalar`, however many they are.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    del count
+    return checked_scalar(value, dtype)
 
 
 def dtypes_finfo(dtype: np.dtype[Any]) -> Any:

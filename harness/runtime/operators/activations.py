@@ -10,12 +10,14 @@ import numpy as np
 
 from harness.runtime.operators._common import (
     FLOAT64,
+    INT64,
     Array,
     Scalar,
     any_dtype,
     axis,
     cast,
     checked_scalar,
+    dtypes_finfo,
     fail,
     functional,
     not_implemented,
@@ -76,47 +78,105 @@ def relu6(self: Tensor) -> Tensor:
     return hardtanh(self, 0, 6)
 
 
-@functional("hardtanh", inplace=True)
-def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Between two bounds; NaN stays."""
-    array = self.array
+def _bounds(array: Array, min_val: Scalar, max_val: Scalar) -> tuple[Array, Array]:
     if array.dtype.kind == "b":
         raise fail("Bool inputs not supported for hardtanh")
-    if array.dtype.kind == "u" and (min_val.real < 0 or max_val.real < 0):
-        raise fail("cannot do hardtanh on an unsigned type with negative limits")
     if array.dtype.kind == "c":
         raise fail("clamp is not supported for complex types")
-    low, high = checked_scalar(min_val, array.dtype), checked_scalar(max_val, array.dtype)
+    low, high = min_val, max_val
+    if array.dtype.kind in "iu":
+        low, high = (int(checked_scalar(one, INT64)) for one in (min_val, max_val))
+        if array.dtype.kind == "u" and (low < 0 or high < 0):
+            raise fail("cannot do hardtanh on an unsigned type with negative limits")
+    return checked_scalar(low, array.dtype), checked_scalar(high, array.dtype)
+
+
+@functional("hardtanh", inplace=True)
+def hardtanh_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Up to 1.7 the lower bound wins."""
+    array = self.array
+    low, high = _bounds(array, min_val, max_val)
+    return Tensor(np.where(array < low, low, np.where(array > high, high, array)))
+
+
+@functional("hardtanh", inplace=True, since="1.8.0")
+def hardtanh_1_8(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Up to 1.11 a bound that is NaN bounds nothing."""
+    array = self.array
+    low, high = _bounds(array, min_val, max_val)
     above = np.where(array < low, low, array)
     return Tensor(np.where(above > high, high, above))
+
+
+@functional("hardtanh", inplace=True, since="1.12.0")
+def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Between two bounds; NaN stays, and one that is a bound makes everything NaN."""
+    if self.array.dtype.kind not in "iubc" and (math.isnan(min_val.real) or math.isnan(max_val.real)):
+        return Tensor(np.full(self.array.shape, np.nan, self.array.dtype))
+    return hardtanh_1_8(self, min_val, max_val)
 
 
 @functional("threshold", inplace=True)
 def threshold(self: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
     """What is not above a threshold becomes a value; NaN stays."""
     array = self.array
-    return Tensor(np.where(array <= checked_scalar(threshold, array.dtype), checked_scalar(value, array.dtype), array))
+    if array.dtype.kind in "bc":
+        raise not_implemented("threshold_cpu", array.dtype)
+    x = wide(array)
+    return Tensor(np.where(x <= checked_scalar(threshold, x.dtype), checked_scalar(value, array.dtype), array))
 
 
-def _hardshrink(x: Array, lambd: Scalar = 0.5) -> Array:
-    bound = scalar_as(float(lambd.real), x.dtype)
+def _hardshrink(x: Array, bound: Array) -> Array:
     return np.where((x >= -bound) & (x <= bound), np.zeros((), x.dtype), x)
 
 
-def _softshrink_1_0(x: Array, lambd: Scalar = 0.5) -> Array:
+def _softshrink_1_0(x: Array, bound: Array) -> Array:
     """Up to 2.5 what is not beyond the bounds, NaN too, becomes zero."""
-    bound = scalar_as(float(lambd.real), x.dtype)
     return np.where(x > bound, x - bound, np.where(x < -bound, x + bound, np.zeros((), x.dtype)))
 
 
-def _softshrink(x: Array, lambd: Scalar = 0.5) -> Array:
-    bound = scalar_as(float(lambd.real), x.dtype)
+def _softshrink(x: Array, bound: Array) -> Array:
     return np.where(x > bound, x - bound, np.where(x < -bound, x + bound, x * np.zeros((), x.dtype)))
 
 
-_activation(("hardshrink",), "hardshrink_cpu", _hardshrink)
-_activation(("softshrink",), "softshrink_cpu", _softshrink_1_0)
-_activation(("softshrink",), "softshrink_cpu", _softshrink, "2.6.0")
+def _any_bound(_lambd: float, _dtype: np.dtype[Any]) -> None:
+    """Nothing is refused."""
+
+
+def _bound_1_5(lambd: float, _dtype: np.dtype[Any]) -> None:
+    if not lambd >= 0:
+        raise fail(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+
+
+def _bound_2_10(lambd: float, dtype: np.dtype[Any]) -> None:
+    largest = float(dtypes_finfo(dtype).max)
+    if not 0 <= lambd <= largest:
+        raise fail(f"lambda must be in range [0, {largest:g}] for input dtype {words(dtype)}, but found {lambd:g}")
+
+
+def _shrink(
+    name: str,
+    compute: Callable[[Array, Array], Array],
+    since: str = "1.0.0",
+    check: Callable[[float, np.dtype[Any]], None] = _any_bound,
+) -> None:
+    """Register a function that cuts what lies within a bound, which is a number of the tensor's type."""
+
+    def call(self: Tensor, lambd: Scalar = 0.5) -> Tensor:
+        array = _floats_only(f"{name}_cpu", self.array)
+        if array.dtype.kind == "c":
+            raise not_implemented(f"{name}_cpu", array.dtype)
+        check(float(lambd.real), array.dtype)
+        return Tensor(compute(wide(array), wide(checked_scalar(lambd, array.dtype))).astype(array.dtype))
+
+    functional(name, inplace=True, since=since, exact=True)(call)
+
+
+_shrink("hardshrink", _hardshrink)
+_shrink("softshrink", _softshrink_1_0)
+_shrink("softshrink", _softshrink_1_0, "1.5.0", _bound_1_5)
+_shrink("softshrink", _softshrink, "2.6.0", _bound_1_5)
+_shrink("softshrink", _softshrink, "2.10.0", _bound_2_10)
 
 
 # -------------------------------------------------------------------------------------------------------------- slopes
@@ -174,12 +234,14 @@ def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
 
 def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Up to 2.7 a negative zero becomes a positive one."""
-    negative = (np.exp(x * scalar_as(float(input_scale.real), x.dtype)) - 1) * scalar_as(float((alpha * scale).real), x.dtype)
+    factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
+    negative = (np.exp(x * scalar_as(float(input_scale.real), x.dtype)) - 1) * factor
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
 def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
-    negative = np.expm1(x * scalar_as(float(input_scale.real), x.dtype)) * scalar_as(float((alpha * scale).real), x.dtype)
+    factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
+    negative = np.expm1(x * scalar_as(float(input_scale.real), x.dtype)) * factor
     return np.where(x < 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 

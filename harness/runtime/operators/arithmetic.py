@@ -49,42 +49,62 @@ _INTEGER_DIVISION = (
     "Integer division of tensors using div or / is no longer supported, and in a future release div will perform true division as in "
     "Python 3. Use true_divide or floor_divide (// in Python) instead."
 )
+Fused = tuple[np.dtype[Any], ...]
+TOGETHER = 32  # numbers of 16 bits in the two vectors that are computed at a time
+FUSED: tuple[tuple[str, Fused], ...] = (("1.3.0", ()), ("1.6.0", HALVES[1:]), ("2.1.0", HALVES))
+"""The types of 16 bits whose vectors are summed with one rounding, from a release on."""
 
 
-def _scaled(x: Array, y: Array, alpha: Scalar) -> Array:
-    """``x + alpha * y``, rounded once for float32 and narrower, as the fused instruction does."""
+def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
+    """``x + alpha * y``, rounded once for float32, as the fused instruction does."""
     dtype = x.dtype
     if dtype.kind in "iub" and alpha.__class__ is float:
         raise fail("For integral input tensors, argument alpha must not be a floating point number.")
     if alpha.__class__ is bool and dtype != BOOL:
         raise fail("Boolean alpha only supported for Boolean results.")
-    if dtype == FLOAT32 or dtype in HALVES:
-        exact = float(checked_scalar(alpha, dtype).astype(FLOAT64)) if dtype in HALVES else float(checked_scalar(alpha, FLOAT32))
+    if dtype in HALVES:
+        return _scaled_halves(x, y, checked_scalar(alpha, dtype), dtype in fused)
+    if dtype == FLOAT32:
+        exact = float(checked_scalar(alpha, FLOAT32))
         return (x.astype(FLOAT64) + exact * y.astype(FLOAT64)).astype(dtype)
     if dtype == BOOL:
         return np.logical_or(x, y) if alpha else x | np.zeros_like(y)
     return np.add(x, y * checked_scalar(alpha, dtype))
 
 
-def _add(x: Array, y: Array, alpha: Scalar) -> Array:
+def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
+    """In 16 bits. The product is rounded, too, but not within vectors where they are ``fused``: not of views, nor of what is left over."""
+    dtype = x.dtype
+    product = wide(alpha) * wide(y)
+    value = np.asarray((wide(x) + wide(product.astype(dtype))).astype(dtype))
+    whole = all(one.size == 1 or (one.shape == value.shape and one.flags.c_contiguous) for one in (x, y))
+    if fused and whole and value.size >= TOGETHER:
+        once = (x.astype(FLOAT64) + product.astype(FLOAT64)).astype(FLOAT32).astype(dtype)
+        count = value.size - value.size % TOGETHER
+        value.reshape(-1)[:count] = once.reshape(-1)[:count]
+    return value
+
+
+def _add(x: Array, y: Array, alpha: Scalar, fused: Fused = ()) -> Array:
+    """Complex numbers are always multiplied by alpha, which makes NaN of a zero part beside one that is not finite."""
     try:
-        if alpha.__class__ is int and alpha == 1:
+        if alpha.__class__ is int and alpha == 1 and x.dtype.kind != "c":
             return np.add(x, y)
-        return _scaled(x, y, alpha)
+        return _scaled(x, y, alpha, fused)
     except ValueError:
         broadcast(x, y)
         raise
 
 
-def _sub(x: Array, y: Array, alpha: Scalar) -> Array:
+def _sub(x: Array, y: Array, alpha: Scalar, fused: Fused = ()) -> Array:
     if x.dtype == BOOL:
         raise fail(_SUBTRACTED)
     try:
-        if alpha.__class__ is int and alpha == 1:
+        if alpha.__class__ is int and alpha == 1 and x.dtype.kind != "c":
             return np.subtract(x, y)
         if alpha.__class__ is bool:
             raise fail("Boolean alpha only supported for Boolean results.")
-        return _scaled(x, y, -alpha)
+        return _scaled(x, y, -alpha, fused)
     except ValueError:
         broadcast(x, y)
         raise
@@ -124,25 +144,10 @@ def add_1_3(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | N
     return Tensor(value) if out is None else into(out, value)
 
 
-@operator("aten::add", since="1.6.0")
-def add(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """``self + alpha * other``."""
-    x, y = common(self, other)
-    value = _add(x, y, alpha)
-    return Tensor(value) if out is None else into(out, value)
-
-
 @operator("aten::add_")
 def add_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
     return write(self, _add(*common_1_0(self, other), alpha))
-
-
-@operator("aten::add_", since="1.3.0")
-def add_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
-    """``self += alpha * other``."""
-    x, y = common(self, other)
-    return write(self, _add(x, y, alpha))
 
 
 @operator("aten::sub", "aten::subtract")
@@ -152,27 +157,10 @@ def sub_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | N
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
-@operator("aten::sub", "aten::subtract", since="1.3.0")
-def sub(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """``self - alpha * other``; bool tensors have no difference."""
-    x, y = common(self, other)
-    _no_bools(self, other)
-    value = _sub(x, y, alpha)
-    return Tensor(value) if out is None else into(out, value)
-
-
 @operator("aten::sub_", "aten::subtract_")
 def sub_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
     return write(self, _sub(*common_1_0(self, other), alpha))
-
-
-@operator("aten::sub_", "aten::subtract_", since="1.3.0")
-def sub_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
-    """``self -= alpha * other``."""
-    x, y = common(self, other)
-    _no_bools(self, other)
-    return write(self, _sub(x, y, alpha))
 
 
 @operator("aten::rsub")
@@ -182,13 +170,50 @@ def rsub_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     return Tensor(_sub(y, x, alpha))
 
 
-@operator("aten::rsub", since="1.3.0")
-def rsub(self: Tensor, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """``other - alpha * self``."""
-    x, y = common(self, other)
-    _no_bools(self, other)
-    value = _sub(y, x, alpha)
-    return Tensor(value) if out is None else into(out, value)
+def _sums(since: str, fused: Fused) -> None:
+    """Sums and differences from a release on; bool tensors have no difference."""
+
+    def add(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
+        """``self + alpha * other``."""
+        x, y = common(self, other)
+        value = _add(x, y, alpha, fused)
+        return Tensor(value) if out is None else into(out, value)
+
+    def add_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
+        """``self += alpha * other``."""
+        x, y = common(self, other)
+        return write(self, _add(x, y, alpha, fused))
+
+    def sub(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
+        """``self - alpha * other``."""
+        x, y = common(self, other)
+        _no_bools(self, other)
+        value = _sub(x, y, alpha, fused)
+        return Tensor(value) if out is None else into(out, value)
+
+    def sub_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
+        """``self -= alpha * other``."""
+        x, y = common(self, other)
+        _no_bools(self, other)
+        return write(self, _sub(x, y, alpha, fused))
+
+    def rsub(self: Tensor, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
+        """``other - alpha * self``."""
+        x, y = common(self, other)
+        _no_bools(self, other)
+        value = _sub(y, x, alpha, fused)
+        return Tensor(value) if out is None else into(out, value)
+
+    if since != "1.3.0":  # add_1_3 is that of then
+        operator("aten::add", since=since)(add)
+    operator("aten::add_", since=since)(add_in_place)
+    operator("aten::sub", "aten::subtract", since=since)(sub)
+    operator("aten::sub_", "aten::subtract_", since=since)(sub_in_place)
+    operator("aten::rsub", since=since)(rsub)
+
+
+for _since, _fused in FUSED:
+    _sums(_since, _fused)
 
 
 @operator("aten::mul", "aten::multiply")
@@ -694,22 +719,35 @@ functional("addcdiv", inplace=True, since="1.6.0")(_addcdiv_1_6)
 functional("addcdiv", inplace=True, since="1.13.0")(_addcdiv)
 
 
-@functional("lerp", inplace=True)
-def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """Between self (weight 0) and end (weight 1), computed from the nearer end."""
+def _lerp_ends(self: Tensor, end: Tensor) -> tuple[Array, Array]:
     x, y = self.array, end.array
     if x.dtype != y.dtype:
         raise fail(f"expected dtype {words(x.dtype)} for `end` but got dtype {words(y.dtype)}")
+    return x, y
+
+
+@functional("lerp", inplace=True)
+def lerp_1_0(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Between self (weight 0) and end (weight 1), computed from the nearer end."""
+    x, y = _lerp_ends(self, end)
     if x.dtype.kind in "iub":
         raise not_implemented("lerp_kernel_scalar", x.dtype)
     w = weight.array if weight.__class__ is Tensor else scalar_as(weight, x.dtype)
-    if w.dtype != x.dtype and not w.ndim and w.dtype.kind in "fV":
-        w = w.astype(x.dtype)
     if w.dtype != x.dtype:
         raise fail(f"expected dtype {words(x.dtype)} for `weight` but got dtype {words(w.dtype)}")
     broadcast(x, y, w)
     a, b, w = wide(x), wide(y), wide(w)
     return Tensor(np.where(np.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)).astype(x.dtype))
+
+
+@functional("lerp", inplace=True, since="2.7.0")
+def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """A weight without dimensions takes part in promotion."""
+    if weight.__class__ is Tensor and not weight.array.ndim:
+        _lerp_ends(self, end)
+        dtype = dtypes.result_type((self, end, weight)).array
+        return lerp_1_0(*(Tensor(cast(one.array, dtype)) for one in (self, end, weight)))
+    return lerp_1_0(self, end, weight)
 
 
 def _whole(kind: str) -> Callable[[Tensor, Tensor], Tensor]:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.runtime import dtypes
-from harness.runtime.operators._common import Array, broadcast, cast, checked_scalar, fail, on_cpu, unaliased, write
+from harness.runtime.operators._common import (
+    Array,
+    Scalar,
+    broadcast,
+    cast,
+    checked_filler,
+    fail,
+    filled_scalar,
+    on_cpu,
+    unaliased,
+    write,
+)
 from harness.runtime.operators.views import formatted
 from harness.runtime.registry import grad, operator
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Element = Callable[[Scalar, np.dtype[Any], int], Array]
 
 
 def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_format: int | None = None) -> Tensor:
@@ -101,7 +117,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """The other's elements."""
     del non_blocking
     if src.__class__ is not Tensor:
-        return fill_(self, src)
+        return _fill(self, src, checked_filler)
     if broadcast(self.array, src.array) != self.array.shape:
         raise fail(
             f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(broadcast(self.array, src.array))}"
@@ -116,26 +132,47 @@ def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return Tensor(np.broadcast_to(cast(src.array, self.array.dtype), self.array.shape).copy())
 
 
-@operator("aten::fill_")
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """One number everywhere."""
+def _fill(self: Tensor, value: Any, element: Element, *, checks: bool = False) -> Tensor:
+    """Every element becomes a number; ``checks``: also of a tensor must it fit."""
     if value.__class__ is Tensor:
         if value.array.ndim:
             raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+        if checks:
+            return _fill(self, value.item(), element)
         _not_a_leaf(self)
         unaliased(self.array)
         self.array[...] = cast(value.array, self.array.dtype)
         return self
     _not_a_leaf(self)
     unaliased(self.array)
-    self.array[...] = checked_scalar(value, self.array.dtype)
+    self.array[...] = element(value, self.array.dtype, self.array.size)
     return self
 
 
-@operator("aten::fill")
-def fill(self: Tensor, value: Any) -> Tensor:
-    """A new tensor with one number everywhere."""
-    return fill_(Tensor(np.empty_like(self.array)), value)
+def _fills() -> None:
+    def version(since: str, element: Element, *, checks: bool = False) -> None:
+        def in_place(self: Tensor, value: Any) -> Tensor:
+            return _fill(self, value, element, checks=checks)
+
+        def call(self: Tensor, value: Any) -> Tensor:
+            return _fill(Tensor(np.empty_like(self.array)), value, element, checks=checks)
+
+        def diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+            number = element(fill_value, self.array.dtype, min(self.array.shape, default=0))
+            np.fill_diagonal(self.array, number, wrap)
+            return self
+
+        operator("aten::fill_", since=since)(in_place)
+        operator("aten::fill", since=since)(call)
+        if since != "2.2.0":  # which is about tensors
+            operator("aten::fill_diagonal_", since=since)(diagonal)
+
+    version("1.0.0", checked_filler, checks=True)
+    version("2.2.0", checked_filler)
+    version("2.8.0", filled_scalar)
+
+
+_fills()
 
 
 @operator("aten::zero_")
@@ -156,13 +193,6 @@ def zero(self: Tensor) -> Tensor:
 def _not_a_leaf(self: Tensor) -> None:
     if self.requires_grad and self.is_parameter and grad.enabled:
         raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
-
-
-@operator("aten::fill_diagonal_")
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """One number on the diagonal."""
-    np.fill_diagonal(self.array, checked_scalar(fill_value, self.array.dtype), wrap)
-    return self
 
 
 @operator("aten::result_type", gradient=False)

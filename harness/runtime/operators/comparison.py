@@ -225,17 +225,21 @@ functional("maximum")(lambda self, other: Tensor(larger(*common(self, other))))
 functional("minimum")(lambda self, other: Tensor(smaller(*common(self, other))))
 
 
-def _fextreme(name: str, function: Any) -> None:
+def _fextreme(name: str, better: Any) -> None:
+    """The larger or smaller element, the other one where one is NaN. Of two zeros the first: C++ leaves that open."""
+
     def compute(self: Tensor, other: Tensor) -> Tensor:
         x, y = common(self, other)
         broadcast(x, y)
-        return Tensor(function(x, y))
+        if x.dtype.kind == "c":
+            raise not_implemented(name, x.dtype)
+        return Tensor(np.where(better(y, x) | np.isnan(x), y, x) if x.dtype.kind not in "iub" else np.where(better(y, x), y, x))
 
     functional(name)(compute)
 
 
-_fextreme("fmax", np.fmax)
-_fextreme("fmin", np.fmin)
+_fextreme("fmax", np.greater)
+_fextreme("fmin", np.less)
 
 
 @functional("heaviside", inplace=True)

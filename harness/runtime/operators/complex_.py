@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.errors import Unsupported
 from harness.runtime.operators._common import FLOAT32, FLOAT64, broadcast, fail, floating, functional, words
 from harness.runtime.operators.views import of_view
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+
+HALF = np.dtype(np.float16)
+
+
+def _half() -> Unsupported:
+    """Pairs of halves are complex32, which numpy has not; some releases refuse them (1.6 and 1.11 views, up to 1.11 pairs)."""
+    return Unsupported("the reference reader cannot compute with torch.complex32", code="dtype")
 
 
 def _refusing(self: Tensor) -> Tensor:
@@ -72,6 +80,8 @@ def view_as_real(self: Tensor) -> Tensor:
 def view_as_complex(self: Tensor) -> Tensor:
     """Pairs of real numbers as complex ones, a view."""
     array = self.array
+    if array.dtype == HALF:
+        raise _half()
     if array.dtype not in {FLOAT32, FLOAT64}:
         raise fail(
             f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {words(array.dtype)}"
@@ -86,6 +96,8 @@ def view_as_complex(self: Tensor) -> Tensor:
 @functional("complex")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
     """Of two parts."""
+    if real.array.dtype == imag.array.dtype == HALF:
+        raise _half()
     if real.array.dtype != imag.array.dtype or real.array.dtype not in {FLOAT32, FLOAT64}:
         raise fail(
             f"Expected both inputs to be Half, Float or Double tensors but got {words(real.array.dtype)} and {words(imag.array.dtype)}"
@@ -102,5 +114,12 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:  # noqa: A002
         raise fail(
             f"Expected object of scalar type {words(abs.array.dtype)} but got scalar type {words(angle.array.dtype)} for second argument"
         )
+    if abs.array.dtype == HALF:  # torch's kernel does not know them up to 2.13
+        raise _half()
+    if abs.array.dtype not in {FLOAT32, FLOAT64}:
+        raise fail(
+            f"Expected both inputs to be Half, Float or Double tensors but got {words(abs.array.dtype)} and {words(angle.array.dtype)}"
+        )
+    broadcast(abs.array, angle.array)
     value = abs.array.astype(FLOAT64) * np.exp(1j * angle.array.astype(FLOAT64))
     return Tensor(value.astype(np.complex64 if abs.array.dtype == FLOAT32 else np.complex128))

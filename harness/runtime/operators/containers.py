@@ -7,8 +7,10 @@ only ASCII letters have cases.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import Unsupported
 from harness.runtime.language.types import checked_key
 from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
@@ -289,28 +291,52 @@ def _compared(x: Any, y: Any) -> int:
     return -1 if x.m___lt__(y) else 1 if y.m___lt__(x) else 0
 
 
-def _order(values: list[Any]) -> list[Any]:
+INSERTED = 16  # as many items as std::sort sorts by insertion
+
+
+def _inserted(values: list[Any], keys: list[float], *, reverse: bool) -> list[Any]:
+    """Numbers with NaN among them as std::sort of libstdc++ leaves them; in reverse torch swaps smaller for not smaller."""
+
+    def before(x: float, y: float) -> bool:
+        return x != y and (x < y) is not reverse
+
+    places: list[int] = []
+    for place, key in enumerate(keys):
+        at = len(places)
+        if places and before(key, keys[places[0]]):
+            at = 0
+        while at and before(key, keys[places[at - 1]]):
+            at -= 1
+        places.insert(at, place)
+    return [values[place] for place in places]
+
+
+def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
     _measured(values)
     if values and isinstance(values[0], ScriptObject):  # by the __lt__ of the program's class
-        return sorted(values, key=functools.cmp_to_key(_compared))
-    if values and values[0].__class__ is Tensor:
-        return sorted(values, key=lambda one: one.array.item())
-    return sorted(values)
+        return sorted(values, key=functools.cmp_to_key(_compared), reverse=reverse)
+    keys = values
+    if len(values) > 1 and values[0].__class__ is Tensor:
+        if any(one.array.size != 1 for one in values):
+            raise raised("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
+        keys = [one.item() for one in values]
+    if any(key.__class__ is float and math.isnan(key) for key in keys):
+        if len(values) > INSERTED:
+            raise Unsupported(f"the reference reader sorts no more than {INSERTED} numbers with NaN among them", code="operator")
+        return _inserted(values, keys, reverse=reverse)
+    return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)]
 
 
 @operator("aten::sort", of="list")
 def sort(a: list[Any], reverse: bool = False) -> None:
     """Sort in place."""
-    a[:] = _order(a)
-    if reverse:
-        a.reverse()
+    a[:] = _order(a, reverse=reverse)
 
 
 @operator("aten::sorted", of="any")
 def sorted_(a: list[Any], *, reverse: bool = False) -> list[Any]:
     """A sorted copy."""
-    made = _order(list(a))
-    return made[::-1] if reverse else made
+    return _order(list(a), reverse=reverse)
 
 
 @operator("aten::list", of="any")
@@ -595,7 +621,7 @@ def split(self: str, separator: str | None = None, max: int = -1) -> list[str]: 
     """Parts between separators."""
     if separator == "":
         raise raised("ValueError", "empty separator")
-    return self.split(separator, max)
+    return self.split(separator, max) if separator is not None else self.split()  # which cuts as often as it can
 
 
 @operator("aten::rsplit", of="str")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from harness.errors import Unsupported
 from harness.runtime.operators._common import BOOL, Array, fail, not_implemented, sizes, words
 from harness.runtime.operators.linear_algebra import exact
 from harness.runtime.registry import operator
@@ -85,7 +86,12 @@ def convolve_transposed(
         (size - 1) * s + d * (k - 1) + 1 + extra
         for size, s, d, k, extra in zip(spatial, stride, dilation, kernel, output_padding, strict=True)
     )
-    if any(size - 2 * p < 1 for size, p in zip(full, padding, strict=True)):
+    left = min(size - 2 * p for size, p in zip(full, padding, strict=True))
+    if not left:
+        raise Unsupported(
+            "of a transposed convolution nothing is left, which some kernels of torch refuse and others do not", code="operator"
+        )
+    if left < 0:
         made = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))
         raise fail(
             f"Given input size per channel: ({' x '.join(map(str, spatial))}). Calculated output size per channel: ({made}). Output size is too small"
@@ -129,15 +135,19 @@ def convolution_of(
     output_padding: Sizes,
     groups: int,
     *,
-    unbatched: bool,
+    spatial: int | None,
 ) -> Array:
-    """Any convolution; ``unbatched`` says whether an input without a batch is taken."""
+    """Any convolution; an input of one dimension more than ``spatial`` has no batch, and of two has one; where it is None, all have."""
     _checked(x, w, b)
     n = w.ndim - 2
+    if spatial is not None and x.ndim not in {spatial + 1, spatial + 2}:
+        raise fail(
+            f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input, but got input of size: {list(x.shape)}"
+        )
     if n < 1:
         raise fail("weight should have at least three dimensions")
-    alone = x.ndim == n + 1
-    if x.ndim != n + 2 and not (alone and unbatched):
+    alone = spatial is not None and x.ndim == spatial + 1
+    if x.ndim + alone != n + 2:
         raise fail(
             f"Expected {n + 2}-dimensional input for {n + 2}-dimensional weight {list(w.shape)}, but got {x.ndim}-dimensional input of size {list(x.shape)} instead"
         )
@@ -148,10 +158,19 @@ def convolution_of(
             f"expected output_padding to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
             f"output_padding={list(output_padding)}"
         )
+    more = sizes(output_padding, n)
+    if not isinstance(padding, str) and any(one < 0 for one in sizes(padding, n)):
+        raise fail("negative padding is not supported")
+    if any(one < 0 for one in more):
+        raise fail("negative output_padding is not supported")
     if any(one <= 0 for one in s):
         raise fail("non-positive stride is not supported")
     if any(one <= 0 for one in d):
         raise fail("dilation should be greater than zero")
+    if transposed and any(one >= step and one >= apart for one, step, apart in zip(more, s, d, strict=True)):
+        raise fail(
+            f"output padding must be smaller than either stride or dilation, but got output_padding: {list(more)} stride: {list(s)} dilation: {list(d)}"
+        )
     if b is not None and b.ndim != 1:
         raise fail(
             f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional, but got bias of size {list(b.shape)} instead"
@@ -167,7 +186,7 @@ def convolution_of(
             f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {w.shape[0]} elements, but got bias of size {list(b.shape)} instead"
         )
     if transposed:
-        value = convolve_transposed(full, w, b, s, sizes(padding, n), sizes(output_padding, n), d, groups)
+        value = convolve_transposed(full, w, b, s, sizes(padding, n), more, d, groups)
     else:
         if isinstance(padding, str):
             if padding == "valid":
@@ -183,34 +202,36 @@ def convolution_of(
     return value[0] if alone else value
 
 
-def _convolutions() -> None:
-    for since, unbatched in (("1.0.0", False), ("1.11.0", True)):
+def _convolutions(n: int) -> None:
+    # An input without a batch is taken since 1.11.
+    for since, spatial in (("1.0.0", None), ("1.11.0", n)):
 
         def call(
             input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1,  # noqa: A002
-            unbatched: bool = unbatched,
+            spatial: int | None = spatial,
         ) -> Tensor:  # fmt: skip
             b = None if bias is None else bias.array
             return Tensor(
-                convolution_of(input.array, weight.array, b, stride, padding, dilation, False, 0, groups, unbatched=unbatched)
+                convolution_of(input.array, weight.array, b, stride, padding, dilation, False, 0, groups, spatial=spatial)
             )
 
         def transposed(
             input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,  # noqa: A002
-            groups: int = 1, dilation: Sizes = 1, unbatched: bool = unbatched,
+            groups: int = 1, dilation: Sizes = 1, spatial: int | None = spatial,
         ) -> Tensor:  # fmt: skip
             b = None if bias is None else bias.array
             return Tensor(
                 convolution_of(
-                    input.array, weight.array, b, stride, padding, dilation, True, output_padding, groups, unbatched=unbatched
+                    input.array, weight.array, b, stride, padding, dilation, True, output_padding, groups, spatial=spatial
                 )
             )
 
-        operator("aten::conv1d", "aten::conv2d", "aten::conv3d", since=since)(call)
-        operator("aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d", since=since)(transposed)
+        operator(f"aten::conv{n}d", since=since)(call)
+        operator(f"aten::conv_transpose{n}d", since=since)(transposed)
 
 
-_convolutions()
+for _n in (1, 2, 3):
+    _convolutions(_n)
 
 
 @operator("aten::_convolution", "aten::convolution", "aten::convolution_overrideable")
@@ -222,9 +243,7 @@ def convolution(
     del flags
     b = None if bias is None else bias.array
     return Tensor(
-        convolution_of(
-            input.array, weight.array, b, stride, padding, dilation, transposed, output_padding, groups, unbatched=False
-        )
+        convolution_of(input.array, weight.array, b, stride, padding, dilation, transposed, output_padding, groups, spatial=None)
     )
 
 
@@ -233,7 +252,7 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     """Of [time, batch, channels]."""
     x = self.array.transpose(1, 2, 0)
     w = weight.array.transpose(2, 1, 0)
-    return Tensor(convolution_of(x, w, bias.array, 1, pad, 1, False, 0, 1, unbatched=False).transpose(2, 0, 1))
+    return Tensor(convolution_of(x, w, bias.array, 1, pad, 1, False, 0, 1, spatial=None).transpose(2, 0, 1))
 
 
 def _two(**given: Any) -> None:

@@ -22,8 +22,10 @@ from harness.runtime.operators._common import (
     Scalar,
     any_dtype,
     cast,
+    checked_filler,
     checked_scalar,
     fail,
+    filled_scalar,
     into,
     not_implemented,
     on_cpu,
@@ -38,6 +40,8 @@ from harness.runtime.values import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    Element = Callable[[Scalar, np.dtype[Any], int], Array]
 
 # What every factory takes beside its own arguments: names, layout, device, pin_memory, memory_format.
 _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
@@ -71,19 +75,23 @@ def _default() -> np.dtype[Any]:
     return dtypes.default_dtype().array
 
 
+def _kind(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
+    """The type of what is made: that of ``out`` where there is one, else the one that is named."""
+    return any_dtype(dtype, otherwise) if out is None else out.array.dtype
+
+
 def _filler(name: str, value: int) -> None:
     def call(size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        array = np.full(to_size(size), value, any_dtype(dtype, _default()) if out is None else out.array.dtype)
-        return Tensor(array) if out is None else into(out, array)
+        return _out(np.full(to_size(size), value, _kind(dtype, _default(), out)), out)
 
     def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        return _out(np.full(self.array.shape, value, any_dtype(dtype, self.array.dtype)), out)
+        return _out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
 
     def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        return _out(np.full(to_size(size), value, any_dtype(dtype, self.array.dtype)), out)
+        return _out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
     operator(f"aten::{name}_like", gradient=False)(like)
@@ -108,14 +116,14 @@ def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **op
 
 
 def _fulls() -> None:
-    def version(since: str, kind_of: Callable[[Scalar], np.dtype[Any]]) -> None:
+    def version(since: str, kind_of: Callable[[Scalar], np.dtype[Any]], element: Element = checked_filler) -> None:
         def call(size: Any, fill_value: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             _options(options)
             fill = fill_value.item() if fill_value.__class__ is Tensor else fill_value
             named = dtypes.as_dtype(dtype)
             kind = out.array.dtype if out is not None else kind_of(fill) if named is None else named.array
             shape = to_size(size)
-            array = np.full(shape, checked_scalar(fill, kind), kind)
+            array = np.full(shape, element(fill, kind, math.prod(shape)), kind)
             return Tensor(array) if out is None else into(out, array)
 
         operator("aten::full", since=since, gradient=False)(call)
@@ -135,27 +143,42 @@ def _fulls() -> None:
     version("1.0.0", float_always)
     version("1.6.0", refuse)
     version("1.7.0", lambda fill: dtypes.of_scalar(fill).array)
+    version("2.8.0", lambda fill: dtypes.of_scalar(fill).array, filled_scalar)
 
 
 _fulls()
 
 
-@operator("aten::full_like", gradient=False)
-def full_like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-    """Of another's shape and type."""
-    _options(options)
-    kind = any_dtype(dtype, self.array.dtype)
-    return _out(np.full(self.array.shape, checked_scalar(fill_value, kind), kind), out)
+def _fulls_of_others() -> None:
+    def version(since: str, element: Element) -> None:
+        def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            _options(options)
+            kind = _kind(dtype, self.array.dtype, out)
+            return _out(np.full(self.array.shape, element(fill_value, kind, self.array.size), kind), out)
+
+        def new(
+            self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+        ) -> Tensor:
+            _options(options)
+            kind = _kind(dtype, self.array.dtype, out)
+            shape = to_size(size)
+            return _out(np.full(shape, element(fill_value, kind, math.prod(shape)), kind), out)
+
+        def scalar(s: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            if options.get("pin_memory"):
+                raise fail("pin_memory=True requires a CUDA or other accelerator backend")
+            _options(options)
+            return _out(element(s, _kind(dtype, _default(), out), 1), out)
+
+        operator("aten::full_like", since=since, gradient=False)(like)
+        operator("aten::new_full", since=since, gradient=False)(new)
+        operator("aten::scalar_tensor", since=since, gradient=False)(scalar)
+
+    version("1.0.0", checked_filler)
+    version("2.8.0", filled_scalar)
 
 
-@operator("aten::new_full", gradient=False)
-def new_full(
-    self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
-) -> Tensor:
-    """Of another's type."""
-    _options(options)
-    kind = any_dtype(dtype, self.array.dtype)
-    return _out(np.full(to_size(size), checked_scalar(fill_value, kind), kind), out)
+_fulls_of_others()
 
 
 @operator("aten::eye", gradient=False)
@@ -166,16 +189,6 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
         raise fail(f"n must be greater or equal to 0, got {n}")
     array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
     return Tensor(array) if out is None else into(out, array)
-
-
-@operator("aten::scalar_tensor", gradient=False)
-def scalar_tensor(s: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-    """A number as a tensor; a float unless told otherwise."""
-    if options.get("pin_memory"):
-        raise fail("pin_memory=True requires a CUDA or other accelerator backend")
-    _options(options)
-    kind = any_dtype(dtype, _default())
-    return _out(checked_scalar(s, kind if out is None else out.array.dtype), out)
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
@@ -210,22 +223,28 @@ def _leaves(data: Any, budget: Budget) -> list[Any]:
 # --------------------------------------------------------------------------------------------------------------- arange
 
 
-def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool) -> int:
-    if cut and kind == INT64:
-        start, end, step = int(start.real), int(end.real), int(step.real)
+def _directed(start: Any, end: Any, step: Any) -> None:
     if not step:
         raise fail("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise fail(f"unsupported range: {float(start)} -> {float(end)}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise fail("upper bound and lower bound inconsistent with step sign")
+
+
+def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, strict: bool) -> int:
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise fail(f"unsupported range: {float(start)} -> {float(end)}")
+    if strict:
+        _directed(start, end, step)
+    if cut and kind == INT64:
+        start, end, step = int(start), int(end), int(step)
+    _directed(start, end, step)
     if all(one.__class__ is int for one in (start, end, step)):
         return int(-((start - end) // step))
     return math.ceil((float(end) - float(start)) / float(step))
 
 
 def _ranges() -> None:
-    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True) -> None:
+    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False) -> None:
         def call(*args: Scalar, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             named = [options.pop(name) for name in ("start", "end", "step") if name in options]
             _options(options)
@@ -243,7 +262,7 @@ def _ranges() -> None:
                 kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else _default()
             if kind == BOOL or kind.kind == "c":
                 raise not_implemented("arange_cpu", kind)
-            count = _length(start, end, step, kind, cut=cut)
+            count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
             if kind.kind in "iu":
                 array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
             else:
@@ -255,6 +274,7 @@ def _ranges() -> None:
     version("1.0.0", whole=False, cut=True, float_steps=False)
     version("1.1.0", whole=False, cut=True)
     version("1.4.0", whole=True, cut=True)
+    version("2.8.0", whole=True, cut=True, strict=True)
     version("2.14.0", whole=True, cut=False)
 
 
@@ -308,9 +328,10 @@ def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era:
         return np.linspace(first, last, steps).astype(kind)
     whole = kind.kind in "iu"
     unit = FLOAT64 if whole else kind
-    low, high = checked_scalar(start, kind).astype(unit), checked_scalar(end, kind).astype(unit)
+    low = checked_scalar(start, kind).astype(unit)
     if steps == 1:
         return np.asarray(low).reshape(1).astype(kind)
+    high = checked_scalar(end, kind).astype(unit)
     step = ((high - low) / np.asarray(steps - 1).astype(unit)).astype(unit)
     wide = _exact(unit)
     places = np.arange(steps).astype(wide)
@@ -379,28 +400,33 @@ def _number(value: Any) -> Scalar:
 
 
 def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
-    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.5, 2 since 1.6 (the second half is counted from the end)."""
+    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
     if not steps:
         return np.empty(0, kind)
-    unit = FLOAT64 if kind.kind in "iu" else kind
+    whole = kind.kind in "iu"
+    if era < 2 and whole and (not era or steps > 1):
+        raise not_implemented("logspace_cpu", kind)
+    unit = FLOAT64 if whole else kind
     low, high = checked_scalar(start, unit), checked_scalar(end, unit)
-    if era == 2 and kind.kind in "iu":
+    exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
+    if steps == 1:  # the only exponent is not cut to a whole number
+        only = np.power(np.asarray(base, exact), low.astype(exact))
+        return filled_scalar(only.item(), kind, 1).reshape(1)
+    if whole:
         low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
-    if steps == 1:
-        return np.power(np.asarray(base, FLOAT64), low.astype(FLOAT64)).reshape(1).astype(kind)
     places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
     step = ((high - low) / count).astype(unit)
     if era == 0:
         exponents = low + places.astype(unit) * (high - low) / count
     else:
         exponents = low + places.astype(unit) * step
-        if era == 2:
+        if era == 3:
             exponents = np.where(places < steps // 2, exponents, high - step * (steps - 1 - places).astype(unit))
-    return cast(np.power(np.asarray(base, FLOAT64), exponents.astype(FLOAT64)), kind)
+    return cast(np.power(np.asarray(base, exact), exponents.astype(exact)), kind)
 
 
 def _logspaces() -> None:
-    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.6.0", 2)):
+    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3)):
 
         def call(
             start: Any,

@@ -9,6 +9,7 @@ import numpy as np
 from harness.runtime.operators._common import FLOAT32, FLOAT64, Array, axis, fail, floating, full_words, functional
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+from harness.runtime.values import raised
 
 
 def _checked(self: Tensor) -> Array:
@@ -77,7 +78,10 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
     def call(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         array = floating(self.array)
         kinds = _kinds(array)
-        value = transform(array, n, axis(dim, array.ndim), norm or "backward")
+        at = axis(dim, array.ndim)
+        if n is not None and array.ndim and not array.shape[at]:  # of nothing, zeros; numpy pads it with what it finds
+            array = np.zeros((*array.shape[:at], 1, *array.shape[at + 1 :]), array.dtype)
+        value = transform(array, n, at, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
     functional(f"fft_{name}")(call)
@@ -119,13 +123,24 @@ for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft",
     _several(f"{_name}2", getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1))
 
 
+def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:
+    """The dimensions to shift along; to shift along none is refused."""
+    ndim = self.array.ndim
+    dims = tuple(range(ndim)) if dim is None else tuple(axis(one, ndim) for one in ([dim] if dim.__class__ is int else dim))
+    if not dims:
+        raise fail("`shifts` required")
+    if not ndim:
+        raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+    return dims
+
+
 @operator("aten::fft_fftshift")
 def fftshift(self: Tensor, dim: Any = None) -> Tensor:
     """Zero frequency in the middle."""
-    return Tensor(np.fft.fftshift(self.array, None if dim is None else dim))
+    return Tensor(np.fft.fftshift(self.array, _shifted(self, dim)))
 
 
 @operator("aten::fft_ifftshift")
 def ifftshift(self: Tensor, dim: Any = None) -> Tensor:
     """The other way round."""
-    return Tensor(np.fft.ifftshift(self.array, None if dim is None else dim))
+    return Tensor(np.fft.ifftshift(self.array, _shifted(self, dim)))

@@ -86,11 +86,24 @@ def _index(array: Array, indices: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _some(indices: Any) -> None:
+    """Refuse to index by nothing, in the words of 1.13; others fail an assertion, or in the kernel of masks."""
+    if all(one is None for one in indices):
+        raise fail("strides() called on an undefined Tensor")
+
+
+def _one_mask(indices: Any) -> bool:
+    """Whether what is chosen is filled as by ``masked_fill``, where one number is written."""
+    found = [one.array for one in indices if one is not None]
+    return len(found) == 1 and found[0].dtype in {BOOL, np.dtype(np.uint8)}
+
+
 @operator("aten::index", "aten::_unsafe_index")
 def index(self: Tensor, indices: Any) -> Tensor:
     """Elements at places."""
     if not indices:
         raise raised("IndexError", "at least one index must be provided")
+    _some(indices)
     return Tensor(np.asarray(self.array[_index(self.array, indices)]).copy())
 
 
@@ -102,8 +115,15 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
             f"Index put requires the source and destination dtypes match, got {words(target.dtype)} for the destination and {words(value.dtype)} for "
             "the source."
         )
+    _some(indices)
     where = _index(target, indices)
     unaliased(target)
+    if value.ndim > 1 and value.shape[0] == 1 and (accumulate or value.size > 1 or not _one_mask(indices)):
+        shape = np.broadcast_to(np.zeros((), BOOL), target.shape)[where].shape
+        if value.ndim > len(shape):  # numpy would take it
+            raise fail(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            )
     try:
         if accumulate:
             np.add.at(target, where, value)
@@ -130,9 +150,9 @@ def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fal
 # ------------------------------------------------------------------------------------------------------- along a dimension
 
 
-def _places(where: str, places: Array, size: int, *, negative: bool = False) -> Array:
-    if places.dtype not in (INT64, np.int32):
-        raise fail(f"{where}(): Expected dtype int32 or int64 for index")
+def _places(where: str, places: Array, size: int, *, negative: bool = False, ints: bool = False) -> Array:
+    if places.dtype != INT64 and not (ints and places.dtype == np.int32):
+        raise fail(f"{where}(): Expected dtype {'int32 or int64' if ints else 'int64'} for index")
     if places.size and (int(places.max()) >= size or int(places.min()) < (-size if negative else 0)):
         raise raised("IndexError" if where == "index_select" else "RuntimeError", "index out of range in self")
     return places.astype(INT64)
@@ -154,31 +174,50 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if places.ndim > 1:
         raise raised("IndexError", "index_select(): Index is supposed to be a vector")
     if not array.ndim:
-        _places("index_select", places, 1)
+        _places("index_select", places, 1, ints=True)
         return Tensor(array.copy())
-    return Tensor(np.take(array, _places("index_select", places, array.shape[at]).reshape(-1), axis=at))
+    return Tensor(np.take(array, _places("index_select", places, array.shape[at], ints=True).reshape(-1), axis=at))
 
 
 @functional("gather")
 def gather_1_0(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Up to 1.5 the index is as large as the tensor, apart from the dimension."""
+    del sparse_grad
+    if index.array.dtype != INT64:
+        raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
     at = axis(dim, self.array.ndim)
     for one, (size, wanted) in enumerate(zip(index.array.shape, self.array.shape, strict=False)):
         if one != at and size != wanted and index.array.size:
             raise fail(f"Size does not match at dimension {one} get {wanted} vs {size}")
-    return gather(self, dim, index, sparse_grad=sparse_grad)
+    return _gathered(self, dim, index, ints=False)
 
 
 @functional("gather", since="1.6.0")
-def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """For each place of the index, the element of that place along a dimension."""
+def gather_1_6(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Places are int64."""
     del sparse_grad
+    return _gathered(self, dim, index, ints=False)
+
+
+@functional("gather", since="2.8.0")
+def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Places are int64 or int32."""
+    del sparse_grad
+    return _gathered(self, dim, index, ints=True)
+
+
+def _integers(where: str, places: Array, *, ints: bool) -> None:
+    if places.dtype != INT64 and not (ints and places.dtype == np.int32):
+        raise fail(f"{where}(): Expected dtype {'int32/int64' if ints else 'int64'} for index")
+
+
+def _gathered(self: Tensor, dim: int, index: Tensor, *, ints: bool) -> Tensor:
+    """For each place of the index, the element of that place along a dimension. Of an empty index the type is not looked at."""
     array, places = self.array, index.array
     at = axis(dim, array.ndim)
-    if places.dtype != INT64:
-        raise fail("gather(): Expected dtype int64 for index")
     if not places.size:
         return Tensor(np.empty(places.shape, array.dtype))
+    _integers("gather", places, ints=ints)
     if (array.ndim or 1) != (places.ndim or 1):
         raise fail("Index tensor must have the same number of dimensions as input tensor")
     full, here = array.reshape(array.shape or (1,)), places.reshape(places.shape or (1,))
@@ -210,11 +249,14 @@ _REDUCE: dict[str, Any] = {
 }
 
 
-def _scattered(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str | None, *, include_self: bool = True) -> Array:
+def _scattered(
+    self: Tensor, dim: int, index: Tensor, src: Any, reduce: str | None, *, era: int, include_self: bool = True
+) -> Array:
+    """Places are int64; since 1.11 (era 1) the type of an empty index is not looked at, since 2.8 (era 2) int32 will do."""
     array, places = self.array.copy(), index.array
     at = axis(dim, array.ndim)
-    if places.dtype != INT64:
-        raise fail("scatter(): Expected dtype int64 for index")
+    if places.size or not era:
+        _integers("scatter", places, ints=era > 1)
     if not places.size:
         return array
     full = array.reshape(array.shape or (1,))
@@ -259,49 +301,61 @@ def _scattered(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str | No
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
+    if dtype == BOOL:
+        return False
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
+    if dtype == BOOL:
+        return True
     return np.inf if dtype.kind not in "iu" else np.iinfo(dtype).max
 
 
-@functional("scatter", inplace=True)
-def scatter(
-    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None, reduce: str | None = None
-) -> Tensor:
-    """Elements written to places along a dimension."""
-    return Tensor(_scattered(self, dim, index, value if src is None else src, reduce))
+def _scatters() -> None:
+    for era, since in enumerate(("1.0.0", "1.11.0", "2.8.0")):
+
+        def scatter(
+            self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None, reduce: str | None = None, era: int = era
+        ) -> Tensor:  # fmt: skip
+            """Elements written to places along a dimension."""
+            return Tensor(_scattered(self, dim, index, value if src is None else src, reduce, era=era))
+
+        def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor, *, era: int = era) -> Tensor:
+            """Elements added at places along a dimension, one after the other."""
+            return Tensor(_scattered(self, dim, index, src, "add", era=era))
+
+        def scatter_reduce(
+            self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, era: int = era
+        ) -> Tensor:
+            """Elements reduced at places along a dimension."""
+            return Tensor(_scattered(self, dim, index, src, reduce, include_self=include_self, era=era))
+
+        functional("scatter", inplace=True, since=since)(scatter)
+        functional("scatter_add", inplace=True, since=since)(scatter_add)
+        functional("scatter_reduce", inplace=True, since=since)(scatter_reduce)
 
 
-@functional("scatter_add", inplace=True)
-def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Elements added at places along a dimension, one after the other."""
-    return Tensor(_scattered(self, dim, index, src, "add"))
+_scatters()
 
 
-@functional("scatter_reduce", inplace=True)
-def scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
-    """Elements reduced at places along a dimension."""
-    return Tensor(_scattered(self, dim, index, src, reduce, include_self=include_self))
-
-
-def _slices(self: Tensor, dim: int, index: Tensor, where: str) -> tuple[Array, Array, tuple[Any, ...]]:
+def _slices(self: Tensor, dim: int, index: Tensor, where: str, *, ints: bool = False) -> tuple[Array, Array, tuple[Any, ...]]:
     array = self.array.copy()
     at = axis(dim, array.ndim)
     full = array.reshape(array.shape or (1,))
-    places = _places(where, index.array, full.shape[at], negative=where == "index_fill").reshape(-1)
+    if index.array.ndim > 1:
+        raise raised("IndexError", f"{where}(): Index has to be a vector/scalar")
+    places = _places(where, index.array, full.shape[at], negative=where == "index_fill", ints=ints).reshape(-1)
     return array, full, (*(slice(None),) * at, places)
 
 
-@functional("index_add", inplace=True)
-def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1) -> Tensor:
+def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool) -> Tensor:
     """Slices added at places, one after the other."""
     if source.array.dtype != self.array.dtype:
         raise fail(
             f"index_add_(): self ({words(self.array.dtype)}) and source ({words(source.array.dtype)}) must have the same scalar type"
         )
-    array, full, where = _slices(self, dim, index, "index_add")
+    array, full, where = _slices(self, dim, index, "index_add", ints=ints)
     value = source.array.reshape(source.array.shape or (1,))
     at = axis(dim, self.array.ndim)
     if (
@@ -314,6 +368,15 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: S
         )
     np.add.at(full, where, value if alpha == 1 else value * checked_scalar(alpha, array.dtype))
     return Tensor(array)
+
+
+# Places may be int32 since 1.8.
+functional("index_add", inplace=True)(
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False)
+)
+functional("index_add", inplace=True, since="1.8.0")(
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True)
+)
 
 
 @functional("index_copy", inplace=True)
@@ -349,18 +412,62 @@ def take(self: Tensor, index: Tensor) -> Tensor:
     return Tensor(np.asarray(flat[places]))
 
 
-@functional("take_along_dim")
-def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """As numpy's ``take_along_axis``."""
+def _take_along_dim(self: Tensor, indices: Tensor, dim: int | None, *, ints: bool, wraps: bool = False) -> Tensor:
+    """As numpy's ``take_along_axis``, by way of ``gather``; along a dimension places are int64 in every release.
+
+    Parameters:
+        self: of which elements are taken.
+        indices: their places.
+        dim: along which; of all elements in order where there is none.
+        ints: whether ``gather`` takes int32.
+        wraps: whether places along a dimension are taken modulo its size, so that none is out of range.
+    """
+    array, places = self.array, indices.array
     if dim is None:
-        return Tensor(self.array.reshape(-1)[indices.array.reshape(-1)])
-    return Tensor(np.take_along_axis(self.array, indices.array, axis=axis(dim, self.array.ndim)))
+        return _gathered(Tensor(array.reshape(-1)), 0, Tensor(places.reshape(-1)), ints=ints)
+    if array.ndim != places.ndim:
+        raise fail(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {array.ndim} dimensions for input, and "
+            f"{places.ndim} dimensions for indices"
+        )
+    if places.dtype != INT64:
+        raise fail(f"torch.take_along_dim(): dtype of indices should be Long but got {words(places.dtype)}")
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return _gathered(self, 0, indices, ints=ints)
+    if wraps and places.size:
+        if not array.shape[at]:
+            raise fail("ZeroDivisionError")
+        places = places % array.shape[at]
+    lead, rest = array.shape[:at], array.shape[at + 1 :]
+    whole = broadcast(np.empty((*lead, 1, *rest), BOOL), np.empty((*places.shape[:at], 1, *places.shape[at + 1 :]), BOOL))
+    wide = np.broadcast_to(array, (*whole[:at], array.shape[at], *whole[at + 1 :]))
+    chosen = np.broadcast_to(places, (*whole[:at], places.shape[at], *whole[at + 1 :]))
+    return _gathered(Tensor(wide), at, Tensor(chosen), ints=ints)
+
+
+functional("take_along_dim")(lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=False))
+functional("take_along_dim", since="2.8.0")(lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=True))
+functional("take_along_dim", since="2.10.0")(
+    lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=True, wraps=True)
+)
 
 
 @operator("aten::put_")
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Elements written by their number in order."""
     flat = self.array.reshape(-1).copy()
+    if source.array.dtype != flat.dtype:
+        raise fail(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {words(flat.dtype)} and source.dtype = "
+            f"{words(source.array.dtype)}"
+        )
+    if source.array.size != index.array.size:
+        raise raised(
+            "IndexError",
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.array.size}, index.numel() = "
+            f"{index.array.size}",
+        )
     places = _places("put_", index.array, flat.size, negative=True).reshape(-1)
     if accumulate:
         np.add.at(flat, places, source.array.reshape(-1))

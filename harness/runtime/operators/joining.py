@@ -211,10 +211,14 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     array = self.array
     by = [shifts] if shifts.__class__ is int else list(shifts)
     at = [dims] if dims.__class__ is int else list(dims)
-    if not at:
+    if not by:
+        raise fail("`shifts` required")
+    if not at and len(by) == 1:
         return Tensor(np.roll(array, by[0]))
     if len(at) != len(by):
         raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
+    if not array.size:  # of which torch does not look at the dimensions
+        return Tensor(array.copy())
     return Tensor(np.roll(array, by, tuple(axis(one, array.ndim) for one in at)))
 
 

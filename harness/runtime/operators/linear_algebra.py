@@ -5,6 +5,7 @@ Floats of 32 bits and fewer are multiplied and summed in double precision and ro
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,17 @@ from harness.runtime.operators._common import (
     Scalar,
     axis,
     broadcast,
+    can_cast,
     checked_scalar,
     common,
     fail,
+    full_words,
     functional,
+    into,
     not_implemented,
+    resized,
     words,
+    write,
 )
 from harness.runtime.operators.reductions import norm_of
 from harness.runtime.registry import operator
@@ -164,19 +170,33 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
 
 
 def _sum_with(self: Array, computed: Array, kind: np.dtype[Any], beta: Scalar, alpha: Scalar, *, nothing: bool = True) -> Array:
-    """``beta * self + alpha * computed``; with beta 0, self is not looked at."""
+    """``beta * self + alpha * computed``; with beta 0, of self only the shape is looked at."""
     scaled = computed if alpha == 1 else computed * checked_scalar(alpha, kind).astype(computed.dtype)
+    whole = _expanded(self, scaled.shape)
     if beta == 0 and nothing:
-        return np.broadcast_to(scaled, np.broadcast_shapes(self.shape, scaled.shape)).astype(kind)
-    base = exact(self) if beta == 1 else exact(self) * checked_scalar(beta, kind).astype(scaled.dtype)
-    try:
-        whole = np.broadcast_to(base, scaled.shape)
-    except ValueError:
+        return scaled.astype(kind)
+    base = exact(whole) if beta == 1 else exact(whole) * checked_scalar(beta, kind).astype(scaled.dtype)
+    return np.asarray(base + scaled).astype(kind)
+
+
+def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
+    """As ``expand``.
+
+    Raises:
+        Raised: it has more dimensions, or one of another size.
+    """
+    if array.ndim > len(shape):
         raise fail(
-            f"The expanded size of the tensor ({scaled.shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at "
-            f"non-singleton dimension {scaled.ndim - 1}.  Target sizes: {list(scaled.shape)}.  Tensor sizes: {list(self.shape)}"
-        ) from None
-    return np.asarray(whole + scaled).astype(kind)
+            f"expand({full_words(array.dtype)}{{{list(array.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({array.ndim})"
+        )
+    for at in range(-1, -array.ndim - 1, -1):
+        if array.shape[at] not in {1, shape[at]}:
+            raise fail(
+                f"The expanded size of the tensor ({shape[at]}) must match the existing size ({array.shape[at]}) at non-singleton dimension "
+                f"{len(shape) + at}.  Target sizes: {list(shape)}.  Tensor sizes: {list(array.shape)}"
+            )
+    return np.broadcast_to(array, shape)
 
 
 def _same(*arrays: Array) -> np.dtype[Any]:
@@ -208,15 +228,26 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Sc
     return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
 
 
-@functional("addr", inplace=True)
-def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """``beta * self + alpha * outer(vec1, vec2)``."""
+def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar, *, grows: bool) -> Tensor:
+    """``beta * self + alpha * outer(vec1, vec2)``; ``grows`` where the products may be expanded, too."""
     for name, one in (("vec1", vec1), ("vec2", vec2)):
         if one.array.ndim != 1:
             raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
     pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
+    if grows and beta != 0:
+        pairs = np.broadcast_to(pairs, broadcast(self.array, pairs))
     return Tensor(_sum_with(self.array.astype(kind), pairs, kind, beta, alpha))
+
+
+# In 1.7 alone the first tensor may have more dimensions and be larger than the products.
+functional("addr", inplace=True)(lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False))
+functional("addr", inplace=True, since="1.7.0")(
+    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=True)
+)
+functional("addr", inplace=True, since="1.8.0")(
+    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False)
+)
 
 
 def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, *, nothing: bool) -> Tensor:
@@ -235,7 +266,7 @@ functional("baddbmm", inplace=True, since="1.11.0")(
 )
 
 
-@functional("addbmm", inplace=True)
+@functional("addbmm")
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """``beta * self + alpha`` times the sum of a batch of products."""
     a, b = batch1.array, batch2.array
@@ -244,24 +275,83 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, al
     return Tensor(_sum_with(self.array, np.matmul(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
 
 
-@functional("linear", exact=True)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
-    """``input @ weight.T + bias``."""
-    a, w = input.array, weight.array
-    if a.dtype != w.dtype or (bias is not None and bias.array.dtype != a.dtype):
-        other = w.dtype if a.dtype != w.dtype else bias.array.dtype  # type: ignore[union-attr]
-        raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(other)}")
-    if not a.ndim or a.shape[-1] != w.shape[-1]:
-        rows = int(np.prod(a.shape[:-1]))
+# In place, up to 1.6 the first tensor has the shape of the result; since 1.7 it becomes of that shape.
+operator("aten::addbmm_")(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: write(self, addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array)
+)
+
+
+@operator("aten::addbmm_", since="1.7.0")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """The first tensor grows to the shape of the result."""
+    value = addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array
+    if not self.array.ndim and beta != 0:
         raise fail(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1] if a.ndim else 1} and {'x'.join(map(str, w.shape[::-1]))})"
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the "
+            "tensor before performing the operation."
         )
+    return write(resized(self, value.shape), value)
+
+
+def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
+    """``a @ w.T + bias``. What shapes a bias may have depends on whether all rows are multiplied as one matrix (see :func:`_biased`)."""
+    if a.dtype != w.dtype:
+        raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(w.dtype)}")
+    if not a.ndim or not w.ndim:
+        raise fail(f"both arguments to linear need to be at least 1D, but they are {a.ndim}D and {w.ndim}D")
+    if w.ndim > 2:
+        raise fail(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+    if a.shape[-1] != w.shape[-1]:
+        rows = int(np.prod(a.shape[:-1]))
+        raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = np.matmul(exact(a), exact(w).T)
+    value = np.asarray(np.matmul(exact(a), exact(w).T))
     if bias is not None:
-        value = value + exact(bias.array)
-    return Tensor(np.asarray(value).astype(a.dtype, copy=False))
+        value = _biased(value, a, w, bias.array, era)
+    return value.astype(a.dtype, copy=False)
+
+
+def _biased(value: Array, a: Array, w: Array, b: Array, era: int) -> Array:
+    """The product with its bias.
+
+    A product of several rows is one of matrices, to whose shape the bias is expanded: for a matrix, always; since 1.12 (era 1) for
+    contiguous inputs of three dimensions, since 2.10 (era 2) for contiguous inputs of any where the bias has one dimension larger
+    than one. All others get the bias added in place. Era -1 is the form with ``out``, which adds it so but for matrices.
+    """
+    if era < 2:
+        as_rows = era == 1 and a.ndim == 3 and a.flags.c_contiguous
+    else:
+        larger = sum(size != 1 for size in b.shape)
+        as_rows = (b.ndim == 1 or larger == 1) and b.flags.c_contiguous and a.flags.c_contiguous
+    if a.ndim == 2 or as_rows:
+        if w.ndim != 2:
+            raise fail(f"mat2 must be a matrix, got {w.ndim}-D tensor")
+        if b.dtype != a.dtype:
+            raise fail(f"self and mat2 must have the same dtype, but got {words(b.dtype)} and {words(a.dtype)}")
+        rows = value.reshape(math.prod(value.shape[:-1]), w.shape[0])
+        return (rows + exact(_expanded(b, rows.shape))).reshape(value.shape)
+    whole = broadcast(value, b)
+    if whole != value.shape:
+        raise fail(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(whole)}")
+    if not can_cast(b.dtype, a.dtype):
+        raise fail(f"result type {words(b.dtype)} can't be cast to the desired output type {words(a.dtype)}")
+    return value + exact(b)
+
+
+def _linears() -> None:
+    for era, since in enumerate(("1.0.0", "1.12.0", "2.10.0")):
+
+        def linear(
+            input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None, era: int = era,  # noqa: A002
+        ) -> Tensor:  # fmt: skip
+            value = _linear(input.array, weight.array, bias, era if out is None else -1)
+            return Tensor(value) if out is None else into(out, value, exact=True)
+
+        operator("aten::linear", since=since)(linear)
+
+
+_linears()
 
 
 @operator("aten::bilinear")
@@ -492,7 +582,9 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
 
 @functional("cholesky")
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
-    """The triangular root of positive definite matrices."""
+    """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
+    if not self.array.size:
+        return Tensor(self.array.copy())
     _square("cholesky", self.array)
     try:
         given = exact(self.array)  # of which one triangle is read
@@ -504,7 +596,8 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 
 @functional("linalg_cholesky")
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
-    """As :func:`cholesky`."""
+    """As :func:`cholesky`, of square matrices only."""
+    _square("linalg.cholesky", self.array)
     return cholesky(self, upper)
 
 
@@ -585,9 +678,20 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
         raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if ord is None:
         return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
-    if len(dims) == 2 and ord != 0:
+    if len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {array.ndim}D.")
+    if isinstance(ord, str) and len(dims) != 2:
+        raise fail(f"linalg.norm: Order {ord} is one of matrices, of two dimensions. Got {len(dims)}.")
+    if len(dims) == 2:
+        if not isinstance(ord, str) and abs(ord) not in {1, 2, math.inf}:
+            raise fail(f"linalg.matrix_norm: Order {ord} not supported.")
         return Tensor(
             np.asarray(_matrix_norm(exact(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
+        )
+    if (ord < 0 or ord == math.inf) and array.ndim and not array.shape[dims[0]]:
+        raise fail(
+            f"linalg.vector_norm cannot compute the {ord} norm on the dimension {dims[0]} because this dimension is empty and the operation does not have an "
+            "identity"
         )
     return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(kind))
 
@@ -608,16 +712,29 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The solution of a triangular system."""
+    b = exact(self.array)
     for name, one in (("b", self), ("A", A)):
         if one.array.ndim < 2:
             raise fail(
                 f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {one.array.ndim} dimensions instead"
             )
-    a = exact(A.array)
+    if A.array.shape[-1] != A.array.shape[-2]:
+        raise fail(
+            f"triangular_solve: A must be batches of square matrices, but they are {A.array.shape[-2]} by {A.array.shape[-1]} matrices"
+        )
+    if b.shape[-2] != A.array.shape[-1]:
+        raise fail(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.array.shape[-1]} by {A.array.shape[-1]} but each b matrix is "
+            f"{b.shape[-2]} by {b.shape[-1]}"
+        )
+    batch = broadcast(np.empty(b.shape[:-2], BOOL), np.empty(A.array.shape[:-2], BOOL))
+    b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    given = np.broadcast_to(A.array, (*batch, *A.array.shape[-2:]))  # the second result is as large as the first
+    a = exact(given)
     triangle = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         n = a.shape[-1]
         triangle = triangle - triangle * np.eye(n) + np.eye(n)
     if transpose:
         triangle = np.swapaxes(triangle, -1, -2)
-    return Tensor(np.linalg.solve(triangle, exact(self.array)).astype(self.array.dtype)), Tensor(A.array.copy())
+    return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype)), Tensor(given.copy())

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.operators._common import (
     FLOAT64,
@@ -37,6 +38,8 @@ def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     kind = dtypes.result_type(tensors).array
     if kind.kind in "iub":
         raise not_implemented(where, kind)
+    if kind.kind == "c":  # few losses take them, and only in some releases
+        raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
     broadcast(*(one.array for one in tensors))
     return kind, [one.array.astype(FLOAT64) for one in tensors]
 
@@ -151,23 +154,39 @@ def binary_cross_entropy_with_logits(
     return _reduce(value, reduction, kind)
 
 
-@functional("kl_div", out=False)
-def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
+def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool, *, refuses: bool) -> Tensor:
     """Kullback and Leibler's divergence; zeros of the target count nothing."""
     if self.array.dtype.kind in "iub" or target.array.dtype.kind in "iub":
         raise fail("kl_div: Integral inputs not supported.")
+    if refuses and (self.array.dtype.kind == "c" or target.array.dtype.kind == "c"):
+        raise fail("kl_div: Complex inputs not supported.")
     kind, (x, y) = _floats("kl_div", self, target)
     value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
     return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
+
+
+# Complex numbers are refused since 1.13; before, some were computed.
+functional("kl_div", out=False)(
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=False)
+)
+functional("kl_div", out=False, since="1.13.0")(
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=True)
+)
 
 
 # ------------------------------------------------------------------------------------------------------- negative likelihood
 
 
 def _nll(
-    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, *, empty: float
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, *, empty: float, one: bool = True
 ) -> tuple[Tensor, Tensor]:
     x, y = self.array, target.array
+    if x.ndim == y.ndim == 1:  # of a row, the first target alone counts
+        if y.size != (1 if one else x.size) or not y.size:
+            raise raised(
+                "ValueError", f"For 1D input, 1D target must have size {1 if one else x.size}, but got target size: {y.size}"
+            )
+        y = y[0]
     if x.dtype.kind in "iub":
         raise not_implemented("nll_loss_out_frame", x.dtype)
     if y.dtype not in {INT64, np.dtype(np.uint8)}:
@@ -202,7 +221,8 @@ def _nll(
 
 def _losses() -> None:
     # The mean of nothing was 0 up to 1.10 and is NaN since.
-    for since, empty in (("1.0.0", 0.0), ("1.11.0", np.nan)):
+    # A row had as many targets as classes, of which the first counted, up to 2.8 and has one since.
+    for since, empty, one in (("1.0.0", 0.0, False), ("1.11.0", np.nan, False), ("2.9.0", np.nan, True)):
 
         def call(
             self: Tensor,
@@ -211,22 +231,29 @@ def _losses() -> None:
             reduction: int = MEAN,
             ignore_index: int = -100,
             empty: float = empty,
+            one: bool = one,
         ) -> Tensor:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty)[0]
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)[0]
 
         def both(
-            self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, empty: float = empty
+            self: Tensor,
+            target: Tensor,
+            weight: Tensor | None,
+            reduction: int,
+            ignore_index: int,
+            empty: float = empty,
+            one: bool = one,
         ) -> tuple[Tensor, Tensor]:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty)
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)
 
         operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
         operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
 
         def cross_entropy(
             self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
-            empty: float = empty,
+            empty: float = empty, one: bool = one,
         ) -> Tensor:  # fmt: skip
-            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty)
+            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, one)
 
         operator("aten::cross_entropy_loss", since=since)(cross_entropy)
 
@@ -234,22 +261,46 @@ def _losses() -> None:
 _losses()
 
 
+def _one_for_each_class(weight: Array, classes: int, reduction: int) -> None:
+    """What is asked of a weight beyond its number of elements where losses are smoothed, or targets are probabilities."""
+    if not weight.ndim:
+        raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+    if weight.shape[0] != weight.size:
+        raise fail(f"shape '[1, {weight.shape[0]}]' is invalid for input of size {weight.size}")
+    if weight.size != classes or (weight.ndim != 1 and reduction == MEAN):
+        raise fail(
+            f"cross_entropy: weight tensor should be defined for all {classes} classes, but got one of shape {list(weight.shape)}"
+        )
+
+
 def _cross(
-    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, smoothing: float, empty: float
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    smoothing: float,
+    empty: float,
+    one: bool,
 ) -> Tensor:
     x = self.array
     at = 1 if x.ndim > 1 else 0
     logs = log_softmax_of(x.astype(FLOAT64), at)
     classes = x.shape[at]
+    floats = target.array.shape == x.shape
+    if floats and target.array.dtype.kind in "iub":
+        raise fail(f"Expected floating point type for target with class probabilities, got {words(target.array.dtype)}")
+    if weight is not None and (smoothing or floats):
+        _one_for_each_class(weight.array, classes, MEAN if floats else reduction)
     weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64)
     shaped = weights.reshape(*(1,) * at, -1, *(1,) * (x.ndim - at - 1))
-    if target.array.shape == x.shape and target.array.dtype.kind == "f":
+    if floats:
         wanted = target.array.astype(FLOAT64) * (1 - smoothing) + smoothing / classes
         value = -(wanted * shaped * logs).sum(axis=at)
         if reduction == MEAN:
             return Tensor(np.asarray(value.sum() / (x.size // classes)).astype(x.dtype))
         return _reduce(np.asarray(value), reduction, x.dtype)
-    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty)
+    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, one=one)
     if not smoothing:
         return Tensor(plain.array.astype(x.dtype))
     kept = target.array != ignore_index

@@ -221,12 +221,28 @@ def group_norm(
     """Over groups of channels."""
     del cudnn_enabled
     x = input.array
+    if x.ndim < 2:
+        raise fail(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
     batch, channels = x.shape[:2]
+    if num_groups <= 0:
+        raise fail(f"Expected num groups to be greater than 0, got {num_groups}")
     if channels % num_groups:
         raise fail(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and num_groups={num_groups}"
         )
-    parts = x.astype(FLOAT64).reshape(batch, num_groups, -1)
+    for name, one in (("weight", weight), ("bias", bias)):
+        if one is not None and one.array.shape != (channels,):
+            raise fail(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(one.array.shape)} and "
+                f"input of shape {list(x.shape)}"
+            )
+        if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
+            raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
+    if x.dtype.kind in "iubc":
+        raise not_implemented("GroupNormKernelImpl", x.dtype)
+    if not x.size:
+        return Tensor(x.copy())
+    parts = x.astype(FLOAT64).reshape(batch, num_groups, channels // num_groups * math.prod(x.shape[2:]))
     center = parts.mean(axis=2, keepdims=True)
     inverse = 1 / np.sqrt(((parts - center) ** 2).mean(axis=2, keepdims=True) + eps)
     value = ((parts - center) * inverse).reshape(x.shape) * _shaped(weight, x.ndim, 1.0) + _shaped(bias, x.ndim, 0.0)

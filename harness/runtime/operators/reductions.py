@@ -262,6 +262,8 @@ def _along_dims(name: str, *, largest: bool) -> None:
     def call(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:  # type: ignore[assignment]
         array = self.array
         found = axes(dim, array.ndim)
+        if array.dtype.kind == "c" and array.size:
+            raise not_implemented(f"{'max' if largest else 'min'}_values_cpu", array.dtype)
         for one in found:
             if not array.shape[one]:
                 raise _no_identity(name, one, True)
@@ -280,7 +282,9 @@ _along_dims("amin", largest=False)
 def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Both at once."""
     array = self.array
-    found = None if dim is None or not array.ndim else (axis(dim, array.ndim),)
+    if array.dtype.kind == "c":
+        raise not_implemented("aminmax_cpu", array.dtype)
+    found = None if dim is None else axes(dim, array.ndim)
     return Tensor(_extreme(array, found, largest=False, keepdims=keepdim)), Tensor(
         _extreme(array, found, largest=True, keepdims=keepdim)
     )
@@ -371,9 +375,13 @@ def norm_of(array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool) ->
         return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
     if p == 1:
         return np.asarray(size.sum(axis=dims, keepdims=keepdims))
-    if p == 2:
-        return np.asarray(np.sqrt((size * size).sum(axis=dims, keepdims=keepdims)))
-    return np.asarray((size**p).sum(axis=dims, keepdims=keepdims) ** (1 / p))
+    if all(size.shape[one] == 1 for one in dims):
+        return np.asarray(size.sum(axis=dims, keepdims=keepdims))  # of one element, itself
+    total = np.asarray((size * size if p == 2 else size**p).sum(axis=dims, keepdims=keepdims))
+    if _real_type(array.dtype) != FLOAT64:  # what single precision cannot hold, torch has lost
+        single = total.astype(FLOAT32)
+        total = np.where(np.isfinite(single) & (single != 0), total, single)
+    return np.asarray(np.sqrt(total) if p == 2 else total ** (1 / p))
 
 
 def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

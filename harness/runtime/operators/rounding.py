@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from harness.runtime.operators._common import (
 from harness.runtime.operators.comparison import larger, smaller
 from harness.runtime.tensor import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FLOAT16 = np.dtype(np.float16)
 Bound = Any  # a tensor, a Python number or None
 
 
@@ -59,6 +64,13 @@ def _round(self: Tensor) -> Tensor:
 
 
 def _round_1_13(self: Tensor, *, decimals: int | None = None) -> Tensor:
+    """With decimals: bfloat16 is rounded at every step, float16 refused."""
+    if decimals and self.array.dtype == FLOAT16:
+        raise not_implemented("round_cpu", self.array.dtype)
+    return _round_2_1(self, decimals=decimals, widened=lambda array: array)
+
+
+def _round_2_1(self: Tensor, *, decimals: int | None = None, widened: Callable[[Array], Array] = wide) -> Tensor:
     """Ties to even; with decimals, of the number times a power of ten."""
     array = self.array
     if array.dtype.kind in "iu":
@@ -69,8 +81,9 @@ def _round_1_13(self: Tensor, *, decimals: int | None = None) -> Tensor:
         raise not_implemented("round_vml_cpu", array.dtype)
     if not decimals:
         return Tensor(np.rint(array))
-    ten = np.asarray(10.0 ** abs(decimals), array.dtype)
-    return Tensor((np.rint(array * ten) / ten if decimals > 0 else np.rint(array / ten) * ten).astype(array.dtype))
+    exact = widened(array)
+    ten = np.power(10.0, abs(decimals)).astype(exact.dtype)
+    return Tensor((np.rint(exact * ten) / ten if decimals > 0 else np.rint(exact / ten) * ten).astype(array.dtype))
 
 
 functional("round", inplace=True, exact=True)(_round)
@@ -78,6 +91,7 @@ functional("round", inplace=True, exact=True, since="1.11.0")(
     lambda self, *, decimals=None: _round_1_13(self, decimals=decimals) if decimals else _round(self)
 )
 functional("round", inplace=True, exact=True, since="1.13.0")(_round_1_13)
+functional("round", inplace=True, exact=True, since="2.1.0")(lambda self, *, decimals=None: _round_2_1(self, decimals=decimals))
 
 
 @functional("frac", inplace=True, exact=True)
@@ -144,15 +158,15 @@ def _clamp(self: Tensor, low: Bound, high: Bound) -> Tensor:
     if dtype == BOOL and not tensors:
         raise not_implemented("clamp_scalar_cpu", dtype)
     array = cast(self.array, dtype)
+    if dtype.kind not in "iu" and not tensors:
+        for bound in (low, high):
+            if bound is not None and math.isnan(bound.real):
+                return Tensor(np.full(array.shape, np.nan, dtype))
     a, b = (
         None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else checked_scalar(one, dtype))
         for one in (low, high)
     )
     broadcast(*(one for one in (array, a, b) if one is not None))
-    if dtype.kind not in "iu" and not tensors:
-        for bound in (a, b):
-            if bound is not None and np.isnan(bound):
-                return Tensor(np.full(array.shape, np.nan, dtype))
     if tensors:
         value = array if a is None else larger(array, a)
         return Tensor(value if b is None else smaller(value, b))

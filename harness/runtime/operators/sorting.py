@@ -13,10 +13,12 @@ from harness.runtime.operators._common import (
     Array,
     Scalar,
     axis,
+    common,
     fail,
     functional,
     not_implemented,
     wide,
+    words,
 )
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -171,6 +173,34 @@ def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tenso
     return values, where
 
 
+INSERTED_BY_STD = 16  # as many as std::sort sorts by insertion
+
+
+def _most(values: Array) -> int:
+    """Where the last of the most frequent stands; each NaN is a value of its own, where std::sort leaves it."""
+    if values.dtype.kind in "iub" or not np.isnan(values).any():
+        distinct, counts = np.unique(values, return_counts=True)
+        return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
+    if values.size > INSERTED_BY_STD:
+        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers with NaN among them", code="operator")
+    places: list[int] = []
+    for place, one in enumerate(values):
+        at = len(places)
+        if places and one < values[places[0]]:
+            at = 0
+        while at and one < values[places[at - 1]]:
+            at -= 1
+        places.insert(at, place)
+    best, most, run = places[0], 0, 0
+    for rank, place in enumerate(places):
+        run += 1
+        if rank == len(places) - 1 or values[place] != values[places[rank + 1]]:
+            if run > most:
+                best, most = place, run
+            run = 0
+    return best
+
+
 @functional("mode")
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The value that occurs most, the smallest of several, and where it stands last."""
@@ -182,10 +212,8 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Te
     values = np.empty(moved.shape[:-1], array.dtype)
     places = np.zeros(moved.shape[:-1], INT64)
     for index in np.ndindex(*moved.shape[:-1]):
-        distinct, counts = np.unique(moved[index], return_counts=True)
-        best = distinct[np.argmax(counts)]
-        values[index] = best
-        places[index] = np.flatnonzero(moved[index] == best)[-1]
+        places[index] = _most(moved[index])
+        values[index] = moved[index][places[index]]  # of zeros, that one's sign
     if keepdim:
         values, places = np.expand_dims(values, at), np.expand_dims(places, at)
     return Tensor(values), Tensor(places)
@@ -279,18 +307,38 @@ def unique_consecutive(
 
 
 def _search(boundaries: Array, values: Array, *, right: bool) -> Array:
-    if boundaries.ndim <= 1:
-        return np.searchsorted(boundaries, values, side="right" if right else "left")
-    found = np.empty(values.shape, INT64)
-    for index in np.ndindex(*boundaries.shape[:-1]):
-        found[index] = np.searchsorted(boundaries[index], values[index], side="right" if right else "left")
-    return found
+    """Halving as torch does it, so that unsorted boundaries and NaN, which every boundary is below, come out the same."""
+    low = np.zeros(values.shape, INT64)
+    high = np.full(values.shape, boundaries.shape[-1], INT64)
+    for _ in range(boundaries.shape[-1].bit_length()):
+        middle = low + (high - low) // 2
+        at = np.minimum(middle, boundaries.shape[-1] - 1)
+        here = boundaries[at] if boundaries.ndim == 1 else np.take_along_axis(boundaries, at, axis=-1)
+        above = here > values if right else here >= values
+        open_ = low < high
+        low = np.where(open_ & ~above, middle + 1, low)
+        high = np.where(open_ & above, middle, high)
+    return low
 
 
 def _placed(boundaries: Tensor, values: Any, out_int32: bool, right: bool) -> Tensor:
-    array = values.array if values.__class__ is Tensor else np.asarray(values)
-    found = np.asarray(_search(boundaries.array, array, right=right))
-    return Tensor(found.astype(np.int32 if out_int32 else INT64))
+    bounds, array = (np.asarray(one) for one in common(boundaries, values))
+    if array.size and bounds.dtype.kind in "bc":
+        raise not_implemented("searchsorted_out_cpu", bounds.dtype)
+    return Tensor(_search(bounds, array, right=right).astype(np.int32 if out_int32 else INT64))
+
+
+def _sorter(places: Array, shape: tuple[int, ...]) -> Array:
+    if places.shape != shape:
+        raise fail(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(shape)}and got sorter tensor "
+            f"{list(places.shape)}"
+        )
+    if places.dtype != INT64:
+        raise fail(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {words(places.dtype)}")
+    if places.size and (places.min() < 0 or places.max() >= shape[-1]):
+        raise fail("torch.searchsorted(): sorter index out of range")
+    return places
 
 
 @functional("searchsorted", gradient=False)
@@ -304,14 +352,34 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """Where values would have to be put in."""
+    bounds = sorted_sequence.array
+    if side not in {None, "left", "right"}:
+        raise fail(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise fail("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    shape = self.array.shape if self.__class__ is Tensor else ()
+    if not shape and bounds.ndim != 1:
+        raise fail(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            f"dim({bounds.ndim})"
+        )
+    if not bounds.ndim:
+        raise fail("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if bounds.ndim != 1 and bounds.shape[:-1] != shape[:-1]:
+        raise fail(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+            f"tensor must match, but we got boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
+        )
     if sorter is not None:
-        sorted_sequence = Tensor(np.take_along_axis(sorted_sequence.array, sorter.array, axis=-1))
+        sorted_sequence = Tensor(np.take_along_axis(bounds, _sorter(sorter.array, bounds.shape), axis=-1))
     return _placed(sorted_sequence, self, out_int32, right or side == "right")
 
 
 @functional("bucketize", gradient=False)
 def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Between which boundaries values lie."""
+    if boundaries.array.ndim != 1:
+        raise fail(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return _placed(boundaries, self, out_int32, right)
 
 

@@ -567,6 +567,8 @@ def tensor_split(
     self: Tensor, sections: Any = None, dim: int = 0, *, indices: Any = None, tensor_indices_or_sections: Any = None
 ) -> list[Tensor]:
     """So many pieces, or pieces between indices."""
+    if not self.array.ndim:
+        raise fail("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = axis(dim, self.array.ndim)
     wanted = next(one for one in (sections, indices, tensor_indices_or_sections) if one is not None)
     if wanted.__class__ is Tensor:
@@ -583,21 +585,29 @@ def tensor_split(
     return [of_view(self, self.array[(*lead, slice(a, b))]) for a, b in pairwise(bounds)]
 
 
-def _split_at(name: str, dim_of_vector: int, otherwise: int) -> None:
+def _split_at(name: str, least: int, dim: int) -> None:
+    """Along a dimension that a tensor of at least so many has; the only one of a vector."""
+
     def call(self: Tensor, sections: Any = None, *, indices: Any = None) -> list[Tensor]:
-        at = dim_of_vector if self.array.ndim == 1 else otherwise
-        if sections.__class__ is int and sections > 0 and at < self.array.ndim and self.array.shape[at] % sections:
+        ndim = self.array.ndim
+        if ndim < least:
             raise fail(
-                f"torch.{name} attempted to split along dimension {at}, but the size is not divisible by the split_size {sections}!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
             )
-        return tensor_split(self, sections, dim_of_vector if self.array.ndim == 1 else otherwise, indices=indices)
+        at = min(dim, ndim - 1)
+        if sections.__class__ is int and sections >= 0 and (not sections or self.array.shape[at] % sections):
+            raise fail(
+                f"torch.{name} attempted to split along dimension {at}, but the size of the dimension {self.array.shape[at]} is not divisible by the "
+                f"split_size {sections}!"
+            )
+        return tensor_split(self, sections, at, indices=indices)
 
     operator(f"aten::{name}")(call)
 
 
-_split_at("hsplit", 0, 1)
-_split_at("vsplit", 0, 0)
-_split_at("dsplit", 2, 2)
+_split_at("hsplit", 1, 1)
+_split_at("vsplit", 2, 0)
+_split_at("dsplit", 3, 2)
 
 
 @operator("aten::linalg_diagonal")
