@@ -217,7 +217,10 @@ def _tracking(function: Callable[..., Any], *, forgets: bool = False) -> Callabl
                 return result
             for value in args:
                 if (value.__class__ is Tensor and value.requires_grad) or (
-                    value.__class__ is list and value and value[0].__class__ is Tensor and any(one.requires_grad for one in value)
+                    value.__class__ is list
+                    and value
+                    and value[0].__class__ is Tensor
+                    and any(one is not None and one.requires_grad for one in value)
                 ):
                     _mark(result)
                     break

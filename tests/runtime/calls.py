@@ -22,6 +22,7 @@ from harness.runtime.tensor import Tensor
 from harness.runtime.values import Device, text_in
 
 WORKER = Path(__file__).with_name("torch_operators.py")
+FAULT = "fault"  # how begins what the reader says of an operator of its own that fails
 START, PATIENCE = 300, 20  # seconds; some calls of torch never end, as that of count() of an empty text
 
 
@@ -131,7 +132,7 @@ def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
     except Unsupported as error:
         return {"unsupported": error.message}
     except Exception as error:  # noqa: BLE001 - a program is told that the reader fails (see translated() in module.py)
-        return {"unsupported": f"fault: {type(error).__name__}: {error}"}
+        return {"unsupported": f"{FAULT}: {type(error).__name__}: {error}"}
     return {"value": value, "inputs": args}
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from harness.runtime.registry import known
 from tests.runtime.arguments import Unwritable, calls, gentle, prepared, shown
-from tests.runtime.calls import NONE, Near, Release, call_ours, decode, difference
+from tests.runtime.calls import FAULT, NONE, Near, Release, call_ours, decode, difference
 from tests.runtime.structured import spec_of
 
 __all__ = ["VERSION", "Disagreement", "Outcome", "compare", "exclusion", "groups", "overloads", "work"]
@@ -220,6 +220,8 @@ def compare(release: Release, schema: dict[str, Any], count: int, start: int = 2
                     outcome.counts[allowed] += 1
                     return
             raise Disagreement(f"torch refuses, the reader gives a value: {theirs['error'][:200]}")
+        if ours.get("unsupported", "").startswith(FAULT):
+            raise Disagreement(f"torch gives a value, the reader fails: {ours['unsupported'][:200]}")
         if "unsupported" in ours:
             outcome.counts["unsupported"] += 1
             outcome.said.setdefault("unsupported", f"{ours['unsupported'][:160]} <- {shown(request)[:300]}")

@@ -1391,11 +1391,11 @@ def narrow_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     return {"self": make.tensor(shape, make.pick(KINDS)), "dim": dim, "start": at, "length": make.integer(0, shape[dim] - start)}
 
 
-@spec("rsplit|replace")
+@spec("rsplit|replace|count")
 def separators(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Texts that are not empty: torch looks for those without end."""
     some = make.pick(("a", ",", "X", " ", "ab"))
-    return _shaped(schema, separator=some, old=some, max=make.pick((-1, 1, 2, 0)))
+    return _shaped(schema, separator=some, old=some, substr=some, max=make.pick((-1, 1, 2, 0)))
 
 
 @spec("factorial")
@@ -1420,5 +1420,10 @@ def sum_(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 
 @spec("zfill|ljust|rjust|center|expandtabs")
 def widths(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
-    """Widths that end; with more than one byte to fill, torch does not."""
-    return _shaped(schema, width=make.integer(-1, 9), tabsize=make.integer(0, 9), fillchar=make.pick((" ", "x", "-")))
+    """Widths that end; with more than one byte to fill, torch does not, nor at both ends of less than nothing."""
+    return _shaped(
+        schema,
+        width=make.integer(0 if make.name == "center" else -1, 9),
+        tabsize=make.integer(0, 9),
+        fillchar=make.pick((" ", "x", "-")),
+    )

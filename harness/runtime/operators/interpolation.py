@@ -220,7 +220,7 @@ def _by_mode(
     if size is not None:
         out = [size] * n if size.__class__ is int else list(size)
     else:
-        factors = [scale_factor] * n if scale_factor.__class__ is float else list(scale_factor)
+        factors = [float(scale_factor)] * n if scale_factor.__class__ in {int, float} else list(scale_factor)
         out = [math.floor(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=True)]
     if mode in {"nearest", "area"} and align_corners is not None:
         raise fail("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")

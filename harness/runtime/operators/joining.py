@@ -135,11 +135,25 @@ def cartesian_prod(tensors: list[Tensor]) -> Tensor:
 
 
 @operator("aten::combinations")
+def combinations_1_3(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Up to 1.11 there is no choice of nothing."""
+    if r < 1:
+        raise fail(f"Expect a positive number, but got {r}")
+    return combinations(self, r, with_replacement)
+
+
+@operator("aten::combinations", since="1.12.0")
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of some elements, one in a row."""
     from itertools import combinations as without  # noqa: PLC0415
     from itertools import combinations_with_replacement  # noqa: PLC0415
 
+    if self.array.ndim != 1:
+        raise fail(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
+    if r < 0:
+        raise fail(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return Tensor(np.empty(0, self.array.dtype))
     choose: Any = combinations_with_replacement if with_replacement else without
     places = np.asarray(list(choose(range(self.array.size), r)), INT64).reshape(-1, r)
     return Tensor(self.array[places])

@@ -251,15 +251,32 @@ def nextafter(self: Tensor, other: Tensor) -> Tensor:
 
 
 @functional("logaddexp")
+def logaddexp_1_6(self: Tensor, other: Tensor) -> Tensor:
+    """Up to 2.1 not of complex numbers."""
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        raise not_implemented("logaddexp_cpu", x.dtype)
+    return _in_double(np.logaddexp, x, y)
+
+
+@functional("logaddexp", since="2.1.0")
 def logaddexp(self: Tensor, other: Tensor) -> Tensor:
     """``log(exp(self) + exp(other))``."""
-    return _in_double(np.logaddexp, *_floats(self, other))
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        more = x.real >= y.real
+        high, low = (np.asarray(np.where(more, *pair), np.complex128) for pair in ((x, y), (y, x)))
+        return Tensor(np.asarray(high + np.log1p(np.exp(low - high))).astype(x.dtype))
+    return _in_double(np.logaddexp, x, y)
 
 
 @functional("logaddexp2")
 def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
     """``log2(2 ** self + 2 ** other)``."""
-    return _in_double(np.logaddexp2, *_floats(self, other))
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        raise not_implemented("logaddexp2_cpu", x.dtype)
+    return _in_double(np.logaddexp2, x, y)
 
 
 def _x_log(function: Any) -> Any:

@@ -224,8 +224,8 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
     where: Array = np.empty(shape, INT64)
     for place in _places(*(range(len(one)) for one in pieces)):
         cut = tuple(one[at] for one, at in zip(pieces, place, strict=True))
-        part = full[(slice(None), slice(None), *cut)].reshape(*full.shape[:2], -1)
         order = numbers[cut].reshape(-1)
+        part = full[(slice(None), slice(None), *cut)].reshape(*full.shape[:2], order.size)
         if full.dtype.kind in "iu":
             best = part.argmax(axis=-1)
         else:
