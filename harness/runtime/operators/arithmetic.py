@@ -526,7 +526,14 @@ def _power(x: Array, y: Array) -> Array:
     broadcast(x, y)
     if x.dtype == BOOL:
         raise not_implemented("pow", x.dtype)
+    if x.dtype.kind == "c":
+        return _complex_power(x, y)
     return _integer_power(x, y) if x.dtype.kind in "iu" else np.power(x, y)
+
+
+def _complex_power(x: Array, y: Array) -> Array:
+    """By logarithms, as C++ does: also zero to the power of zero, which is NaN then."""
+    return np.where(x == 0, np.exp(y * np.log(x)), np.power(x, y))
 
 
 def _power_of_number(x: Array, exponent: Scalar) -> Array:
@@ -585,7 +592,9 @@ def float_power(self: Operand, exponent: Operand) -> Tensor:
     dtype = np.dtype(np.complex128) if x.dtype.kind == "c" else FLOAT64
     if exponent.__class__ is not Tensor:
         return Tensor(_power_of_number(cast(as_array(self), dtype), exponent))
-    return Tensor(np.power(cast(as_array(self), dtype), cast(as_array(exponent), dtype)))
+    return Tensor(
+        (_complex_power if dtype.kind == "c" else np.power)(cast(as_array(self), dtype), cast(as_array(exponent), dtype))
+    )
 
 
 @functional("square", inplace=True)

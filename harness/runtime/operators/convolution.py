@@ -284,6 +284,11 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
     _two(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     x = self.array
     alone = x.ndim == 2
+    if x.ndim not in {2, 3}:
+        raise fail(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: "
+            f"{list(x.shape)}"
+        )
     full = x[None] if alone else x
     o, k, d, p, s = (sizes(one, 2) for one in (output_size, kernel_size, dilation, padding, stride))
     out = tuple((size + 2 * b - e * (c - 1) - 1) // f + 1 for size, b, e, c, f in zip(o, p, d, k, s, strict=True))

@@ -205,6 +205,8 @@ def _nll(
         raise fail(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.array.shape)}"
         )
+    if not classes:  # and so every target is ignored
+        wide, classes = np.zeros((*wide.shape[:-1], 1)), 1
     places = np.where(kept, y, 0).astype(INT64)
     weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64).reshape(-1)
     each = np.where(kept, weights[places], 0.0)

@@ -21,6 +21,7 @@ from harness.runtime.operators._common import (
     floating,
     functional,
     not_implemented,
+    scalar_as,
 )
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -311,9 +312,12 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
 def logit(self: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, of x kept ``eps`` away from 0 and 1."""
     array = floating(self.array)
-    x = array.astype(FLOAT64)
-    if eps is not None:
-        x = np.where(x < eps, eps, np.where(x > 1 - eps, 1 - eps, x))
+    x = array
+    if eps is not None:  # in the type of the elements, to which 1 - eps may be 1
+        low = scalar_as(eps, array.dtype)
+        high = (scalar_as(1.0, array.dtype) - low).astype(array.dtype)
+        x = np.where(x < low, low, np.where(x > high, high, x))
+    x = x.astype(FLOAT64)
     return Tensor(np.log(x / (1 - x)).astype(array.dtype))
 
 

@@ -114,6 +114,9 @@ def _max_pools() -> None:
 _max_pools()
 
 
+LOOKED_AT = 3  # with so many dimensions, the mean looks at the size before it is padded
+
+
 def _avg_pool(
     self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None, *,
     era: int,
@@ -125,6 +128,10 @@ def _avg_pool(
     if divisor_override == 0:
         raise fail("divisor must be not zero")
     spatial = full.shape[2:]
+    if n == LOOKED_AT and any(size < one for size, one in zip(spatial, k, strict=True)):
+        raise fail(
+            f"input image (T: {spatial[0]} H: {spatial[1]} W: {spatial[2]}) smaller than kernel size (kT: {k[0]} kH: {k[1]} kW: {k[2]})"
+        )
     whole = full.dtype.kind in "iu"
     pads = [(0, 0), (0, 0)]
     counts_all: list[list[int]] = []
@@ -207,6 +214,11 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
     full, alone, pieces = _adaptive(self, output_size, n)
     if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
+    if full.dtype.kind == "c":  # to one place, it is a mean
+        if any(len(one) != 1 for one in pieces):
+            raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
+        mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
+        return Tensor(mean[0] if alone else mean)
     value: Array = np.empty((*full.shape[:2], *(len(one) for one in pieces)), full.dtype)
     wide = full.astype(FLOAT64)
     for place in _places(*(range(len(one)) for one in pieces)):

@@ -223,5 +223,5 @@ def nan_to_num(self: Tensor, nan: float | None = None, posinf: float | None = No
     high = float(limits.max) if posinf is None else posinf
     low = -float(limits.max) if neginf is None else neginf
     value = np.where(np.isnan(array), scalar_as(0.0 if nan is None else nan, array.dtype), array)
-    value = np.where(value == np.inf, scalar_as(high, array.dtype), value)
-    return Tensor(np.where(value == -np.inf, scalar_as(low, array.dtype), value).astype(array.dtype))
+    value = np.where(array == np.inf, scalar_as(high, array.dtype), value)
+    return Tensor(np.where(array == -np.inf, scalar_as(low, array.dtype), value).astype(array.dtype))

@@ -399,6 +399,8 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
     """Counts of values in bins of equal width."""
     array = self.array
+    if bins < 1:
+        raise fail(f"torch.histogram(): bins must be > 0, but got {bins}")
     low, high = float(min.real), float(max.real)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
