@@ -647,7 +647,8 @@ def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol:
         largest = np.linalg.norm(array, 2, (-2, -1))
         with np.errstate(all="ignore"):
             cut = np.maximum(np.asarray(given[0]) / largest, given[1])
-    return Tensor(np.linalg.pinv(array, cut, hermitian).astype(self.array.dtype))
+    whole = np.broadcast_to(array, (*np.broadcast_shapes(np.shape(cut), array.shape[:-2]), *array.shape[-2:]))
+    return Tensor(np.linalg.pinv(whole, cut, hermitian).astype(self.array.dtype))
 
 
 @operator("aten::matrix_power", "aten::linalg_matrix_power")

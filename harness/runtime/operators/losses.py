@@ -436,10 +436,21 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     return Tensor(np.asarray((a * b).sum(axis=at) / (lengths[0] * lengths[1])).astype(kind))
 
 
-@functional("cdist", "_euclidean_dist")
+@functional("_euclidean_dist")
+def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
+    """Distances of every pair of rows; the first may be one row."""
+    if x1.array.ndim == 1 and x2.array.ndim > 1:
+        return Tensor(np.squeeze(cdist(Tensor(x1.array[None]), x2).array, -2))
+    return cdist(x1, x2)
+
+
+@functional("cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
     """Distances of every pair of rows."""
     del compute_mode
+    for name, one in (("X1", x1), ("X2", x2)):
+        if one.array.ndim < 2:
+            raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
     a, b = x1.array.astype(FLOAT64), x2.array.astype(FLOAT64)
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")

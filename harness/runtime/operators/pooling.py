@@ -214,7 +214,7 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
     full, alone, pieces = _adaptive(self, output_size, n)
     if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
-    if full.dtype.kind == "c":  # to one place, it is a mean
+    if full.dtype.kind == "c" and full.size:  # to one place, it is a mean
         if any(len(one) != 1 for one in pieces):
             raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
         mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
