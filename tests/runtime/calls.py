@@ -17,6 +17,7 @@ from harness.errors import Raised, Unsupported
 from harness.readers.environments import Environments
 from harness.readers.torch_release import DETERMINISM
 from harness.runtime import dtypes
+from harness.runtime.module import translated
 from harness.runtime.registry import release, resolve
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Device, text_in
@@ -131,7 +132,10 @@ def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
         return {"error": error.message}
     except Unsupported as error:
         return {"unsupported": error.message}
-    except Exception as error:  # noqa: BLE001 - a program is told that the reader fails (see translated() in module.py)
+    except Exception as error:  # noqa: BLE001 - of whatever kind it is, a program is told
+        told = translated(error)
+        if isinstance(told, Raised):  # that there is no memory
+            return {"error": told.message}
         return {"unsupported": f"{FAULT}: {type(error).__name__}: {error}"}
     return {"value": value, "inputs": args}
 

@@ -50,6 +50,7 @@ _INTEGER_DIVISION = (
     "Python 3. Use true_divide or floor_divide (// in Python) instead."
 )
 Fused = tuple[np.dtype[Any], ...]
+SHORT = 2  # bytes
 TOGETHER = 32  # numbers of 16 bits in the two vectors that are computed at a time
 FUSED: tuple[tuple[str, Fused], ...] = (("1.3.0", ()), ("1.6.0", HALVES[1:]), ("2.1.0", HALVES))
 """The types of 16 bits whose vectors are summed with one rounding, from a release on."""
@@ -251,6 +252,34 @@ def mul_in_place(self: Tensor, other: Operand) -> Tensor:
     return write(self, _mul(x, y))
 
 
+def _single(x: Array, other: Operand) -> Array | None:
+    """A number as float32 beside elements of 16 bits, which is not rounded to them since 2.1; None where this is no such case."""
+    if x.dtype.itemsize != SHORT or x.dtype not in HALVES:
+        return None
+    if other.__class__ is not Tensor:
+        return np.asarray(other, FLOAT32)
+    return other.array.astype(FLOAT32) if other.array.size == 1 else None
+
+
+def _product(self: Operand, other: Operand) -> Array:
+    x, y = common(self, other)
+    number = _single(x, other)
+    return _mul(x, y) if number is None else _mul(wide(x), number).astype(x.dtype)
+
+
+@operator("aten::mul", "aten::multiply", since="2.1.0")
+def mul_2_1(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``self * other``, which is not rounded to 16 bits where it is one number."""
+    value = _product(self, other)
+    return Tensor(value) if out is None else into(out, value)
+
+
+@operator("aten::mul_", "aten::multiply_", since="2.1.0")
+def mul_in_place_2_1(self: Tensor, other: Operand) -> Tensor:
+    """``self *= other``, likewise."""
+    return write(self, _product(self, other))
+
+
 # --------------------------------------------------------------------------------------------------------------- division
 
 
@@ -318,6 +347,13 @@ def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True
     if rounding_mode == "floor":
         return _floor_quotient(x, y, zero=zero)
     raise fail(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
+    """Since 2.1 a number is not rounded to 16 bits before it divides; but where the quotient is rounded down."""
+    x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
+    number = _single(x, other) if rounding_mode in {None, "trunc"} else None
+    return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)
 
 
 def _old_quotient(x: Array, y: Array) -> Array:
@@ -398,9 +434,17 @@ def _divisions(names: tuple[str, ...]) -> None:
         operands = common_floats if rounding_mode is None else common
         return write(self, _divided(*operands(self, other), rounding_mode))
 
+    def div_2_1(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+        value = _quotient(self, other, rounding_mode)
+        return Tensor(value) if out is None else into(out, value)
+
+    def div_in_place_2_1(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        return write(self, _quotient(self, other, rounding_mode))
+
     versions: list[tuple[str, Callable[..., Tensor], Callable[..., Tensor]]] = [
         ("1.0.0", div_1_0, div_in_place_1_0), ("1.3.0", div_1_3, div_in_place_1_3), ("1.6.0", div_1_6, div_in_place_1_6),
         ("1.7.0", div_1_7, div_in_place_1_7), ("1.8.0", div_1_8, div_in_place_1_8), ("1.9.0", div_1_9, div_in_place_1_9),
+        ("2.1.0", div_2_1, div_in_place_2_1),
     ]  # fmt: skip
     for since, function, in_place in versions:
         operator(*(f"aten::{name}" for name in names), since=since)(function)
@@ -411,9 +455,15 @@ _divisions(("div", "divide"))
 
 
 @functional("true_divide", inplace=True)
-def true_divide(self: Operand, other: Operand) -> Tensor:
+def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
     """Integers as floats."""
     return Tensor(_true_quotient(*common_floats(self, other)))
+
+
+@functional("true_divide", inplace=True, since="2.1.0")
+def true_divide(self: Operand, other: Operand) -> Tensor:
+    """As ``div``."""
+    return Tensor(_quotient(self, other, None))
 
 
 def _floor_divide_old(self: Operand, other: Operand) -> Tensor:
@@ -548,6 +598,8 @@ def _power_of_number(x: Array, exponent: Scalar) -> Array:
         return x * x * x
     if x.dtype.kind == "c":
         return np.power(x, scalar_as(exponent, x.dtype))
+    if x.dtype == np.float16 and abs(exponent) == 0.5:
+        return np.power(wide(x), np.asarray(exponent, FLOAT32)).astype(x.dtype)  # by no short cut: the root of -inf is inf
     if exponent == 0.5:
         return np.sqrt(x)
     if exponent == -0.5:

@@ -314,9 +314,10 @@ def _grid_sample(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
         )
     wide = image.astype(FLOAT64)
     sizes = image.shape[2:]
-    raw = [_unnormalised(points[..., n - 1 - at].astype(FLOAT64), sizes[at], align_corners) for at in range(n)]
+    unit = FLOAT32 if interpolation_mode == 2 and image.dtype == FLOAT32 else FLOAT64  # whose weights do not sum to 1 exactly
+    raw = [_unnormalised(points[..., n - 1 - at].astype(unit), sizes[at], align_corners) for at in range(n)]
     if interpolation_mode == 2:
-        return Tensor(_bicubic_sample(wide, raw, sizes, padding_mode, align_corners).astype(image.dtype))
+        return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
     where = [_bounded(one, size, padding_mode, align_corners) for one, size in zip(raw, sizes, strict=True)]
     if interpolation_mode == 1:
         return Tensor(_pick(wide, [np.rint(one) for one in where]).astype(image.dtype))

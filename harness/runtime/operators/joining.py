@@ -43,7 +43,9 @@ def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
                     "argument at position #1 'tensors'"
                 )
     # Empty vectors may stand anywhere, whatever the others look like.
-    kept = [one for one in arrays if one.shape != (0,)] or arrays[:1]
+    kept = [one for one in arrays if one.shape != (0,)]
+    if not kept:  # along whatever dimension
+        return np.empty(0, kind)
     at = axis(dim, kept[0].ndim)
     for place, one in enumerate(kept):
         if one.ndim != kept[0].ndim:
@@ -152,6 +154,8 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise fail(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
     if r < 0:
         raise fail(f"Expect a non-negative number, but got {r}")
+    if self.array.size**r >= 1 << 63:  # it makes them all, repeated ones too, and takes some
+        raise fail("numel: integer multiplication overflow")
     if r == 0:
         return Tensor(np.empty(0, self.array.dtype))
     choose: Any = combinations_with_replacement if with_replacement else without
@@ -184,6 +188,8 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     """Each element several times."""
     del output_size
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
+        if self.array.ndim != 1:
+            raise fail("repeat_interleave only accept 1D vector as repeat")
         return Tensor(np.repeat(np.arange(self.array.size, dtype=self.array.dtype), self.array))
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:

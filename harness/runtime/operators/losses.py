@@ -426,13 +426,26 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 
 @operator("aten::cosine_similarity")
+def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Up to 2.0 not of two float16."""
+    if x1.array.dtype == x2.array.dtype == np.float16:
+        raise not_implemented("clamp_min_cpu", x1.array.dtype)
+    return _cosine(x1, x2, dim, (eps, eps))
+
+
+@operator("aten::cosine_similarity", since="2.1.0")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Products over lengths."""
+    """Products over lengths, which are at least ``eps`` in the type of each: nothing in float16."""
+    kinds = [FLOAT64 if one.array.dtype.kind in "iubc" else one.array.dtype for one in (x1, x2)]
+    return _cosine(x1, x2, dim, tuple(float(np.asarray(eps).astype(kind)) for kind in kinds))
+
+
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: tuple[float, ...]) -> Tensor:
     kind, (a, b) = _floats("cosine_similarity", x1, x2)
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
     at = axis(dim, len(shape))
-    lengths = np.maximum(np.sqrt((a * a).sum(axis=at)), eps), np.maximum(np.sqrt((b * b).sum(axis=at)), eps)
+    lengths = [np.maximum(np.sqrt((one * one).sum(axis=at)), least) for one, least in zip((a, b), eps, strict=True)]
     return Tensor(np.asarray((a * b).sum(axis=at) / (lengths[0] * lengths[1])).astype(kind))
 
 

@@ -294,11 +294,18 @@ functional("special_xlog1py")(_x_log(np.log1p))
 
 
 @functional("ldexp", inplace=True)
-def ldexp(self: Tensor, other: Tensor) -> Tensor:
+def ldexp_1_8(self: Tensor, other: Tensor) -> Tensor:
     """``self * 2 ** other``, the power in the type of ``other``."""
     power = floating(other.array)
     x, y = _floats(self, Tensor(np.power(np.asarray(2, power.dtype), power).astype(power.dtype)))
     return Tensor((x * y).astype(x.dtype))
+
+
+@functional("ldexp", inplace=True, since="2.5.0")
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
+    """A whole power is of the type of ``self``."""
+    whole = other.array.dtype.kind in "iub" and self.array.dtype.kind not in "iub"
+    return ldexp_1_8(self, Tensor(other.array.astype(self.array.dtype)) if whole else other)
 
 
 @operator("aten::frexp")

@@ -235,6 +235,8 @@ def _quantile(name: str, *, ignore: bool) -> None:
             raise fail(f"{name}() q tensor must be same dtype as the input tensor")
         wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
         found = None if dim is None else axis(dim, array.ndim)
+        if not array.ndim:
+            found, keepdim = None, False
         function: Any = np.nanquantile if ignore else np.quantile
         return Tensor(
             np.asarray(function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)).astype(
