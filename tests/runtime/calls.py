@@ -210,10 +210,15 @@ def _items(theirs: list[Any], ours: Any, where: str, *, loose: Near) -> str | No
 def _numbers(number: complex, ours: Any, where: str, *, loose: Near) -> str | None:
     if type(ours) is not type(number):
         return f"{where}: {number!r}, not {ours!r}"
-    if cmath.isfinite(number) and abs(number - ours) <= max(4 * math.ulp(abs(number)), 1e-15 if loose else 0.0):
+    near = cmath.isfinite(number) and abs(number - ours) <= max(4 * math.ulp(abs(number)), 1e-15 if loose else 0.0)
+    if near and (number or loose or loose.zeros or isinstance(number, complex)):
         return None  # and how the roundings of a complex one fall to its parts is open
     parts = [(number.real, ours.real), (number.imag, ours.imag)]
-    same = all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in parts)
+    zeros = bool(loose) or loose.zeros or isinstance(number, complex)  # whose signs are open
+    same = all(
+        (a == b and (a != 0 or zeros or math.copysign(1, a) == math.copysign(1, b))) or (math.isnan(a) and math.isnan(b))
+        for a, b in parts
+    )
     return None if same else f"{where}: {number!r}, not {ours!r}"
 
 

@@ -31,6 +31,7 @@ from harness.runtime.tensor import Tensor
 from harness.runtime.values import raised
 
 Index = list[Tensor | None]
+MASKS = (BOOL, np.dtype(np.uint8))
 
 # ------------------------------------------------------------------------------------------------------------ advanced
 
@@ -86,16 +87,24 @@ def _index(array: Array, indices: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _some(indices: Any) -> None:
-    """Refuse to index by nothing, in the words of 1.13; others fail an assertion, or in the kernel of masks."""
-    if all(one is None for one in indices):
+def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
+    """Refuse to index by nothing, in the words of 1.13 (others fail an assertion), and by more than there are dimensions.
+
+    A mask without dimensions makes no places, so that it alone is nothing, too, but where it is ``filled``.
+    """
+    given = [one.array for one in indices if one is not None]
+    if not given:
         raise fail("strides() called on an undefined Tensor")
+    if len(indices) > array.ndim:
+        raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim} (got {len(indices)})")
+    if not filled and all(not one.ndim and one.dtype in MASKS for one in given):
+        raise fail("ntensor >= 3 INTERNAL ASSERT FAILED: masks without dimensions are no indices")
 
 
 def _one_mask(indices: Any) -> bool:
     """Whether what is chosen is filled as by ``masked_fill``, where one number is written."""
     found = [one.array for one in indices if one is not None]
-    return len(found) == 1 and found[0].dtype in {BOOL, np.dtype(np.uint8)}
+    return len(found) == 1 and found[0].dtype in MASKS
 
 
 @operator("aten::index", "aten::_unsafe_index")
@@ -103,7 +112,7 @@ def index(self: Tensor, indices: Any) -> Tensor:
     """Elements at places."""
     if not indices:
         raise raised("IndexError", "at least one index must be provided")
-    _some(indices)
+    _some(self.array, indices)
     return Tensor(np.asarray(self.array[_index(self.array, indices)]).copy())
 
 
@@ -115,7 +124,7 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
             f"Index put requires the source and destination dtypes match, got {words(target.dtype)} for the destination and {words(value.dtype)} for "
             "the source."
         )
-    _some(indices)
+    _some(target, indices, filled=value.size == 1 and not accumulate and _one_mask(indices))
     where = _index(target, indices)
     unaliased(target)
     if value.ndim > 1 and value.shape[0] == 1 and (accumulate or value.size > 1 or not _one_mask(indices)):

@@ -112,7 +112,8 @@ def floordiv(a: Any, b: Any) -> Any:
             return div(float(a), float(b))
         raise raised("RuntimeError", "division by 0")
     if a.__class__ is float or b.__class__ is float:
-        return float(math.floor(a / b)) if math.isfinite(a / b) else a / b
+        quotient = a / b
+        return math.copysign(math.floor(quotient), quotient) if math.isfinite(quotient) else quotient  # also of a negative zero
     return wrapped(a // b)
 
 
@@ -445,7 +446,7 @@ def round_away(a: Any) -> float:
 @operator("aten::round", of="scalar", since="1.7.0")
 def round_(a: Any) -> float:
     """Rounded to the nearest whole number, halves to the even one."""
-    return float(round(a)) if math.isfinite(a) else float(a)
+    return math.copysign(round(a), a) if math.isfinite(a) else float(a)  # also of what is rounded to zero
 
 
 @operator("prim::abs", of="tensor")

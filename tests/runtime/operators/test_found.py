@@ -38,7 +38,10 @@ def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
         ("torch.sum_to_size(torch.tensor([1, 2]), [])", 3), ("torch.std(torch.ones([0]), None, correction=-1)", pytest.approx(math.nan, nan_ok=True)),
         ("torch.arange(3, out=torch.zeros([3, 1]))", [[0.0], [1.0], [2.0]]), ("torch.tensordot(torch.ones([2, 1]), torch.ones([3]), [1], [0])", [3.0, 3.0]),
         ("torch.polygamma(1, torch.tensor([0.25]))", pytest.approx([17.197329])), ("torch.block_diag(annotate(List[Tensor], []))", [[]]),
-        ("torch.float_power(torch.tensor([4.]), -0.5)", [0.5]),
+        ("torch.float_power(torch.tensor([4.]), -0.5)", [0.5]), ("torch.div(1., torch.round(-0.25))", -math.inf),
+        ("torch.div(1., torch.floordiv(0., -1.))", -math.inf), ("torch.floordiv(1., torch.neg(inf))", -0.0),
+        ("torch.index(torch.ones([1, 2]), [torch.tensor(True), torch.tensor([0])])", [[1.0, 1.0]]),
+        ("torch.index_put(torch.ones([2]), [torch.tensor(True)], torch.tensor(2.))", [2.0, 2.0]), ("torch.mul(torch.ones([2], dtype=5), 70000)", [math.inf, math.inf]),
     ],
 )  # fmt: skip
 def test_values(expression: str, expected: Any) -> None:
@@ -58,7 +61,8 @@ def test_values(expression: str, expected: Any) -> None:
         ("torch.fft_fftn(torch.ones([2, 2]), None, [0, 0])", "unique"), ("torch.isclose(torch.ones([1]), torch.ones([1]), -1.)", "rtol"),
         ("torch.binary_cross_entropy(torch.ones([1]), torch.neg(torch.ones([1])))", "elements of target"), ("torch.squeeze(torch.ones([2]), [0, -1])", "multiple times"),
         ("torch.index(torch.ones([1]), annotate(List[Tensor], []))", "at least one index"), ("torch.multi_margin_loss(torch.ones([1, 1]), torch.tensor([0]), 3)", "p == 1"),
-        ("torch.adaptive_avg_pool2d(torch.ones([1, 2, 2]), [-1, 1])", "greater than or equal to 0"), ("torch.sum_to_size(torch.ones([2]), [3])", "not expandable"),
+        ("torch.adaptive_avg_pool2d(torch.ones([1, 2, 2]), [-1, 1])", "greater than or equal to 0"), ("torch.index(torch.ones([2]), [torch.tensor(True)])", "without dimensions"),
+        ("torch.index(torch.ones([2]), [torch.tensor(0), torch.tensor(0)])", "too many indices"), ("torch.sum_to_size(torch.ones([2]), [3])", "not expandable"),
     ],
 )  # fmt: skip
 def test_refusals(expression: str, said: str) -> None:
