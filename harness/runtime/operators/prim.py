@@ -29,7 +29,9 @@ def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> 
     if kind is float:
         if math.isfinite(value) and value.is_integer() and abs(value) < 2.0**63:
             return f"{int(value)}."
-        return "nan" if math.isnan(value) else f"{value:.17g}"
+        if math.isnan(value):  # which has a sign, too, in C++
+            return "-nan" if math.copysign(1, value) < 0 else "nan"
+        return f"{value:.17g}"
     if kind is str:
         return f'"{value}"' if inside else str(value)
     if kind is list or kind is dict or isinstance(value, tuple):

@@ -74,12 +74,17 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
         return _complex_quotient(complex(a), complex(b))
     if b == 0:
         if a == 0 or math.isnan(a):
-            return math.nan
+            return _invalid(a)
         return math.copysign(math.inf, a) * math.copysign(1.0, b)
     try:
         return float(a) / float(b)
     except OverflowError:
         return math.inf
+
+
+def _invalid(*numbers: Any) -> float:
+    """The first NaN that comes in, or what x86 makes of an operation that has no result: one with a sign."""
+    return next((float(one) for one in numbers if math.isnan(one)), -math.nan)
 
 
 def _complex_quotient(a: complex, b: complex) -> complex:
@@ -128,13 +133,13 @@ def remainder(a: Any, b: Any) -> Any:
     """The remainder with the sign of b."""
     if b == 0:
         if a.__class__ is float or b.__class__ is float:
-            return math.nan
+            return _invalid(a)
         raise raised("RuntimeError", "modulo by zero")
     if a.__class__ is int and b.__class__ is int and not -HALF // 2 <= b <= HALF // 2:
         return _cut_off(wrapped(_cut_off(a, b) + b), b)
     if a.__class__ is float or b.__class__ is float:
         if not (math.isfinite(a) and math.isfinite(b)):
-            return math.nan
+            return _invalid(a, b)
         return math.fmod(math.fmod(a, b) + b, b)
     return a % b
 
@@ -143,7 +148,7 @@ def remainder(a: Any, b: Any) -> Any:
 def fmod(a: Any, b: Any) -> float:
     """The remainder with the sign of a."""
     if b == 0 or math.isinf(a) or math.isnan(a):
-        return math.nan
+        return _invalid(a, b)
     return math.fmod(a, b)
 
 
@@ -155,7 +160,7 @@ def _power(a: Any, b: Any) -> Any:
     except ZeroDivisionError:
         return math.copysign(math.inf, a) if float(b).is_integer() and b % 2 else math.inf
     if value.__class__ is complex and a.__class__ is not complex and b.__class__ is not complex:
-        return math.nan  # of a negative number to a fraction
+        return _invalid()  # of a negative number to a fraction
     return value
 
 
