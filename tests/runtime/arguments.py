@@ -510,7 +510,7 @@ def _graph(schema: dict[str, Any], kinds: list[str], variables: dict[str, str]) 
 # Never called with malformed arguments: what torch.nn calls after it has checked everything itself, and what gives nonsense of its own for
 # nonsense (a decomposition of a singular matrix, places of equal numbers), or no end.
 UNCHECKED = re.compile(
-    "_native_multi_head_attention|_transformer_encoder_layer_fwd|^(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$|logspace|upsample|interpolate|matrix_power|conv_tbc|max_unpool|kthvalue|topk|triplet_margin_loss|cosine_embedding_loss|_pad_circular|_scaled_dot|batch_norm|instance_norm|multi_margin|affine_grid|polygamma|qr$|scaled_dot|bilinear|pairwise|index_copy|diagonal_scatter|max_pool|binary_cross_entropy|^center$|^_adaptive_avg_pool3d$"
+    "_native_multi_head_attention|_transformer_encoder_layer_fwd|^(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$|logspace|upsample|interpolate|matrix_power|conv_tbc|max_unpool|kthvalue|topk|triplet_margin_loss|cosine_embedding_loss|_pad_circular|_scaled_dot|batch_norm|instance_norm|multi_margin|affine_grid|polygamma|qr$|scaled_dot|bilinear|pairwise|index_copy|diagonal_scatter|max_pool|binary_cross_entropy|^center$|^_adaptive_avg_pool[23]d$"
 )
 # What results of operands of two types are varies with their shapes and with the form that is called; models have one type.
 ONE_TYPE = re.compile("conv|loss|entropy|_norm|attention|arange")

@@ -276,8 +276,8 @@ def mul_2_1(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tens
 
 @operator("aten::mul_", "aten::multiply_", since="2.1.0")
 def mul_in_place_2_1(self: Tensor, other: Operand) -> Tensor:
-    """``self *= other``, likewise."""
-    return write(self, _product(self, other))
+    """``self *= other``, likewise of a tensor; mul_.Scalar alone still rounds its number."""
+    return write(self, _product(self, other) if other.__class__ is Tensor else _mul(*common(self, other)))
 
 
 # --------------------------------------------------------------------------------------------------------------- division
