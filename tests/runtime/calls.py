@@ -28,7 +28,13 @@ START, PATIENCE = 300, 20  # seconds; some calls of torch never end, as that of 
 
 
 class Release:
-    """A real release that answers calls. Where it dies of one, the answer says so and the next one is asked of another process."""
+    """A real release that answers calls. Where it dies of one, the answer says so and the next one is asked of another process.
+
+    Attributes:
+        scripts: what its Python runs, and the arguments of that.
+    """
+
+    scripts: tuple[Path, ...] = (WORKER,)
 
     def __init__(self, version: str) -> None:
         self.version = version
@@ -38,7 +44,7 @@ class Release:
         environment = Environments().get(self.version)
         assert environment is not None, f"torch-{self.version} is not built"
         self.process = subprocess.Popen(
-            [environment.python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            [environment.python, *map(str, self.scripts)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**environment.environ(DETERMINISM)},
         )  # fmt: skip
         said = json.loads(self._line(START))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import struct
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from harness.corpus.compare import compare
 from harness.errors import Unsupported
 from harness.policy import load_policy
-from harness.readers.environments import Environments
-from harness.readers.torch_release import DETERMINISM, WORKER
+from harness.readers.torch_release import WORKER
 from harness.runtime.encoding import perform
+from tests.runtime.calls import Release
 from tests.runtime.differential import VERSION, Disagreement
 from tests.runtime.sources import programs
 
@@ -47,41 +46,13 @@ def apart(expected: dict[str, Any], got: dict[str, Any], disregarded: frozenset[
     return beyond
 
 
-class Programs:
+class Programs(Release):
     """A real release that compiles, saves, loads and runs. Where it dies of one, another process takes the next."""
 
+    scripts = (SCRIPT, WORKER)
+
     def __init__(self, version: str = VERSION) -> None:
-        self.version = version
-        self._start()
-
-    def _start(self) -> None:
-        environment = Environments().get(self.version)
-        assert environment is not None, f"torch-{self.version} is not built"
-        self.process = subprocess.Popen(
-            [environment.python, str(SCRIPT), str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env={**environment.environ(DETERMINISM)},
-        )  # fmt: skip
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.into, self.out = self.process.stdin, self.process.stdout
-        assert json.loads(self.out.readline())["version"].split("+")[0] == self.version
-
-    def ask(self, request: dict[str, Any]) -> Any:
-        """What it did."""
-        print(json.dumps(request), file=self.into, flush=True)
-        line = self.out.readline()
-        if line:
-            return json.loads(line)
-        said = {"crashed": self.process.wait()}
-        self.close()
-        self._start()
-        return said
-
-    def close(self) -> None:
-        """The end."""
-        self.into.close()
-        self.process.wait()
-        self.out.close()
+        super().__init__(version)
 
 
 def calls_of(program: dict[str, Any]) -> list[dict[str, Any]]:
