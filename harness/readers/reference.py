@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 from harness import __version__
 from harness.errors import ReaderError, UsageError
 from harness.runtime.horizons import horizon
-from harness.runtime.program import STEPS
+from harness.runtime.limits import LIMITS, Limits
 from harness.runtime.program import load as load_program
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def is_reference(reader: str) -> bool:
     return reader.partition("@")[0] == NAME
 
 
-def load(path: str | os.PathLike[str], reader: str = NAME, *, steps: int = STEPS) -> Module:
+def load(path: str | os.PathLike[str], reader: str = NAME, *, limits: Limits = LIMITS) -> Module:
     """Load a TorchScript or mobile archive as a program that runs on numpy. Nothing of it reaches Python, torch is not needed.
 
     Arrays of numpy go in and come out (of ``ml_dtypes`` for bfloat16 and float8), numbers, texts, lists, tuples and
@@ -96,7 +96,7 @@ def load(path: str | os.PathLike[str], reader: str = NAME, *, steps: int = STEPS
         raise UsageError(
             f"expected the reference reader (reference, reference@1.5.1), found {reader!r}", hint=hint, code="reader"
         )
-    return load_program(Path(path), horizon(reader), steps=steps)
+    return load_program(Path(path), horizon(reader), limits=limits)
 
 
 @lru_cache(maxsize=1)

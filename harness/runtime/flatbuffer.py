@@ -11,8 +11,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from harness import arrays
 from harness.errors import Corrupt, Unsupported
 from harness.runtime import dtypes
 from harness.runtime.tensor import Tensor
@@ -198,14 +197,11 @@ class Flatbuffer:
         if place not in self._storages:
             start, length = self._vector(self._storage_tables[place], 0)
             self._storages[place] = bytearray(self._data[start : start + length])
-        size = dtype.itemsize
         shape, strides = self._numbers(held, 3, "i"), self._numbers(held, 4, "i")
-        base = np.frombuffer(self._storages[place], dtype.array, len(self._storages[place]) // size)
+        base = arrays.elements(self._storages[place], dtype.array)
         known = self._values.setdefault(-1 - place, base)  # one array for each storage: its identity is the storage's
         base = known if known.dtype == base.dtype else base
-        offset = self._number(held, 2, "<i") * size
-        try:
-            array = np.ndarray(tuple(shape), dtype.array, base, offset, tuple(step * size for step in strides))
-        except TypeError as error:
-            raise Corrupt(f"a tensor does not fit its storage: {error}", where=self._where, code="storage-too-short") from error
+        offset = self._number(held, 2, "<i")
+        where = f"{self._where}, storage {place}"
+        array = arrays.view(base, dtype.array, shape, strides, offset, where=where)
         return Tensor(array, bool(self._number(held, 5, "<B")))

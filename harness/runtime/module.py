@@ -10,6 +10,7 @@ from harness.errors import HarnessError, Raised, Unsupported
 from harness.runtime import registry
 from harness.runtime.language.types import convert, parse_type, release_value
 from harness.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
+from harness.runtime.limits import meter
 from harness.runtime.tensor import OpaqueTensor, Tensor
 from harness.runtime.values import NamedTupleValue, ScriptObject
 
@@ -59,7 +60,8 @@ class Module:
             raise Raised(f"the module has no method {method}", code="AttributeError")
         program = self.program
         given = self._bind(info, args, keywords or {})
-        program.steps.left = program.steps.limit
+        program.steps.begin()
+        meter.begin(program.limits)
         registry.grad.enabled = True
         program.slips.begin(method, self.object, given)
         try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import arrays
 from harness.archive import Archive, ZipArchive, open_archive
 from harness.errors import Corrupt, HarnessError, Refused, Unsupported
 from harness.pickles import Described, Global, unpickle
@@ -23,6 +24,7 @@ from harness.runtime import dtypes, hash_order, registry, slips, upgraders
 from harness.runtime.flatbuffer import Flatbuffer
 from harness.runtime.horizons import horizon as named_horizon
 from harness.runtime.language.unit import ClassInfo, Unit
+from harness.runtime.limits import LIMITS, Limits, meter
 from harness.runtime.module import Module, translated
 from harness.runtime.slipping import STORE, Slipping, storing_methods
 from harness.runtime.tensor import OpaqueTensor, Tensor
@@ -34,9 +36,8 @@ if TYPE_CHECKING:
     from harness.pickles import Storage
     from harness.runtime.horizons import Horizon
 
-__all__ = ["STEPS", "Program", "load"]
+__all__ = ["Program", "load"]
 
-STEPS = 1 << 28
 # 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
 SIGNED_BYTES_UNTIL = (1, 3, 0)
 _ARGUMENTS = {
@@ -50,6 +51,7 @@ _ARGUMENTS = {
     b"M": 2,
     b"G": 8,
 }  # opcodes and how long their arguments are
+LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 MOBILE_UPGRADERS = (1, 11, 0)  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
@@ -59,13 +61,13 @@ CAFFE_DTYPES = {
 }  # fmt: skip
 
 
-def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, steps: int = STEPS) -> Module:
+def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
     """Load a TorchScript or mobile archive.
 
     Parameters:
         path: the file, or its bytes.
         horizon: what the reader pretends to be; see :mod:`harness.runtime.horizons`.
-        steps: how many calls of functions and iterations of loops one call may take.
+        limits: what loading, and later each call, may cost.
 
     Raises:
         ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
@@ -74,11 +76,12 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, step
     """
     known = named_horizon(horizon) if isinstance(horizon, str) else horizon
     archive = ZipArchive(Path("<bytes>"), path) if isinstance(path, bytes) else open_archive(Path(path))
+    meter.begin(limits)
     try:
         if known.release != registry.NEWEST:
             _refuse(archive, known)
         if archive.container == "flatbuffer":
-            return Program(Flatbuffer(archive.data, str(archive.path)), known, steps, str(archive.path)).main
+            return Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path)).main
         if not isinstance(archive, ZipArchive):
             said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
             raise Unsupported(said, where=str(archive.path), code="no-source")
@@ -87,7 +90,7 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, step
             first = archive.damage[0]
             where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
             raise Corrupt(first.detail, where=where, code=first.code)
-        return Program(archive, known, steps, str(archive.path)).main
+        return Program(archive, known, limits, str(archive.path)).main
     finally:
         archive.close()
 
@@ -118,6 +121,7 @@ class Program:
 
     Attributes:
         horizon: what the reader pretends to be.
+        limits: what a call may cost.
         version: the archive's file format version.
         main: the module.
         notes: what to know about how it is run.
@@ -130,10 +134,11 @@ class Program:
         extra: the user's own files in it, by name.
     """
 
-    def __init__(self, archive: ZipArchive | Flatbuffer, horizon: Horizon, steps: int, path: str) -> None:
+    def __init__(self, archive: ZipArchive | Flatbuffer, horizon: Horizon, limits: Limits, path: str) -> None:
         self.path = path
         self.horizon = horizon
-        self.steps = Steps(steps)
+        self.limits = limits
+        self.steps = Steps(limits.steps)
         self.notes: list[str] = []
         self.mobile = False
         self.bytecode = 0
@@ -299,7 +304,6 @@ class Program:
     def _set_state(self, made: Any, info: ClassInfo, state: Any) -> None:
         if "__setstate__" not in info.methods:
             raise Refused(f"{info.qualified_name} has no __setstate__", where=self.path, code="source")
-        self.steps.left = self.steps.limit
         try:
             made.m___setstate__(state)
         except HarnessError:
@@ -437,8 +441,11 @@ class Program:
         if not value.fits or value.strides is None:
             raise Corrupt(f"a tensor of {value.shape} does not fit its storage", where=self.path, code="storage-too-short")
         base = self._storage(value.storage, folder, dtype)
-        size = dtype.itemsize
-        array = np.ndarray(value.shape, dtype.numpy, base, value.offset * size, tuple(step * size for step in value.strides))
+        where = f"{self.path}, record {folder + value.storage.key!r}"
+        if base.nbytes < value.storage.nbytes:
+            said = f"holds {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
+            raise Corrupt(said, where=where, code="size-disagrees")
+        array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
         return Tensor(array, value.requires_grad)
 
     def _storage(self, storage: Storage, folder: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
@@ -451,8 +458,7 @@ class Program:
     def _bytes(self, record: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
         if record not in self._names:
             raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record")
-        data = bytearray(self._open.view(record))
-        array = np.frombuffer(data, dtype.array, len(data) // dtype.itemsize)
+        array = arrays.elements(bytearray(self._open.view(record)), dtype.array)
         return array.byteswap() if self._big else array
 
     # ------------------------------------------------------------------------------------------------ model.json
@@ -493,10 +499,10 @@ class Program:
         base = self._storages.get(key)
         if base is None:
             base = self._storages[key] = self._bytes(key, dtype)
-        shape = tuple(int(size) for size in entry.get("dims", ()))
-        strides = tuple(int(step) * dtype.itemsize for step in entry.get("strides", ()))
-        offset = int(entry.get("offset", 0)) * dtype.itemsize
-        return Tensor(np.ndarray(shape, dtype.array, base, offset, strides), bool(entry.get("requiresGrad")))
+        shape = tuple(_integer(size) for size in entry.get("dims", ()))
+        strides = tuple(_integer(step) for step in entry.get("strides", ()))
+        array = arrays.view(base, dtype.array, shape, strides, _integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}")
+        return Tensor(array, bool(entry.get("requiresGrad")))
 
     def _json_module(self, described: dict[str, Any], values: Any, path: str, depth: int) -> ScriptObject:
         if depth > 100:
@@ -547,6 +553,19 @@ class Program:
     def _set_submodules(self, made: ScriptObject, described: dict[str, Any], values: Any, qualified: str, depth: int) -> None:
         for one in described.get("submodules", ()):
             made.__dict__["a_" + str(one["name"])] = self._json_module(one, values, qualified, depth + 1)
+
+
+def _integer(value: Any) -> int:
+    """A number of model.json: protobuf writes 64-bit integers as texts.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value.__class__ is int and abs(value) < 1 << 63:
+        return int(value)
+    if value.__class__ is str and len(value) <= LONGEST_INTEGER:
+        return int(value)
+    raise ValueError(f"expected an integer of 64 bits, found {value!r:.40}")
 
 
 def _signed_bytes(data: bytes) -> bytes:

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import arrays
+from harness.errors import Corrupt, Raised
 from harness.runtime import dtypes
+from harness.runtime.limits import meter
 
 if TYPE_CHECKING:
     from harness.runtime.dtypes import Dtype
 
-__all__ = ["OpaqueTensor", "Tensor", "owner"]
+__all__ = ["OpaqueTensor", "Tensor", "owner", "strided"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+NO_NUMBERS = frozenset("OUSmM")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
+SHOWN = 100  # elements, up to which they are all shown
+SMALL = 1 << 16  # elements of a tensor that is not worth being counted
 
 
 def owner(array: Array) -> Array:
@@ -26,6 +32,21 @@ def owner(array: Array) -> Array:
     while base is not None and isinstance(base, np.ndarray):
         array, base = base, base.base
     return array
+
+
+def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+    """A view of the storage of an array; strides and offset, which counts from the start of the storage, in elements.
+
+    Raises:
+        Raised: it would leave the storage.
+    """
+    base = owner(array)
+    if not base.flags.c_contiguous:
+        base = base.ravel(order="K")  # the same memory in its own order, as nothing owns memory with holes
+    try:
+        return arrays.view(base, array.dtype, shape, strides, offset)
+    except Corrupt as error:
+        raise Raised(error.message, code="RuntimeError") from error
 
 
 class Tensor:
@@ -44,6 +65,10 @@ class Tensor:
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         self.array: Array = array if array.__class__ is np.ndarray else np.asarray(array)
+        if self.array.dtype.kind in NO_NUMBERS:
+            raise Raised(f"torch has no tensors of {self.array.dtype}", code="RuntimeError")
+        if self.array.size > SMALL:
+            meter.tensor(self.array)
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
         self.is_leaf = True
@@ -89,15 +114,13 @@ class Tensor:
         return int(self.array.ctypes.data - base.ctypes.data) // self.array.itemsize
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Tensor:
-        """Another view of the same storage; strides and offset in elements. None stays within the storage unasked: check first."""
-        array = self.array
-        size = array.itemsize
-        base = owner(array)
-        at = (self.storage_offset if offset is None else offset) * size
-        if not base.flags.c_contiguous:
-            base = base.ravel(order="K")  # the same memory in its own order, as nothing owns memory with holes
-        view = np.ndarray(shape, array.dtype, base, at, tuple(step * size for step in strides))
-        return Tensor(view, requires_grad=self.requires_grad)
+        """Another view of the same storage; strides and offset in elements.
+
+        Raises:
+            Raised: it would leave the storage.
+        """
+        at = self.storage_offset if offset is None else offset
+        return Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
 
     def item(self) -> Any:
         """The only element as a Python scalar."""
@@ -105,6 +128,8 @@ class Tensor:
         return value if value.__class__ in {bool, int, float, complex} else float(value)  # those of ml_dtypes are their own
 
     def __repr__(self) -> str:
+        if self.array.size > SHOWN:
+            return f"tensor(of shape {self.shape}, dtype={self.dtype})"
         return f"tensor({self.array.tolist()!r}, dtype={self.dtype})"
 
 

@@ -9,9 +9,11 @@ of a ``str``; :func:`text_in` and :func:`text_out` translate at the border.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.errors import Raised
+from harness.runtime.limits import meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 LONGEST = 1 << 26  # items of a list, bytes of a text, that a program may make of others
+LONGEST_INDEX = 9  # digits of the index of a device
+LOOK_EVERY = 1 << 12  # steps between two looks at the clock
 LARGEST = 1 << 22  # items of a value, with those inside of items, that a program may compare, write into texts or give
 
 
@@ -38,6 +42,7 @@ def bounded(count: int) -> None:
     """
     if count > LONGEST:
         raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")
+    meter.items(count)
 
 
 class Budget:
@@ -84,7 +89,9 @@ class Device:
     __slots__ = ("index", "type")
 
     def __init__(self, text: str, index: int | None = None) -> None:
-        self.type, _, number = text.partition(":")
+        self.type, colon, number = text.partition(":")
+        if colon and not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_INDEX):
+            raise raised("RuntimeError", f"Invalid device string: '{text[:80]}'")
         self.index = int(number) if number else index
 
     def __str__(self) -> str:
@@ -166,23 +173,44 @@ class Future:
 
 
 class Steps:
-    """How many steps (calls of functions, iterations of loops) a program may still take."""
+    """How many steps (calls of functions, rounds of loops) a program may still take. Every so many of them the clock is looked at."""
 
-    __slots__ = ("left", "limit")
+    __slots__ = ("_look_at", "left", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.left = limit
+        self.begin()
+
+    def begin(self) -> None:
+        """A call begins: no step is taken."""
+        self.left = self.limit
+        self._look_at = max(0, self.left - LOOK_EVERY)
 
     def tick(self) -> None:
         """One step.
 
         Raises:
-            Raised: the limit is reached.
+            Raised: the limit is reached, or another budget of the program is spent.
         """
         self.left -= 1
+        if self.left < self._look_at:
+            self._look()
+
+    def pay(self, count: int) -> None:
+        """Many steps at once.
+
+        Raises:
+            Raised: as :meth:`tick`.
+        """
+        self.left -= count
+        if self.left < self._look_at:
+            self._look()
+
+    def _look(self) -> None:
         if self.left < 0:
             raise Raised(f"the program takes more than {self.limit} steps", code="step-limit")
+        self._look_at = max(0, self.left - LOOK_EVERY)
+        meter.look()
 
     def range(self, *bounds: int) -> Iterable[int]:
         """A range to loop over, paid for at once."""
@@ -194,8 +222,17 @@ class Steps:
         count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, made.stop - made.start)
         if count > self.left:  # a loop that ends by an error or a return pays for what it does not do, too
             return self._counted(made)
-        self.left -= count
+        if count > LOOK_EVERY:
+            return chain.from_iterable(self._parts(made, count))
+        self.pay(count)
         return made
+
+    def _parts(self, made: range, count: int) -> Iterator[range]:
+        """A long range in parts, which are paid for one by one, so that the clock is looked at between them."""
+        for start in range(0, count, LOOK_EVERY):
+            part = made[start : start + LOOK_EVERY]
+            self.pay(len(part))
+            yield part
 
     def _counted(self, made: Iterable[int]) -> Iterator[int]:
         for value in made:

@@ -8,6 +8,7 @@ import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from harness.runtime.limits import LIMITS
 from harness.runtime.program import load
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def program(
     text = source if isinstance(source, bytes) else source.encode()
     if not text.startswith(b"class "):
         text = HEAD.encode() + b"".join(b"  " + line + b"\n" for line in text.strip(b"\n").split(b"\n"))
-    return load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, steps=steps)
+    return load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, limits=LIMITS._replace(steps=steps))
 
 
 def run(source: str | bytes, *args: Any, horizon: str = "reference", version: int = 3) -> Any:

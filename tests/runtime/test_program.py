@@ -177,9 +177,10 @@ def test_any_byte_of_a_flatbuffer_may_be_wrong() -> None:
 def load_flatbuffer(data: bytes) -> Any:
     from harness.runtime.flatbuffer import Flatbuffer  # noqa: PLC0415
     from harness.runtime.horizons import horizon  # noqa: PLC0415
-    from harness.runtime.program import STEPS, Program  # noqa: PLC0415
+    from harness.runtime.limits import LIMITS  # noqa: PLC0415
+    from harness.runtime.program import Program  # noqa: PLC0415
 
-    return Program(Flatbuffer(memoryview(data), "broken"), horizon("reference"), STEPS, "broken")
+    return Program(Flatbuffer(memoryview(data), "broken"), horizon("reference"), LIMITS, "broken")
 
 
 def test_any_byte_of_model_json_may_be_wrong(tmp_path: Path) -> None:

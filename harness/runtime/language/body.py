@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEPTH", "NUMBERS", "Body"]
 
+CALLS_PAID = 64  # calls that stand between two payments for them
+MOST_CALLS = 20_000  # in one statement
 DEPTH = 100  # of expressions within expressions, and of blocks within blocks
 CALLS = {
     "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
@@ -62,8 +64,12 @@ class Body:
         self.types: Inference | None = None  # only where there is a loop
         self.temporaries = 0
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
+        self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
+        self.forks: set[str] = set()  # functions in this one: bodies of forks
         self.depth = 0
+        self.calls = 0  # in the source so far
+        self.paid = 0  # of them
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
@@ -79,7 +85,9 @@ class Body:
             arg.type_comment = None
         if args.defaults:
             args.defaults = [self._default(one) for one in args.defaults]
-        variables_of(node.body, self.locals)
+        variables_of(node.body, self.locals, self.forks)
+        if self.forks and self.forks.intersection(arg.arg[1:] for arg in args.args):
+            raise self.unit.fail(node, "has a parameter and a function of one name")
         node.name = name
         node.returns = None
         node.type_comment = None
@@ -179,11 +187,23 @@ class Body:
             handler = _STATEMENTS.get(node.__class__)
             if handler is None:
                 raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
+            before = self.calls
             found = handler(self, node)
+            if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:
+                raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; at most {MOST_CALLS} are taken")
+            if self.calls - self.paid > CALLS_PAID:
+                made.append(self._pay(self.calls - self.paid, body[0]))
+                self.paid = self.calls
             if found is not None:
                 made.append(found)
         self.depth -= 1
         return made or [ast.Pass(lineno=body[0].lineno, col_offset=0)]
+
+    def _pay(self, count: int, node: ast.AST) -> ast.stmt:
+        """Calls are paid for, too, in front of the statement that holds the last of them: a function may be nothing but a million calls."""
+        at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
+        pay = self._table_name("pay", self.unit.host.steps.pay, node)
+        return ast.Expr(ast.Call(pay, [ast.Constant(count, **at)], [], **at), **at)
 
     def assign(self, node: ast.Assign) -> ast.stmt:
         """``x = y``, ``x, y = z``, ``x.a = y``."""
@@ -191,7 +211,16 @@ class Body:
             raise self.unit.fail(node, "assigns to several targets")
         target = node.targets[0]
         if isinstance(target, ast.Name):
+            alone = target.id not in self.literals or target.id in self.aliases
             self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
+            self.aliases.pop(target.id, None)
+            name = dotted(node.value)
+            if name.startswith("__torch__.") and alone and not self.known("__torch__"):
+                # a function of the program, or a member of an enumeration: known when all files are linked
+                self.aliases[target.id] = name
+                node.targets = [self.target(target)]
+                node.value = self._name(self.unit.reference(name, "alias"), node)
+                return node
         node.value = self.expr(node.value)
         node.targets = [self.target(target)]
         node.type_comment = None
@@ -208,6 +237,8 @@ class Body:
         """What is assigned to, in the names of the new code."""
         kind = node.__class__
         if kind is ast.Name:
+            if node.id in self.forks:  # type: ignore[attr-defined]
+                raise self.unit.fail(node, f"assigns to {node.id}, which is a function")  # type: ignore[attr-defined]
             node.id = "v" + node.id  # type: ignore[attr-defined]
         elif kind is ast.Tuple:
             node.elts = [self.target(item) for item in node.elts]  # type: ignore[attr-defined]
@@ -334,6 +365,16 @@ class Body:
 
     # ------------------------------------------------------------------------------------------------ expressions
 
+    def is_fork(self, name: str) -> bool:
+        """Whether a name is that of a function inside of this one, or of the one around."""
+        return name in self.forks or (name not in self.locals and self.outer is not None and self.outer.is_fork(name))
+
+    def alias(self, name: str) -> str:
+        """The qualified name of the function that a variable stands for; empty where it stands for none."""
+        if name in self.locals:
+            return self.aliases.get(name, "")
+        return self.outer.alias(name) if self.outer is not None else ""
+
     def known(self, name: str) -> bool:
         """Whether a name is a variable here or of the function around."""
         return name in self.locals or (self.outer is not None and self.outer.known(name))
@@ -370,6 +411,8 @@ class Body:
     def name(self, node: ast.Name) -> ast.expr:
         """A variable, or a number that has no literal."""
         name = node.id
+        if self.is_fork(name):
+            raise self.unit.fail(node, f"uses the function {name} as a value")
         if self.known(name):
             node.id = "v" + name
             return node
@@ -395,15 +438,16 @@ class Body:
             index = int(rest[1:])
             return self._name(self.unit.entry(("constant", index), self.unit.host.constant(index)), node)
         if head == "__torch__":
-            return self._name(self.unit.reference(name), node)
+            return self._name(self.unit.reference(name, "value"), node)
         raise self.unit.fail(node, f"undefined value {name}")
 
     def call(self, node: ast.Call) -> ast.expr:
         """A call: of a form of the language, a builtin, an operator, a function or a method."""
+        self.calls += 1
         func = node.func
         if isinstance(func, ast.Name):
             if self.known(func.id):
-                func.id = "v" + func.id
+                node.func = self._callee(func)
                 return self._arguments(node, prefixed=True)
             special = _SPECIAL.get(func.id)
             if special is not None:
@@ -425,6 +469,15 @@ class Body:
             func.attr = "m_" + func.attr
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, "calls what is no name")
+
+    def _callee(self, func: ast.Name) -> ast.expr:
+        """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
+        if self.is_fork(func.id):
+            return self._name("v" + func.id, func)
+        name = self.alias(func.id)
+        if not name:
+            raise self.unit.fail(func, f"calls {func.id}, which is no function")
+        return self._name(self.unit.reference(name, "call"), func)
 
     def _call_global(self, node: ast.Call, name: str) -> ast.expr:
         if name.startswith("torch."):
@@ -448,9 +501,9 @@ class Body:
             return self._arguments(node)
         if name.startswith("__torch__."):
             if name.endswith(".__new__"):
-                made = self._name(self.unit.reference(name[: -len(".__new__")]), node)
+                made = self._name(self.unit.reference(name[: -len(".__new__")], "new"), node)
                 return ast.Call(made, [], [], lineno=node.lineno, col_offset=0)
-            node.func = self._name(self.unit.reference(name), node)
+            node.func = self._name(self.unit.reference(name, "call"), node)
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, f"calls {name}, which is not defined")
 
@@ -513,9 +566,21 @@ class Body:
         return ast.Attribute(self.expr(node.args[0]), "a_" + name.value, ast.Load(), lineno=node.lineno, col_offset=0)
 
     def fork_(self, node: ast.Call) -> ast.expr:
-        """``fork(f, x)``."""
+        """``fork(f, x)``: of a function inside of this one, or of one of the program."""
+        if not node.args:
+            raise self.unit.fail(node, "forks nothing")
+        func, name = node.args[0], dotted(node.args[0])
+        if isinstance(func, ast.Name) and self.known(func.id):
+            forked = self._callee(func)
+        elif name.startswith("__torch__."):
+            forked = self._name(self.unit.reference(name, "call"), node)
+        else:
+            raise self.unit.fail(node, "forks what is no function")
+        node.args = node.args[1:]
+        node = self._arguments(node)
         node.func = self._table_name("fork", called.fork, node)
-        return self._arguments(node)
+        node.args = [forked, *node.args]
+        return node
 
     def is_(self, node: ast.Call) -> ast.expr:
         """``torch.__is__(x, y)``."""
@@ -628,6 +693,7 @@ _STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
     ast.For: Body.for_, ast.Return: Body.return_, ast.Assert: Body.assert_, ast.Raise: Body.raise_, ast.Pass: Body.plain,
     ast.Break: Body.plain, ast.Continue: Body.plain, ast.With: Body.with_, ast.FunctionDef: Body.nested,
 }  # fmt: skip
+_BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
 _EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
     ast.Constant: Body.constant, ast.Name: Body.name, ast.Attribute: Body.attribute, ast.Call: Body.call,
     ast.Subscript: Body.subscript, ast.Tuple: Body.items, ast.List: Body.items, ast.Dict: Body.dict_, ast.UnaryOp: Body.unary,

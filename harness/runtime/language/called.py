@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import Raised
 from harness.runtime.language.types import Type, instance_of
 from harness.runtime.tensor import Tensor
-from harness.runtime.values import Future
+from harness.runtime.texts import shown
+from harness.runtime.values import Future, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ def fork(call: Callable[..., Any], *args: Any) -> Future:
 
 def raised(message: Any = "", *_: Any) -> None:
     """A failed ``assert``, or a ``raise``."""
-    raise Raised(message if message.__class__ is str else repr(message), code="torch.jit.Error")
+    raise Raised(message if message.__class__ is str else shown(message), code="torch.jit.Error")
 
 
 def to_list(value: Any, type_: Type) -> Any:
@@ -71,4 +72,5 @@ def to_list(value: Any, type_: Type) -> Any:
         raise Raised(
             "Output annotation element type and runtime tensor element type must match for tolist()", code="RuntimeError"
         )
+    bounded(value.array.size)
     return value.array.tolist()

@@ -72,18 +72,33 @@ class Inference:
         )
         for name, _ in self._assigned:
             self.variables[name] = OPEN
-        changed = True
-        while changed:  # types only ever become less certain, so this ends
-            changed = False
-            for name, value in self._assigned:
-                known = self.variables[name]
-                if known is None:
-                    continue
-                found = value if value is None or isinstance(value, str) else self._type(value)
-                joined = known if found == OPEN else found if known in {OPEN, found} else None
-                if joined != known:
-                    self.variables[name] = joined
-                    changed = True
+        self._settle()
+
+    def _settle(self) -> None:
+        """Look at each assignment until nothing changes. Types only ever become less certain, so this ends; and an assignment is looked
+        at again only where a variable in it has changed, which each does twice at most.
+        """
+        used_by: dict[str, list[int]] = {}
+        for place, (_, value) in enumerate(self._assigned):
+            if isinstance(value, ast.expr):
+                for name in {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}:
+                    used_by.setdefault(name, []).append(place)
+        left = list(range(len(self._assigned) - 1, -1, -1))
+        waiting = set(left)
+        while left:
+            place = left.pop()
+            waiting.discard(place)
+            name, value = self._assigned[place]
+            known = self.variables[name]
+            if known is None:
+                continue
+            found = value if value is None or isinstance(value, str) else self._type(value)
+            joined = known if found == OPEN else found if known in {OPEN, found} else None
+            if joined != known:
+                self.variables[name] = joined
+                again = [one for one in used_by.get(name, ()) if one not in waiting]
+                left += again
+                waiting.update(again)
 
     def type_of(self, node: ast.expr) -> str | None:
         """The type of an expression as the source has it; None where it is not certain."""
@@ -192,8 +207,8 @@ class Inference:
         return None
 
 
-def variables_of(body: list[ast.stmt], names: set[str]) -> None:
-    """The variables that statements set: those of a function, wherever in it they are set."""
+def variables_of(body: list[ast.stmt], names: set[str], functions: set[str]) -> None:
+    """The variables that statements set: those of a function, wherever in it they are set; and the functions in it, which are both."""
     for node in body:
         kind = node.__class__
         if kind is ast.Assign:
@@ -203,17 +218,18 @@ def variables_of(body: list[ast.stmt], names: set[str]) -> None:
             _set_by(node.target, names)  # type: ignore[attr-defined]
         elif kind is ast.For:
             _set_by(node.target, names)  # type: ignore[attr-defined]
-            variables_of(node.body, names)  # type: ignore[attr-defined]
+            variables_of(node.body, names, functions)  # type: ignore[attr-defined]
         elif kind is ast.If or kind is ast.While:
-            variables_of(node.body, names)  # type: ignore[attr-defined]
-            variables_of(node.orelse, names)  # type: ignore[attr-defined]
+            variables_of(node.body, names, functions)  # type: ignore[attr-defined]
+            variables_of(node.orelse, names, functions)  # type: ignore[attr-defined]
         elif kind is ast.With:
             for item in node.items:  # type: ignore[attr-defined]
                 if item.optional_vars is not None:
                     _set_by(item.optional_vars, names)
-            variables_of(node.body, names)  # type: ignore[attr-defined]
+            variables_of(node.body, names, functions)  # type: ignore[attr-defined]
         elif kind is ast.FunctionDef:
             names.add(node.name)  # type: ignore[attr-defined]
+            functions.add(node.name)  # type: ignore[attr-defined]
 
 
 def _set_by(node: ast.expr, names: set[str]) -> None:

@@ -23,6 +23,7 @@ import ast
 import builtins
 import operator
 import re
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import Refused
@@ -43,6 +44,7 @@ FILE_PREFIX = "<torchscript "
 LONGEST = 1 << 26
 REQUIRED = "__required__"
 _PARAMETER = re.compile(r"^(    +[A-Za-z_]\w*: [^=\n]+?)(,|\) ->.*:)$", re.MULTILINE)
+_USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
 _KINDS = {
     "Module": "module",
     "NamedTuple": "namedtuple",
@@ -170,7 +172,7 @@ class Unit:
         self.classes: dict[str, ClassInfo] = {}
         self._table: dict[str, Any] = {"__builtins__": {}}
         self._names: dict[Any, str] = {}  # what a name of the table stands for -> the name
-        self._references: list[tuple[str, str]] = []
+        self._references: list[tuple[str, str, str]] = []  # name in the table, qualified name, what it is used for
         self._bodies: list[ast.stmt] = []
         self._infos: list[tuple[str, FunctionInfo]] = []
         try:
@@ -229,9 +231,29 @@ class Unit:
 
     def link(self) -> None:
         """Look up what the file refers to, in other files, too. Apart from compiling, since files refer to each other."""
-        for name, target in self._references:
-            self._table[name] = self.host.reference(target)
+        for name, target, use in self._references:
+            self._table[name] = self._linked(target, use)
         self._references = []
+
+    def _linked(self, target: str, use: str) -> Any:
+        """What a qualified name refers to. Neither functions nor classes are values of a program; it can only call them.
+
+        Raises:
+            Refused: it refers to nothing, or to something that cannot be used so.
+        """
+        found = self.host.reference(target)
+        a_class = isinstance(found, type)
+        if use == "call":
+            right = isinstance(found, FunctionType) or (a_class and issubclass(found, NamedTupleValue))
+        elif use == "new":
+            right = a_class and issubclass(found, ScriptObject)
+        elif use == "alias" and isinstance(found, FunctionType):
+            return None  # calls of the variable were compiled as calls of the function
+        else:
+            right = found.__class__ is EnumMember
+        if not right:
+            raise SourceError(f"uses {target}, which cannot be {_USES[use]}", where=self.where)
+        return found
 
     def _integer(self, node: ast.expr) -> int:
         if isinstance(node, ast.Constant) and node.value.__class__ is int:
@@ -330,7 +352,9 @@ class Unit:
         if isinstance(node, ast.Attribute):
             name = dotted(node)
             if name.startswith("__torch__."):
-                return self.host.reference(name)
+                found = self.host.reference(name)
+                if found.__class__ is EnumMember:
+                    return found
             if name.startswith("CONSTANTS.c") and name[11:].isdigit():
                 return self.host.constant(int(name[11:]))
         raise self.fail(node, "is no constant")
@@ -393,11 +417,15 @@ class Unit:
             return known
         return self.entry(("operator", name), self.host.operator(name, self, getattr(node, "lineno", 0)))
 
-    def reference(self, name: str) -> str:
-        """The name in the table of what another file, or this one, defines."""
-        known = self._names.get(("reference", name))
+    def reference(self, name: str, use: str) -> str:
+        """The name in the table of what another file, or this one, defines.
+
+        Parameters:
+            use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
+        """
+        known = self._names.get((use, name))
         if known is not None:
             return known
-        found = self.entry(("reference", name), None)
-        self._references.append((found, name))
+        found = self.entry((use, name), None)
+        self._references.append((found, name, use))
         return found

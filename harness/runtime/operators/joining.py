@@ -154,7 +154,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise fail(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
     if r < 0:
         raise fail(f"Expect a non-negative number, but got {r}")
-    if self.array.size**r >= 1 << 63:  # it makes them all, repeated ones too, and takes some
+    if self.array.size > 1 and (r >= 63 or self.array.size**r >= 1 << 63):  # it makes them all, repeated ones too, and takes some
         raise fail("numel: integer multiplication overflow")
     if r == 0:
         return Tensor(np.empty(0, self.array.dtype))

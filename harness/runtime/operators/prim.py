@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
 import numpy as np
 
-from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.registry import grad, operator
 from harness.runtime.tensor import OpaqueTensor, Tensor
-from harness.runtime.values import Budget, Device, EnumMember, Future, bounded, raised
+from harness.runtime.texts import joined, shown
+from harness.runtime.values import Device, Future, bounded, raised
 
 
-def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> str:
-    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text in quotes if inside.
+def _tensor(value: Any) -> Any:
+    """The value, which has to be a tensor: a program can ask for the properties of any value, and must not get Python's own.
 
     Raises:
-        Raised: it is too large.
+        Raised: it is none.
     """
-    kind = value.__class__
-    if value is None:
-        return "None"
-    if kind is bool:
-        return "True" if value else "False"
-    if kind is float:
-        if math.isfinite(value) and value.is_integer() and abs(value) < 2.0**63:
-            return f"{int(value)}."
-        if math.isnan(value):  # which has a sign, too, in C++
-            return "-nan" if math.copysign(1, value) < 0 else "nan"
-        return f"{value:.17g}"
-    if kind is str:
-        return f'"{value}"' if inside else str(value)
-    if kind is list or kind is dict or isinstance(value, tuple):
-        budget = budget or Budget()
-        budget.take(len(value))
-        items = [shown(item, inside=True, budget=budget) for item in value]
-        if kind is list:
-            return "[" + _joined(items, ", ") + "]"
-        if kind is dict:
-            values = [shown(item, inside=True, budget=budget) for item in value.values()]
-            return "{" + _joined([f"{one}: {other}" for one, other in zip(items, values, strict=True)], ", ") + "}"
-        return "(" + _joined(items, ", ") + ("," if len(value) == 1 else "") + ")"
-    if kind is EnumMember:
-        return f"Enum<{value.qualified_name}.{value.a_name}>"
-    if kind is Tensor or kind is OpaqueTensor:
-        raise Unsupported("the reference reader cannot print tensors into texts", code="operator")
-    return str(value)
+    if value.__class__ is not Tensor:
+        raise raised("RuntimeError", f"expected a Tensor, found a {type(value).__name__}")
+    return value
 
 
-def _joined(parts: list[str], between: str = "") -> str:
-    bounded(sum(map(len, parts)) + len(between) * len(parts))
-    return between.join(parts)
+def _any_tensor(value: Any) -> Any:
+    return value if value.__class__ is OpaqueTensor else _tensor(value)
+
+
+def _device(value: Any) -> Device:
+    if value.__class__ is not Device:
+        raise raised("RuntimeError", f"expected a Device, found a {type(value).__name__}")
+    return value
 
 
 @operator("aten::str", of="any")
@@ -71,7 +50,7 @@ def format_(self: str, *args: Any) -> str:
     made = [parts[0]]
     for part, arg in zip(parts[1:], args, strict=False):
         made += [shown(arg), part]
-    return _joined(made)
+    return joined(made)
 
 
 @operator("aten::percentFormat", of="any")
@@ -93,20 +72,28 @@ def percent_format(self: str, *args: Any) -> str:
             raise raised("RuntimeError", "Too few arguments for format string")
         value, used = args[used], used + 1
         if code == "d":
+            if value.__class__ not in {bool, int, float}:
+                raise raised("RuntimeError", f"%d requires a number, found a {type(value).__name__}")
             made.append(str(int(value)))
         elif code in {"f", "F", "e", "E", "g", "G"}:
+            if value.__class__ not in {bool, int, float}:
+                raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
             made.append(f"{float(value):{code}}")
         elif code == "s":
             made.append(shown(value))
         elif code == "c":
+            if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
+                raise raised("RuntimeError", "%c requires a byte or a text")
             made.append(chr(value) if value.__class__ is int else value)
         elif code in {"x", "X", "o"}:
+            if value.__class__ is not int:
+                raise raised("RuntimeError", f"%{code} requires an integer, found a {type(value).__name__}")
             made.append(f"{value:{code}}")
         else:
             raise raised("RuntimeError", f"The specifier %{code} is not supported in TorchScript format strings")
     if used < len(args):
         raise raised("RuntimeError", "Too many arguments for format string")
-    return _joined(made)
+    return joined(made)
 
 
 @operator("prim::Print", of="any")
@@ -125,13 +112,15 @@ def num_to_tensor(a: Any) -> Tensor:
     """A number as a tensor without dimensions."""
     if a.__class__ is Tensor:
         return a
+    if a.__class__ not in {bool, int, float, complex}:
+        raise raised("RuntimeError", f"expected a number, found a {type(a).__name__}")
     return Tensor(np.array(a, dtypes.FLOAT64.array if a.__class__ is float else dtypes.of_scalar(a).array))
 
 
 @operator("prim::dtype", of="any")
 def dtype(a: Any) -> int:
     """The number of the dtype."""
-    return int(a.dtype.code)
+    return int(_any_tensor(a).dtype.code)
 
 
 @operator("prim::device", of="any")
@@ -144,19 +133,21 @@ def device(a: Any) -> Device:
 @operator("aten::device", of="any")
 def device_of(a: str, index: int | None = None) -> Device:
     """torch.device(a)."""
+    if a.__class__ is not str or (index.__class__ is not int and index is not None):
+        raise raised("RuntimeError", "expected a text, and perhaps an index, for a device")
     return Device(a, index)
 
 
 @operator("prim::type", of="any")
 def type_(a: Device) -> str:
     """The type of a device."""
-    return a.type
+    return _device(a).type
 
 
 @operator("prim::index", of="any")
 def index(a: Device) -> int | None:
     """The index of a device."""
-    return a.index
+    return _device(a).index
 
 
 @operator("prim::layout", of="any")
@@ -169,25 +160,25 @@ def layout(a: Any) -> int:
 @operator("prim::requires_grad", "aten::requires_grad", of="any")
 def requires_grad(a: Tensor) -> bool:
     """Whether it requires gradients."""
-    return a.requires_grad
+    return bool(_any_tensor(a).requires_grad)
 
 
 @operator("prim::shape", of="any")
 def shape(a: Tensor) -> list[int]:
     """The shape."""
-    return list(a.array.shape)
+    return list(_tensor(a).array.shape)
 
 
 @operator("prim::ndim", of="any")
 def ndim(a: Tensor) -> int:
     """The number of dimensions."""
-    return a.array.ndim
+    return int(_tensor(a).array.ndim)
 
 
 @operator("prim::itemsize", of="any")
 def itemsize(a: Tensor) -> int:
     """Bytes of an element."""
-    return a.array.itemsize
+    return int(_tensor(a).array.itemsize)
 
 
 @operator("prim::is_cuda", "prim::is_mkldnn", "prim::is_quantized", "prim::is_sparse", "prim::is_meta", "prim::is_nested",
@@ -208,7 +199,7 @@ def is_cpu(a: Any) -> bool:
 @operator("prim::data", of="any", gradient=False)
 def data(a: Tensor) -> Tensor:
     """The same memory without gradients."""
-    return Tensor(a.array)
+    return Tensor(_tensor(a).array)
 
 
 @operator("prim::grad", of="any")
@@ -220,7 +211,7 @@ def grad_of(a: Tensor) -> None:
 @operator("prim::is_leaf", of="any")
 def is_leaf(a: Tensor) -> bool:
     """Whether nothing was computed to get it."""
-    return a.is_leaf
+    return bool(_tensor(a).is_leaf)
 
 
 @operator("aten::wait", of="any")
@@ -246,7 +237,7 @@ def unwrap_optional(optional: Any) -> Any:
 @operator("aten::set_grad_enabled", of="any")
 def set_grad_enabled(val: bool) -> None:
     """Whether results require gradients from here on."""
-    grad.enabled = val
+    grad.enabled = val is True
 
 
 @operator("aten::is_grad_enabled", of="any")
@@ -264,6 +255,7 @@ def is_scripting() -> bool:
 @operator("prim::tolist", of="any")
 def tolist(a: Tensor, *_: int) -> Any:
     """The elements as nested lists."""
+    bounded(_tensor(a).array.size)
     return a.array.tolist()
 
 
