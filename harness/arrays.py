@@ -22,7 +22,17 @@ from harness.errors import Corrupt, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["elements", "extent", "nested_dtype", "record_dtype", "sized_dtype", "view"]
+__all__ = [
+    "contiguous_strides",
+    "counted",
+    "elements",
+    "extent",
+    "nested_dtype",
+    "record_dtype",
+    "repeated",
+    "sized_dtype",
+    "view",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Memory = bytes | bytearray | memoryview | Array
@@ -30,6 +40,7 @@ Memory = bytes | bytearray | memoryview | Array
 WIDEST = (1 << 63) - 1  # bytes: what numpy counts with
 LARGEST_ITEM = (1 << 31) - 1  # bytes of one element: numpy counts them in 32 bits
 MOST_FIELDS = 4096  # of one record
+MOST_REPEATED = 1 << 31  # places that are made of others, or counted
 UNIT_BYTES = {"S": 1, "V": 1, "U": 4}  # of dtypes whose code states a length
 
 
@@ -52,7 +63,9 @@ def extent(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> tup
     return low, high + 1
 
 
-def _refuse(shape: Sequence[int], strides: Sequence[int], offset: int, dtype: np.dtype[Any], room: int, where: str | None) -> Corrupt:
+def _refuse(
+    shape: Sequence[int], strides: Sequence[int], offset: int, dtype: np.dtype[Any], room: int, where: str | None
+) -> Corrupt:
     first, end = extent(shape, strides, offset)
     said = (
         f"a view of {dtype} with the shape {_short(shape)}, the strides {_short(strides)} and the offset {_number(offset)} needs the "
@@ -108,7 +121,11 @@ def view(
             raise _refuse(shape, strides, offset, dtype, room, where)
     steps = tuple([step * size for step in strides])
     if any(not -WIDEST <= step <= WIDEST for step in steps) or math.prod(shape) * size > WIDEST:
-        raise Unsupported(f"numpy has no array with the shape {_short(shape)} and the strides {_short(strides)}", where=where, code="numpy-limits")
+        raise Unsupported(
+            f"numpy has no array with the shape {_short(shape)} and the strides {_short(strides)}",
+            where=where,
+            code="numpy-limits",
+        )
     try:
         return np.ndarray(tuple(shape), dtype, memory, offset * size, steps)
     except (ValueError, OverflowError, MemoryError) as error:
@@ -135,6 +152,42 @@ def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Ar
         raise Corrupt("a view of references to Python objects is never made", code="bad-tensor")
     count = len(memory) // dtype.itemsize
     return np.frombuffer(memory, dtype, count) if count else np.zeros(0, dtype)
+
+
+# ------------------------------------------------------------------------------------------------ functions that do not check
+# Two functions of numpy add sizes that their arguments state in 64 bits, and write behind the array that they then make.
+
+
+def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:
+    """As ``numpy.repeat``, of numbers of repeats whose sum is exact.
+
+    Raises:
+        ValueError: one is negative, or the result is too large for memory.
+    """
+    numbers = np.asarray(counts)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise ValueError(f"numbers of repeats are integers, found {numbers.dtype}")
+    low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
+    places = array.size if axis is None else array.shape[axis]
+    total = high * places if numbers.size < 2 else high * numbers.size
+    if total > MOST_REPEATED and numbers.size > 1:
+        total = sum(numbers.reshape(-1).tolist()) if numbers.size <= MOST_REPEATED else total
+    if low < 0 or total > MOST_REPEATED:
+        raise ValueError(f"array is too big: {_number(total)} repeats, the least of a place {_number(low)}")
+    return np.repeat(array, numbers, axis)
+
+
+def counted(numbers: Array, weights: Array | None = None, minlength: int = 0) -> Array:
+    """As ``numpy.bincount``, of numbers whose greatest is looked at first.
+
+    Raises:
+        ValueError: one is negative, or the result is too large for memory.
+    """
+    if minlength > MOST_REPEATED or (numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < MOST_REPEATED):
+        raise ValueError(
+            f"array is too big: at least {_number(minlength)} places, and numbers from {numbers.min(initial=0)} to {numbers.max(initial=0)}"
+        )
+    return np.bincount(numbers, weights, minlength)
 
 
 # ------------------------------------------------------------------------------------------------------------------ dtypes

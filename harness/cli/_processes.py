@@ -7,7 +7,7 @@ answers through another. ``concurrent.futures`` can do as much; importing it tak
 from __future__ import annotations
 
 import gc
-import marshal  # between a process and its own children: nothing of a file is read with it
+import marshal  # noqa: TID251 - between a process and its own children: nothing of a file is read with it
 import os
 import select
 from collections import deque

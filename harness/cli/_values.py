@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from harness.arrays import elements
 from harness.errors import UsageError
 from harness.runtime.dtypes import DTYPES, named
 
@@ -273,7 +274,7 @@ def _shown_tensor(body: dict[str, Any]) -> dict[str, Any]:
     dtype = DTYPES.get(body["dtype"])
     if dtype is None or dtype.numpy is None or "bytes" not in body:  # no numbers for it: as the reader gave it
         return {key: body[key] for key in ("dtype", "shape", "bytes") if key in body}
-    array = np.frombuffer(base64.b64decode(body["bytes"]), dtype.numpy)
+    array = elements(base64.b64decode(body["bytes"]), dtype.numpy)
     if dtype.category == 3:
         data: list[Any] = [[_shown_float(one.real), _shown_float(one.imag)] for one in array.astype(np.complex128).tolist()]
     elif dtype.category == 2:

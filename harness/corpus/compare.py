@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.arrays import elements
+from harness.errors import CorpusError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -275,15 +278,22 @@ def _kind(value: Any) -> str:
 
 
 def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
-    """The flat elements of a tensor; bfloat16 widened to float32, dtypes that numpy lacks as raw bytes."""
-    if dtype == "bfloat16":
-        return (np.frombuffer(data, "<u2").astype("<u4") << np.uint32(16)).view("<f4")
-    return np.frombuffer(data, _NUMPY.get(dtype, "|u1"))
+    """The flat elements of a tensor; bfloat16 widened to float32, dtypes that numpy lacks as raw bytes.
+
+    Raises:
+        CorpusError: the bytes are no whole number of elements.
+    """
+    found = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
+    if found.nbytes != len(data):
+        raise CorpusError(
+            f"a tensor of {dtype} has {len(data)} bytes, expected a multiple of {found.itemsize}", code="bad-tensor"
+        )
+    return (found.astype("<u4") << np.uint32(16)).view("<f4") if dtype == "bfloat16" else found
 
 
 def _distance(dtype: str, expected: bytes, got: bytes) -> dict[str, Any]:
     x, y = tensor_array(dtype, expected), tensor_array(dtype, got)
-    raw_x, raw_y = (np.frombuffer(side, "|u1").reshape(len(x), -1) for side in (expected, got))
+    raw_x, raw_y = (elements(side, np.dtype(np.uint8)).reshape(len(x), -1) for side in (expected, got))
     unequal = np.flatnonzero((raw_x != raw_y).any(axis=1))
     first = int(unequal[0])
     facts: dict[str, Any] = {"count": len(unequal), "first": first, "expected": _plain(x[first]), "got": _plain(y[first])}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import pickle
+import pickle  # noqa: TID251 - of what `produce` has just written, with a find_class that finds nothing
 import pickletools
 import re
 from typing import TYPE_CHECKING, Any

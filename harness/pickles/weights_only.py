@@ -214,7 +214,7 @@ def _own(kind: type, name: str) -> Any:
 
 def _generic_allocation(kind: type) -> bool:
     """Whether ``tp_alloc`` of a class is ``PyType_GenericAlloc``."""
-    import ctypes  # noqa: PLC0415 - nobody else needs it
+    import ctypes  # noqa: PLC0415, TID251 - nobody else needs it; of classes that the user has
 
     get_slot = ctypes.pythonapi.PyType_GetSlot
     get_slot.restype, get_slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import HarnessError, Raised, Refused, Unsupported
+from harness import arrays
+from harness.errors import CorpusError, HarnessError, Raised, Refused, Unsupported
 from harness.runtime import dtypes
 from harness.runtime.dtypes import Dtype
 from harness.runtime.horizons import horizon as named_horizon
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from harness.runtime.module import Module
     from harness.runtime.slips import Slip
 
+MOST_GIVEN = 1 << 28  # elements of an argument, and of the storage that it is a view of
+MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
+DEEPEST = 100  # levels of a value that is written down
 LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it
 
 __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
@@ -48,11 +52,12 @@ class Encoder:
         self.named_tuples = named_tuples
         self._kept: list[Any] = []
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: Any, depth: int = 0) -> Any:
         """A value in the neutral form.
 
         Raises:
             Unsupported: it has none.
+            Raised: it is too large to be written down, or nested too deeply.
         """
         kind = value.__class__
         if value is None or kind is bool or kind is str or kind is int:
@@ -63,23 +68,26 @@ class Encoder:
             return {"complex": [_float(value.real), _float(value.imag)]}
         if kind is Tensor:
             return self.tensor(value)
+        below = depth + 1
+        if below > DEEPEST:
+            raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
         if kind is list:
-            return [self.encode(item) for item in value]
+            return [self.encode(item, below) for item in value]
         if kind is tuple:
-            return {"tuple": [self.encode(item) for item in value]}
+            return {"tuple": [self.encode(item, below) for item in value]}
         if kind is dict:
-            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+            return {"dict": [[self.encode(k, below), self.encode(v, below)] for k, v in value.items()]}
         if kind is Dtype:
             return {"dtype": value.name}
         if kind is Device:
             return {"device": str(value)}
         if isinstance(value, NamedTupleValue):
             name = f"{self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
-            return {"object": {"type": name, "state": [self.encode(item) for item in value]}}
+            return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}
         if kind is EnumMember:
             return {"object": {"type": value.qualified_name, "state": value.a_name}}
         if isinstance(value, ScriptObject):
-            state = {"dict": [[name[2:], self.encode(item)] for name, item in sorted(value.__dict__.items())]}
+            state = {"dict": [[name[2:], self.encode(item, below)] for name, item in sorted(value.__dict__.items())]}
             return {"object": {"type": value.qualified_name, "state": state}}
         said = f"torch.{value.dtype.name}" if kind is OpaqueTensor else kind.__name__
         raise Unsupported(f"the reference reader cannot show a value of {said}", code="value")
@@ -87,6 +95,10 @@ class Encoder:
     def tensor(self, value: Tensor) -> dict[str, Any]:
         """A tensor."""
         array = value.array
+        if array.nbytes > MOST_SHOWN:
+            raise Raised(
+                f"the program gives a tensor of {array.nbytes} bytes; at most {MOST_SHOWN} are written down", code="too-large"
+            )
         body: dict[str, Any] = {
             "dtype": value.dtype.name,
             "shape": list(array.shape),
@@ -155,21 +167,24 @@ class Decoder:
         if found is None:
             raise Unsupported(f"there is no dtype {body['dtype']}", code="dtype")
         dtype = found.array
-        shape = tuple(body["shape"])
+        shape = _shape(body)
         if "data" in body:
-            return Tensor(np.array([_number(item) for item in body["data"]], dtype).reshape(shape))
-        raw = np.frombuffer(base64.b64decode(body["bytes"]), dtype).reshape(shape)
-        strides = tuple(step * dtype.itemsize for step in body["strides"])
-        offset = body.get("offset", 0)
+            numbers = [_number(item) for item in body["data"]]
+            if len(numbers) != math.prod(shape):
+                raise _bad(f"a tensor of shape {list(shape)} has {len(numbers)} elements")
+            return Tensor(np.array(numbers, dtype).reshape(shape))
+        raw = arrays.elements(base64.b64decode(body["bytes"]), dtype)
+        if raw.size != math.prod(shape):
+            raise _bad(f"a tensor of shape {list(shape)} of {body['dtype']} has the bytes of {raw.size} elements")
         key = body.get("storage"), body["dtype"]
         base = self.storages.get(key) if key[0] is not None else None  # type: ignore[arg-type]
         if base is None:
             base = np.zeros(self.extents.get(key, _extent(body)), dtype)  # type: ignore[arg-type]
             if key[0] is not None:
                 self.storages[key] = base  # type: ignore[index]
-        array = np.ndarray(shape, dtype, base, offset * dtype.itemsize, strides)
+        array = arrays.view(base, dtype, shape, body["strides"], body.get("offset", 0), where="a tensor among the arguments")
         if array.size:
-            array[...] = raw
+            array[...] = raw.reshape(shape)
         return Tensor(array, bool(body.get("requires_grad")))
 
 
@@ -179,13 +194,34 @@ def _number(item: Any) -> Any:
     return float(item) if isinstance(item, str) else item
 
 
+def _bad(said: str) -> CorpusError:
+    return CorpusError(f"{said}: it is none", code="bad-tensor")
+
+
+def _shape(body: dict[str, Any]) -> tuple[int, ...]:
+    shape = body["shape"]
+    if shape.__class__ is not list or any(size.__class__ is not int or size < 0 for size in shape):
+        raise _bad(f"a tensor has the shape {str(shape)[:80]}")
+    if math.prod(shape) > MOST_GIVEN:
+        raise _bad(f"a tensor has the shape {str(shape)[:80]}, more than {MOST_GIVEN} elements")
+    return tuple(shape)
+
+
 def _extent(body: dict[str, Any]) -> int:
-    last = int(body.get("offset", 0))
-    for size, step in zip(body["shape"], body["strides"], strict=True):
-        if size == 0:
-            return 0
-        last += (size - 1) * step
-    return last + 1
+    """How many elements the storage of a tensor has at the least.
+
+    Raises:
+        CorpusError: its numbers describe no tensor, or one that is too large.
+    """
+    shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
+    if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
+        raise _bad(f"a tensor of shape {list(shape)} has the strides {str(strides)[:80]} and the offset {str(offset)[:40]}")
+    if 0 in shape:
+        return 0
+    first, end = arrays.extent(shape, strides, offset)
+    if first < 0 or end > MOST_GIVEN:
+        raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} reaches from {first} to {end}")
+    return end
 
 
 def module_state(encoder: Encoder, module: Module) -> dict[str, Any]:
@@ -243,13 +279,12 @@ def perform(
             args = Decoder().decode({"tuple": call["args"]})
             try:
                 value = module.run(call["method"], args)
+                together = Encoder(named_tuples=names)
+                said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)
             except Raised as error:
                 said[turn] = {"error": _error("call", error)}
-            else:
-                together = Encoder(named_tuples=names)
-                said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
         result["calls"].append(said)
     result["state_after"] = module_state(Encoder(), module)
     return result

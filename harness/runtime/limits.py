@@ -87,7 +87,9 @@ class Meter(threading.local):
         Raises:
             Raised: always.
         """
-        said = f"the program needs more memory than there is: a tensor of {count} elements; at most {self.limits.elements} are made"
+        said = (
+            f"the program needs more memory than there is: a tensor of {count} elements; at most {self.limits.elements} are made"
+        )
         raise Raised(said, code="too-large")
 
     def items(self, count: int) -> None:
@@ -108,7 +110,9 @@ class Meter(threading.local):
         """
         self._worked += count
         if self._worked > self.limits.work:
-            raise Raised(f"the program does more work than is allowed: more than {self.limits.work} multiplications", code="work-limit")
+            raise Raised(
+                f"the program does more work than is allowed: more than {self.limits.work} multiplications", code="work-limit"
+            )
 
     def look(self) -> None:
         """Look at clock and memory.

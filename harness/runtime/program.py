@@ -12,17 +12,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness import arrays
 from harness.archive import Archive, ZipArchive, open_archive
-from harness.errors import Corrupt, HarnessError, Refused, Unsupported
+from harness.errors import Corrupt, HarnessError, Refused, Unsafe, Unsupported
 from harness.pickles import Described, Global, unpickle
 from harness.pickles import Device as PickledDevice
 from harness.pickles import Tensor as PickledTensor
 from harness.runtime import dtypes, hash_order, registry, slips, upgraders
 from harness.runtime.flatbuffer import Flatbuffer
 from harness.runtime.horizons import horizon as named_horizon
+from harness.runtime.language.types import checked_key
 from harness.runtime.language.unit import ClassInfo, Unit
 from harness.runtime.limits import LIMITS, Limits, meter
 from harness.runtime.module import Module, translated
@@ -32,6 +31,8 @@ from harness.runtime.values import Device, NamedTupleValue, ScriptObject, Steps,
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
 
     from harness.pickles import Storage
     from harness.runtime.horizons import Horizon
@@ -51,6 +52,7 @@ _ARGUMENTS = {
     b"M": 2,
     b"G": 8,
 }  # opcodes and how long their arguments are
+INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 MOBILE_UPGRADERS = (1, 11, 0)  # the first lite interpreter that has upgraders
@@ -91,6 +93,10 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limi
             where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
             raise Corrupt(first.detail, where=where, code=first.code)
         return Program(archive, known, limits, str(archive.path)).main
+    except RecursionError as error:
+        raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
+    except MemoryError as error:
+        raise Unsafe("needs more memory than there is", where=str(archive.path), code="too-large") from error
     finally:
         archive.close()
 
@@ -129,6 +135,7 @@ class Program:
         mobile: whether it is a mobile archive.
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
         once: whether equal calls in a tuple are one (1.0).
+        source: bytes of its source that were compiled.
         missing: operators that it calls and the reference reader lacks.
         slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
         extra: the user's own files in it, by name.
@@ -143,6 +150,7 @@ class Program:
         self.mobile = False
         self.bytecode = 0
         self.once = horizon.release < (1, 1, 0)
+        self.source = 0
         self.applied: list[tuple[str, int, str, str]] = []
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
@@ -345,7 +353,11 @@ class Program:
     def _value(self, value: Any, folder: str) -> Any:
         """A value of a pickle as one of the program. What is shared in the pickle stays shared."""
         kind = value.__class__
-        if value is None or kind is bool or kind is int or kind is float or kind is complex:
+        if value is None or kind is bool or kind is float or kind is complex:
+            return value
+        if kind is int:
+            if not -INT64 <= value < INT64:
+                raise Refused("holds an integer of more than 64 bits, which programs do not have", where=self.path, code="pickle")
             return value
         if kind is str:
             return text_in(value)
@@ -357,16 +369,18 @@ class Program:
             tensor = self._tensors[id(value)] = self._tensor(value, folder)
             return tensor
         if kind is Described:
-            return self._described(value, folder)
+            made = self._tensors[id(value)] = self._described(value, folder)
+            return made
         if isinstance(value, dict):
             return self._dict(value, folder)
         if isinstance(value, list):
-            made: list[Any] = []
-            self._tensors[id(value)] = made
-            made.extend(self._value(item, folder) for item in value)
-            return made
+            items: list[Any] = []
+            self._tensors[id(value)] = items
+            items.extend(self._value(item, folder) for item in value)
+            return items
         if isinstance(value, tuple):
-            return tuple(self._value(item, folder) for item in value)
+            made = self._tensors[id(value)] = tuple(self._value(item, folder) for item in value)
+            return made
         if kind is PickledDevice:
             return Device(value.type, value.index)
         if kind is Global and value.module == "torch":
@@ -378,7 +392,7 @@ class Program:
     def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
         self._tensors[id(value)] = made
-        items = {self._value(k, folder): self._value(v, folder) for k, v in value.items()}
+        items = {checked_key(self._value(k, folder)): self._value(v, folder) for k, v in value.items()}
         if self.horizon.release < SIGNED_BYTES_UNTIL:
             order = hash_order.unordered_map if self.horizon.release < (1, 2, 0) else hash_order.flat_hash_map
             items = {key: items[key] for key in order(list(items))}
@@ -390,11 +404,10 @@ class Program:
         if target.__class__ is not Global:
             raise Refused("calls what is no name", where=self.path, code="pickle")
         if target.module == "torch.jit._pickle":
-            args = value.args
             if target.name == "build_tensor_from_id":
-                return self._table_entry(args[0])
+                return self._table_entry(self._argument(value))
             if target.name in BUILDERS:
-                return self._value(args[0], folder)
+                return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
             raise Refused(f"names {target.path}, which is no class of the program", where=self.path, code="pickle")
         info = self.info(target.path)
@@ -402,11 +415,13 @@ class Program:
             self.reference(target.path)  # says why
             raise Refused(f"names {target.path}, which the source does not define", where=self.path, code="source")
         if info.kind == "enum":
-            wanted = self._value(value.args[0], folder)
+            wanted = self._value(self._argument(value), folder)
             for member in info.members.values():
                 if member.a_value.__class__ is wanted.__class__ and member.a_value == wanted:
                     return member
-            raise Refused(f"has no member of {target.path} with the value {wanted!r}", where=self.path, code="enum")
+            raise Refused(
+                f"has no member of {target.path} with this value, a {type(wanted).__name__}", where=self.path, code="enum"
+            )
         if info.python is None:
             raise Refused(f"holds an object of {target.path}, an interface", where=self.path, code="pickle")
         if issubclass(info.python, NamedTupleValue):
@@ -423,6 +438,12 @@ class Program:
         elif state is not None:
             raise Refused(f"an object of {target.path} has a state that is no dictionary", where=self.path, code="pickle")
         return made
+
+    def _argument(self, value: Described) -> Any:
+        """The first argument of a call that must have one."""
+        if not value.args:
+            raise Refused("calls a function without its argument", where=self.path, code="pickle")
+        return value.args[0]
 
     def _tensor(self, value: PickledTensor, folder: str) -> Tensor | OpaqueTensor:
         dtype = dtypes.named(value.dtype)
@@ -487,7 +508,7 @@ class Program:
 
     def _table_entry(self, index: Any) -> Any:
         if index.__class__ is not int or not 0 <= index < len(self._table):
-            raise Corrupt(f"names tensor {index!r} of {len(self._table)}", where=self.path, code="bad-json")
+            raise Corrupt(f"names a tensor that is none of the {len(self._table)}", where=self.path, code="bad-json")
         return self._table[index]
 
     def _json_tensor(self, entry: dict[str, Any]) -> Tensor:
@@ -501,7 +522,9 @@ class Program:
             base = self._storages[key] = self._bytes(key, dtype)
         shape = tuple(_integer(size) for size in entry.get("dims", ()))
         strides = tuple(_integer(step) for step in entry.get("strides", ()))
-        array = arrays.view(base, dtype.array, shape, strides, _integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}")
+        array = arrays.view(
+            base, dtype.array, shape, strides, _integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}"
+        )
         return Tensor(array, bool(entry.get("requiresGrad")))
 
     def _json_module(self, described: dict[str, Any], values: Any, path: str, depth: int) -> ScriptObject:
@@ -533,10 +556,10 @@ class Program:
             for one in described.get("attributes", ()):
                 info.attributes[one["name"]] = ast.Constant(one["type"])
             self._set_submodules(made, described, values, qualified, depth)
-            self._set_state(made, info, values[int(state)])
+            self._set_state(made, info, values[_integer(state)])
             return made
         for one in described.get("parameters", ()):
-            tensor = self._table_entry(int(one["tensorId"]))
+            tensor = self._table_entry(_integer(one["tensorId"]))
             if one.get("isBuffer"):
                 info.buffers.append(one["name"])
                 info.attributes[one["name"]] = ast.Name("Tensor")
@@ -546,7 +569,7 @@ class Program:
             made.__dict__["a_" + one["name"]] = tensor
         for one in described.get("attributes", ()):
             info.attributes[one["name"]] = ast.Constant(one["type"])
-            made.__dict__["a_" + one["name"]] = values[int(one["id"])]
+            made.__dict__["a_" + one["name"]] = values[_integer(one["id"])]
         self._set_submodules(made, described, values, qualified, depth)
         return made
 
@@ -561,7 +584,7 @@ def _integer(value: Any) -> int:
     Raises:
         ValueError: it is none.
     """
-    if value.__class__ is int and abs(value) < 1 << 63:
+    if value.__class__ is int and abs(value) < INT64:
         return int(value)
     if value.__class__ is str and len(value) <= LONGEST_INTEGER:
         return int(value)

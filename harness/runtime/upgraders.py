@@ -106,6 +106,7 @@ class _Host:
         self.horizon = max(horizon, FIRST)
         self.steps = Steps(1 << 62)  # they loop nowhere
         self.once = False
+        self.source = 0
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         del unit, line

@@ -66,7 +66,12 @@ class Budget:
 
 def text_in(text: str) -> str:
     """A text as a program sees it: one character for each byte."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("latin-1")
+    except UnicodeEncodeError:  # surrogates that stand for no byte: as a pickle spells them
+        return text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def text_out(text: str) -> str:
@@ -212,7 +217,7 @@ class Steps:
         self._look_at = max(0, self.left - LOOK_EVERY)
         meter.look()
 
-    def range(self, *bounds: int) -> Iterable[int]:
+    def rounds(self, *bounds: int) -> Iterable[int]:
         """A range to loop over, paid for at once."""
         if any(bound.__class__ is not int for bound in bounds):
             raise Raised("range() expects integers", code="RuntimeError")

@@ -6,11 +6,11 @@ filled later are made empty first; tuples and frozen sets are made from the insi
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness.arrays import view
 from harness.errors import Corrupt
 from harness.pickles import (
     Deque,
@@ -24,6 +24,7 @@ from harness.pickles import (
     Storage,
     Tensor,
 )
+from harness.state.numpy_dtypes import numpy_dtype
 from harness.state.tensors import Tensors
 from harness.state.values import TypedStorage, TypedTensor
 
@@ -34,12 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Converter"]
 
-# What np.dtype is asked for; a file may say anything. Sizes of texts are bounded by the data that have to be there.
-PLAIN_CODE = re.compile(r"[biufc]\d{1,2}|[SUV][1-9]\d{0,8}")
-TIME_CODE = re.compile(r"[mM]8")
-UNITS = frozenset({"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"})
 TUPLES = frozenset({tuple, Size, frozenset, slice})
-DEEPEST_DTYPE = 20
 
 
 class Converter:
@@ -228,7 +224,7 @@ class Converter:
 
     def _numpy_array(self, value: NumpyArray) -> Any:
         """An array of numpy, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
-        dtype = _numpy_dtype(value.dtype)
+        dtype = numpy_dtype(value.dtype)
         where = f"{self.storages.archive.path}, array of numpy"
         count = 1
         for size in value.shape:
@@ -255,28 +251,25 @@ class Converter:
         if len(data) != count * dtype.itemsize:
             said = f"has {len(data)} bytes; {count} elements of {dtype} are {count * dtype.itemsize}"
             raise Corrupt(said, where=where, code="bad-array")
-        try:
-            made = np.ndarray(value.shape, dtype, buffer=bytes(data), order=order)
-        except ValueError as error:
-            raise Corrupt(f"has no possible shape: {error}", where=where, code="bad-array") from error
+        made = view(bytes(data), dtype, value.shape, order=order, where=where)
         native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves records as they are
         if native != dtype:
             made = made.astype(native, order="K")
         return made.copy(order="K") if self.storages.mmap is False else made
 
     def _numpy_scalar(self, value: NumpyScalar) -> Any:
-        dtype = _numpy_dtype(value.dtype)
+        dtype = numpy_dtype(value.dtype)
         data = _raw(value.data, f"{self.storages.archive.path}, scalar of numpy")
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
         if len(data) != dtype.itemsize:
             where = f"{self.storages.archive.path}, scalar of numpy"
             raise Corrupt(f"has {len(data)} bytes; one of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
-        return np.ndarray((), dtype, buffer=bytes(data))[()]
+        return view(bytes(data), dtype, ())[()]
 
     @staticmethod
     def _numpy_dtype(value: NumpyDtype) -> Any:
-        found = _numpy_dtype(value)
+        found = numpy_dtype(value)
         return value if found is None else found
 
 
@@ -292,50 +285,3 @@ def _raw(data: Any, where: str) -> Any:
         return data.encode("latin-1")
     except UnicodeEncodeError as error:
         raise Corrupt(f"has text instead of bytes: {error.reason}", where=where, code="bad-array") from error
-
-
-def _numpy_dtype(value: NumpyDtype | None, depth: int = 0) -> np.dtype[Any] | None:
-    """The dtype that a description names; None for objects, and for what is not known."""
-    if value is None or value.__class__ is not NumpyDtype or depth > DEEPEST_DTYPE or value.order not in "<>|=":
-        return None
-    state: tuple[Any, ...] = value.state or ()
-    try:
-        if TIME_CODE.fullmatch(value.code):
-            return _time_dtype(value, state)
-        if not PLAIN_CODE.fullmatch(value.code):
-            return None
-        if len(state) > 2 and state[2] is not None:
-            return _fields(state, depth)
-        if depth and state and state[0] is not None:  # fields that are arrays themselves
-            inner, shape = state[0]
-            base = _numpy_dtype(inner, depth + 1)
-            shape = (shape,) if shape.__class__ is int else shape
-            if base is None or shape.__class__ is not tuple or any(one.__class__ is not int for one in shape):
-                return None
-            return np.dtype((base, shape))
-        return np.dtype(value.order + value.code)
-    except (TypeError, ValueError, LookupError, OverflowError):
-        return None
-
-
-def _time_dtype(value: NumpyDtype, state: tuple[Any, ...]) -> np.dtype[Any] | None:
-    """``datetime64`` and ``timedelta64``: their unit stands at the end of the state, as ``({}, (unit, number, 1, 1))``."""
-    last = state[-1] if state else None
-    unit = last[1] if last.__class__ is tuple and len(last) == 2 else None
-    if unit.__class__ is not tuple or len(unit) != 4:
-        return np.dtype(value.order + value.code)
-    name = unit[0].decode("ascii") if unit[0].__class__ is bytes else unit[0]
-    if name not in UNITS or unit[1].__class__ is not int:
-        return None
-    return np.dtype(value.order + value.code) if name == "generic" else np.dtype(f"{value.order}{value.code}[{unit[1]}{name}]")
-
-
-def _fields(state: tuple[Any, ...], depth: int) -> np.dtype[Any] | None:
-    """A record dtype: of sub-dtype, names, fields and size."""
-    names, fields, size = state[1:4]
-    if names.__class__ is not tuple or not isinstance(fields, dict) or size.__class__ is not int:
-        return None
-    formats = [_numpy_dtype(fields[name][0], depth + 1) for name in names]
-    if any(one is None for one in formats):
-        return None
-    return np.dtype({"names": list(names), "formats": formats, "offsets": [fields[name][1] for name in names], "itemsize": size})

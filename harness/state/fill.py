@@ -29,6 +29,7 @@ import numpy as np
 
 from harness.archive import ZipArchive, open_archive
 from harness.archive.offsets import ZIP64_FROM
+from harness.arrays import elements
 from harness.errors import Corrupt, UsageError
 from harness.state.dtypes import array_dtype, is_raw
 from harness.state.load import objects_of, refuse_damage
@@ -190,7 +191,7 @@ def _found(archive: ZipArchive, facts: Facts, source: Source) -> tuple[list[_Hol
 def _is_hole(archive: ZipArchive, one: StorageRecord, member: Member, protected: bool) -> bool:
     if one.absent or protected or member.crc:
         return one.absent
-    return not np.frombuffer(archive.view(one.record or ""), np.uint8).any()
+    return not elements(archive.view(one.record or ""), np.dtype(np.uint8)).any()
 
 
 def _interrupted(archive: ZipArchive, one: StorageRecord, member: Member, source: Source) -> bool:

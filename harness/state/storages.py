@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.archive import ZipArchive
+from harness.arrays import elements
 from harness.errors import Corrupt, Unsupported
 from harness.pickles.dtypes import ELEMENT_SIZES
 from harness.state.dtypes import array_dtype
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from harness.state.dtypes import Array
 
 __all__ = ["Storages"]
+
+UINT8 = np.dtype(np.uint8)
 
 
 class Storages:
@@ -95,8 +98,7 @@ class Storages:
             self.touched.add(root.key)
             start = one.offset or 0
             data = self.archive.data[start : start + one.nbytes]
-        # frombuffer holds a view of the mapped file, which keeps it mapped; np.ndarray(buffer=) would hold the file alone
-        found: Array = np.frombuffer(data, np.uint8) if len(data) else np.zeros(0, np.uint8)
+        found: Array = elements(data, UINT8)
         if self.mmap is False:
             return found.copy()
         found.flags.writeable = False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.arrays import contiguous_strides, view
 from harness.errors import Corrupt, Unsupported
 from harness.pickles import NumpyArray, Tensor
 from harness.pickles.dtypes import ELEMENT_SIZES
@@ -119,15 +120,7 @@ class Tensors:
         self, storage: Storage, data: Array, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> Array:
         """An array over bytes; shape, strides and offset in elements."""
-        size = dtype.itemsize
-        if not data.size or 0 in shape:
-            offset = 0  # what is empty lies nowhere; torch lets it start behind the end
-        try:
-            steps = tuple(stride * size for stride in strides)
-            return np.ndarray(shape, dtype, buffer=data, offset=offset * size, strides=steps)
-        except (ValueError, OverflowError, MemoryError) as error:
-            said = f"numpy has no array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
-            raise Unsupported(said, where=self.storages.where(storage.key), code="numpy-limits") from error
+        return view(data, dtype, shape, strides, offset, where=self.storages.where(storage.key))
 
     def _resolved(self, tensor: Tensor, storage: Storage, strides: tuple[int, ...]) -> Array | RawTensor:
         """The numbers of a conjugate or negative view, with its own strides: over a copy of its storage, made once."""
@@ -194,7 +187,7 @@ class Tensors:
     def _packed(self, tensor: Tensor, storage: Storage, bits: int) -> Array:
         """The bytes of elements smaller than a byte, which only torch's packed kernels can view."""
         length = -(-tensor.numel * bits // 8)
-        contiguous = tensor.strides == _contiguous(tensor.shape)
+        contiguous = tensor.strides == contiguous_strides(tensor.shape)
         if tensor.offset or not contiguous:
             said = f"is viewed by a part of a {tensor.dtype} tensor, whose elements are not whole bytes"
             raise Unsupported(said, where=self.storages.where(storage.key), code="packed-view")
@@ -325,15 +318,6 @@ def _negate(numbers: Array, dtype: str) -> None:
     size = numbers.dtype.itemsize
     bits = numbers.view(f"{numbers.dtype.byteorder if numbers.dtype.byteorder in '<>' else '='}u{size}")
     np.bitwise_xor(bits, bits.dtype.type(1 << (8 * size - 1)), out=bits)
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def _with_lanes(shape: tuple[int, ...], lanes: int) -> tuple[int, ...]:

@@ -122,10 +122,10 @@ def test_a_range_pays_for_its_steps(start: int, stop: int, step: int, limit: int
     steps = Steps(limit)
     if len(wanted[: limit + 1]) > limit:
         with pytest.raises(Raised) as caught:
-            list(steps.range(start, stop, step))
+            list(steps.rounds(start, stop, step))
         assert caught.value.code == "step-limit"
     else:
-        assert list(steps.range(start, stop, step)) == list(wanted)
+        assert list(steps.rounds(start, stop, step)) == list(wanted)
         assert steps.left == limit - len(wanted)
 
 

@@ -280,7 +280,7 @@ class Body:
         if not (isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range" and not loop.keywords and 0 < len(loop.args) < 4):  # fmt: skip
             raise self.unit.fail(node, "loops over what is no range")
         loop.args = [self.expr(arg) for arg in loop.args]
-        loop.func = self._table_name("range", self.unit.host.steps.range, node)
+        loop.func = self._table_name("range", self.unit.host.steps.rounds, node)
         node.target = self.target(node.target)
         node.body = self.block(node.body)
         node.type_comment = None

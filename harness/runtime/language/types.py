@@ -54,6 +54,7 @@ _SIMPLE: dict[str, Type] = {
 _HEADS = {"List", "Dict", "Tuple", "Optional", "Union", "Future", "RRef", "Final", "Await", "Set", "InferredType"}
 
 
+DEEPEST = 100  # levels of containers in a value that a program gives
 KEY_TYPES = {"str", "int", "float", "complex", "bool", "Tensor", "Device", "Any"}
 KEYS = frozenset({str, int, float, complex, bool, Tensor, Device})
 
@@ -273,11 +274,11 @@ def _inferred(value: Any) -> Any:
     return value
 
 
-def release_value(value: Any, budget: Budget | None = None) -> Any:
+def release_value(value: Any, budget: Budget | None = None, depth: int = 0) -> Any:
     """A value of a program as Python gets it: containers are copied, texts are texts again. Objects of the program stay.
 
     Raises:
-        Raised: it is too large, or a text in it is no text.
+        Raised: it is too large or nested too deeply, or a text in it is no text.
     """
     cls = value.__class__
     if cls is str:
@@ -286,9 +287,12 @@ def release_value(value: Any, budget: Budget | None = None) -> Any:
         return value
     budget = budget or Budget()
     budget.take(len(value))
+    below = depth + 1
+    if below > DEEPEST:
+        raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
     if cls is list:
-        return [release_value(item, budget) for item in value]
+        return [release_value(item, budget, below) for item in value]
     if cls is dict:
-        return {release_value(k, budget): release_value(v, budget) for k, v in value.items()}
-    items = (release_value(item, budget) for item in value)
+        return {release_value(k, budget, below): release_value(v, budget, below) for k, v in value.items()}
+    items = (release_value(item, budget, below) for item in value)
     return tuple(items) if cls is tuple else cls(*items)

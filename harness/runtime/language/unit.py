@@ -23,6 +23,7 @@ import ast
 import builtins
 import operator
 import re
+import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "Unit"]
 
 FILE_PREFIX = "<torchscript "
-LONGEST = 1 << 26
+LONGEST = 1 << 23  # bytes of source of a program, of which Python's parser makes some hundred times as many
 REQUIRED = "__required__"
 _PARAMETER = re.compile(r"^(    +[A-Za-z_]\w*: [^=\n]+?)(,|\) ->.*:)$", re.MULTILINE)
 _USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
@@ -66,10 +67,12 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
+        source: bytes of source that were compiled so far.
     """
 
     steps: Steps
     once: bool
+    source: int
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
@@ -176,7 +179,10 @@ class Unit:
         self._bodies: list[ast.stmt] = []
         self._infos: list[tuple[str, FunctionInfo]] = []
         try:
-            self._compile(self._parse(source))
+            with warnings.catch_warnings():
+                # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal
+                warnings.simplefilter("ignore")
+                self._compile(self._parse(source))
         except RecursionError as error:
             raise SourceError("is nested too deep", where=where) from error
 
@@ -187,8 +193,9 @@ class Unit:
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
-        if len(source) > LONGEST:
-            raise SourceError(f"holds {len(source)} bytes of source, more than {LONGEST}", where=self.where)
+        self.host.source += len(source)
+        if self.host.source > LONGEST:
+            raise SourceError(f"holds more than {LONGEST} bytes of source", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see harness.runtime.values)
         text = str(source, "latin-1")
         try:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.arrays import contiguous_strides
 from harness.errors import Unsupported
 from harness.runtime import dtypes
+from harness.runtime.limits import meter
 from harness.runtime.registry import OUTS, Function, grad, operator
-from harness.runtime.tensor import Tensor, owner
+from harness.runtime.tensor import Tensor, owner, strided
 from harness.runtime.values import raised
 
 if TYPE_CHECKING:
@@ -338,6 +340,8 @@ def to_size(size: Any) -> tuple[int, ...]:
     for one in sizes:
         if one < 0:
             raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
+    if math.prod(sizes) > meter.limits.elements:
+        meter.too_large(math.prod(sizes))
     return sizes
 
 
@@ -393,13 +397,16 @@ def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     room = base.nbytes // array.itemsize if base.dtype == array.dtype else 0
     offset = tensor.storage_offset
     if needed + offset <= room:
-        tensor.array = np.ndarray(shape, array.dtype, base, offset * array.itemsize)
+        tensor.array = strided(array, shape, contiguous_strides(shape), offset)
     else:
+        if needed > meter.limits.elements:
+            meter.too_large(needed)
         grown = np.zeros(needed, array.dtype)
         if not offset:
-            held = np.ndarray((room,), array.dtype, base) if room else array.reshape(-1)
+            held = strided(array, (room,), (1,), 0) if room else array.reshape(-1)
             grown[: held.size] = held[:needed]
         tensor.array = grown.reshape(shape)
+        meter.tensor(grown)
     return tensor
 
 

@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
+from harness.arrays import repeated
 from harness.runtime.operators._common import BOOL, FLOAT64, Array, fail, random, words
+from harness.runtime.operators._products import exact, multiplied
 from harness.runtime.operators.activations import gelu_of
-from harness.runtime.operators.linear_algebra import exact
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -37,7 +38,7 @@ def attend(
     """Outputs and weights, in the arrays' own types."""
     q, k, v = exact(query), exact(key), exact(value)
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * factor
+    scores = multiplied(q, np.swapaxes(k, -1, -2)) * factor
     if is_causal:
         seen = np.tril(np.ones(scores.shape[-2:], BOOL))
         scores = np.where(seen, scores, -np.inf)
@@ -45,7 +46,7 @@ def attend(
         scores = np.where(mask, scores, -np.inf) if mask.dtype == BOOL else scores + exact(mask)
     flash = era >= 1 and (query.ndim == 4 or (era >= 2 and query.ndim == 3 and mask is None))
     weights = _weights(scores, era, flash=flash)
-    return np.matmul(weights, v).astype(value.dtype), weights.astype(query.dtype)
+    return multiplied(weights, v).astype(value.dtype), weights.astype(query.dtype)
 
 
 def _versions() -> None:
@@ -97,7 +98,7 @@ def _checked(
         )
     if enable_gqa:
         times = q.shape[-3] // k.shape[-3]
-        k, v = np.repeat(k, times, axis=-3), np.repeat(v, times, axis=-3)
+        k, v = repeated(k, times, axis=-3), repeated(v, times, axis=-3)
     return attend(q, k, v, None if attn_mask is None else attn_mask.array, is_causal=is_causal, scale=scale, era=era)
 
 
@@ -126,17 +127,18 @@ def _multi_head(
     width = qkv_weight.shape[0] // 3
     parts = [
         _heads(
-            exact(one) @ exact(qkv_weight[at * width : (at + 1) * width]).T + exact(qkv_bias[at * width : (at + 1) * width]),
+            multiplied(exact(one), exact(qkv_weight[at * width : (at + 1) * width]).T)
+            + exact(qkv_bias[at * width : (at + 1) * width]),
             count,
         )
         for at, one in enumerate((q, k, v))
     ]
-    scores = np.matmul(parts[0], np.swapaxes(parts[1], -1, -2)) / math.sqrt(width // count)
+    scores = multiplied(parts[0], np.swapaxes(parts[1], -1, -2)) / math.sqrt(width // count)
     if mask is not None:
         scores = np.where(mask, -np.inf, scores)
     weights = _weights(scores, 0)
-    joined = np.matmul(weights, parts[2]).transpose(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], width)
-    return joined @ exact(proj_weight).T + exact(proj_bias), weights
+    joined = multiplied(weights, parts[2]).transpose(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], width)
+    return multiplied(joined, exact(proj_weight).T) + exact(proj_bias), weights
 
 
 def _fast_mask(mask: Tensor | None, mask_type: int | None, length: int) -> Array | None:
@@ -188,8 +190,10 @@ def transformer_encoder_layer_fwd(
         return _multi_head(x, x, x, num_heads, qkv_weight.array, qkv_bias.array, proj_weight.array, proj_bias.array, blocked)[0]
 
     def feed(x: Array) -> Array:
-        inner = x @ exact(ffn_weight_1.array).T + exact(ffn_bias_1.array)
-        return (gelu_of(inner) if use_gelu else np.maximum(inner, 0)) @ exact(ffn_weight_2.array).T + exact(ffn_bias_2.array)
+        inner = multiplied(x, exact(ffn_weight_1.array).T) + exact(ffn_bias_1.array)
+        return multiplied(gelu_of(inner) if use_gelu else np.maximum(inner, 0), exact(ffn_weight_2.array).T) + exact(
+            ffn_bias_2.array
+        )
 
     x = src.array.astype(FLOAT64)
     if norm_first:

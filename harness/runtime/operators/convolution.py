@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from harness.errors import Unsupported
 from harness.runtime.operators._common import BOOL, Array, fail, not_implemented, sizes, words
-from harness.runtime.operators.linear_algebra import exact
+from harness.runtime.operators._products import exact, looped, multiplied, sized, summed
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -22,17 +21,15 @@ def windows(
 ) -> Array:
     """A view of the last dimensions as windows: of ``[..., *spatial]``, ``[..., *out, *kernel]``."""
     n = len(kernel)
-    lead, steps = array.shape[:-n], array.strides
-    return as_strided(
-        array,
-        (*lead, *out, *kernel),
-        (
-            *steps[:-n],
-            *(step * s for step, s in zip(steps[-n:], stride, strict=True)),
-            *(step * d for step, d in zip(steps[-n:], dilation, strict=True)),
-        ),
-        writeable=False,
+    tensor = Tensor(array)
+    lead, steps = array.shape[:-n], tensor.strides
+    shape = (*lead, *out, *kernel)
+    strides = (
+        *steps[:-n],
+        *(step * s for step, s in zip(steps[-n:], stride, strict=True)),
+        *(step * d for step, d in zip(steps[-n:], dilation, strict=True)),
     )
+    return tensor.as_strided(shape, strides).array
 
 
 def convolve(
@@ -66,10 +63,11 @@ def convolve(
     count = math.prod(kernel)
     places = math.prod(out)
     weights = exact(w).reshape(groups, outputs // groups, each * count)
+    sized(batch, groups, each, count, places)
     # [batch, groups, channels of a group * kernel, places]
     columns = seen.reshape(batch, groups, each, *out, *kernel)
     columns = columns.transpose(0, 1, 2, *range(3 + n, 3 + 2 * n), *range(3, 3 + n)).reshape(batch, groups, each * count, places)
-    value = np.matmul(weights, columns).reshape(batch, outputs, *out)
+    value = multiplied(weights, columns).reshape(batch, outputs, *out)
     if b is not None:
         value = value + exact(b).reshape(1, outputs, *(1,) * n)
     return value.astype(x.dtype, copy=False)
@@ -99,9 +97,11 @@ def convolve_transposed(
     batch, channels, each = x.shape[0], x.shape[1], w.shape[1]
     wide = exact(x).reshape(batch, groups, channels // groups, *spatial)
     weights = exact(w).reshape(groups, channels // groups, each, *kernel)
+    sized(batch, groups, each, *full)
     value = np.zeros((batch, groups, each, *full), wide.dtype)
+    looped(math.prod(kernel))
     for place in np.ndindex(*kernel):
-        share = np.einsum("bgc...,gco->bgo...", wide, weights[(slice(None), slice(None), slice(None), *place)])
+        share = summed("bgc...,gco->bgo...", wide, weights[(slice(None), slice(None), slice(None), *place)])
         where = tuple(
             slice(p * d, p * d + (size - 1) * s + 1, s) for p, d, size, s in zip(place, dilation, spatial, stride, strict=True)
         )
@@ -294,7 +294,9 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
     out = tuple((size + 2 * b - e * (c - 1) - 1) // f + 1 for size, b, e, c, f in zip(o, p, d, k, s, strict=True))
     channels = full.shape[1] // (k[0] * k[1])
     parts = full.reshape(full.shape[0], channels, k[0], k[1], *out)
+    sized(full.shape[0], channels, o[0] + 2 * p[0], o[1] + 2 * p[1])
     value = np.zeros((full.shape[0], channels, o[0] + 2 * p[0], o[1] + 2 * p[1]), full.dtype)
+    looped(math.prod(k), parts.size // max(1, math.prod(k)))
     for i, j in np.ndindex(*k):
         rows = slice(i * d[0], i * d[0] + s[0] * (out[0] - 1) + 1, s[0])
         columns = slice(j * d[1], j * d[1] + s[1] * (out[1] - 1) + 1, s[1])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.arrays import extent
 from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.operators._common import (
@@ -108,8 +109,13 @@ def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **op
     """With strides of its own."""
     _options(options)
     kind = any_dtype(dtype, _default())
-    room = 1 + sum((one - 1) * step for one, step in zip(size, stride, strict=True)) if 0 not in size else 0
-    return Tensor(np.zeros(room, kind)).as_strided(tuple(size), tuple(stride))
+    shape = to_size(size)
+    if len(shape) != len(stride):
+        raise fail(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(stride)})")
+    if any(step < 0 for step in stride):
+        raise fail(f"empty_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    (room,) = to_size(extent(shape, stride)[1] if 0 not in shape else 0)
+    return Tensor(np.zeros(room, kind)).as_strided(shape, tuple(stride))
 
 
 # ----------------------------------------------------------------------------------------------------------------- full

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.errors import Unsupported
 from harness.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented
+from harness.runtime.operators._products import looped, sized, summed
 from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
 
@@ -33,6 +34,7 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
     scales: list[float | None] = [None] * n if factors is None else [None if one is None else float(one) for one in factors]
     if array.size == 0 or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
         raise fail(f"Input and output sizes should be greater than 0, but got input {list(array.shape[2:])} and output {sizes}")
+    sized(*array.shape[:2], *sizes)
     return sizes, scales
 
 
@@ -168,6 +170,8 @@ def _filtered(name: str, support: float, weigh: Any) -> None:
             size = array.shape[2 + at]
             scale = float(_scale(size, out, factor, align_corners, FLOAT64))
             reach = support * max(scale, 1.0)
+            looped(out, int(min(size, 2 * reach + 2)) * 100)
+            sized(out, size)
             table = np.zeros((out, size))
             for place in range(out):
                 center = scale * (place + 0.5)
@@ -362,5 +366,5 @@ def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = 
         axes.append(line if align_corners else line * (one - 1) / one)
     grid = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(grid), np.ones_like(grid[0])], axis=-1)
-    value = np.einsum("...k,bjk->b...j", points, matrices)
+    value = summed("...k,bjk->b...j", points, matrices)
     return Tensor(value.astype(theta.array.dtype))

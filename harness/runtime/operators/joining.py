@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from harness.arrays import repeated
 from harness.runtime import dtypes
 from harness.runtime.operators._common import (
     FLOAT32,
@@ -20,6 +22,7 @@ from harness.runtime.operators._common import (
     not_implemented,
     words,
 )
+from harness.runtime.operators._products import looped, sized
 from harness.runtime.operators.views import atleast_1d, atleast_2d, atleast_3d
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -159,6 +162,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if r == 0:
         return Tensor(np.empty(0, self.array.dtype))
     choose: Any = combinations_with_replacement if with_replacement else without
+    looped(math.comb(self.array.size + (r - 1 if with_replacement else 0), r), r * 100)
     places = np.asarray(list(choose(range(self.array.size), r)), INT64).reshape(-1, r)
     return Tensor(self.array[places])
 
@@ -174,12 +178,14 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
         raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(one < 0 for one in repeats):
         raise fail("Trying to create tensor with negative dimension")
+    sized(array.size, *repeats)
     return Tensor(np.tile(array.reshape((1,) * (len(repeats) - array.ndim) + array.shape), tuple(repeats)))
 
 
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
     """As :func:`repeat`, also with fewer numbers than dimensions."""
+    sized(self.array.size, *dims)
     return Tensor(np.tile(self.array, tuple(dims)))
 
 
@@ -190,14 +196,14 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
         if self.array.ndim != 1:
             raise fail("repeat_interleave only accept 1D vector as repeat")
-        return Tensor(np.repeat(np.arange(self.array.size, dtype=self.array.dtype), self.array))
+        return Tensor(repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
     array = self.array
     if dim is None:
-        return Tensor(np.repeat(array.reshape(-1), counts))
-    return Tensor(np.repeat(array, counts, axis=axis(dim, array.ndim)))
+        return Tensor(repeated(array.reshape(-1), counts))
+    return Tensor(repeated(array, counts, axis=axis(dim, array.ndim)))
 
 
 # ------------------------------------------------------------------------------------------------------------ turned around
@@ -308,6 +314,7 @@ def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
     array, widths = _cut(self.array, _widths(self.array, list(pad)))
     if all(pair == (0, 0) for pair in widths):
         return Tensor(array.copy())
+    sized(*(size + max(0, sum(pair)) for size, pair in zip(array.shape, widths, strict=True)))
     return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
 
 

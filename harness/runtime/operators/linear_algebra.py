@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from harness.runtime import dtypes
+from harness.runtime.limits import meter
 from harness.runtime.operators._common import (
     BOOL,
-    FLOAT32,
-    FLOAT64,
-    HALVES,
     Array,
     Scalar,
     axis,
@@ -32,17 +30,11 @@ from harness.runtime.operators._common import (
     words,
     write,
 )
+from harness.runtime.operators._products import decomposed, exact, looped, multiplied, summed
 from harness.runtime.operators.reductions import norm_of
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import raised
-
-
-def exact(array: Array) -> Array:
-    """Wide enough to sum many products in."""
-    if array.dtype == FLOAT32 or array.dtype in HALVES:
-        return array.astype(FLOAT64)
-    return array.astype(np.complex128) if array.dtype == np.complex64 else array
 
 
 def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
@@ -55,7 +47,7 @@ def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
     if a.dtype == BOOL:
         raise not_implemented(kernel, a.dtype)
-    return np.asarray(np.matmul(exact(a), exact(b))).astype(a.dtype, copy=False)
+    return multiplied(exact(a), exact(b)).astype(a.dtype, copy=False)
 
 
 def _matrices(a: Array, b: Array) -> None:
@@ -140,6 +132,12 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     return Tensor(product(a, b, "dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_"))
 
 
+def _inner(a: Array, b: Array) -> Array:
+    if a.shape[-1]:
+        meter.work(a.size * (b.size // b.shape[-1]) if b.shape[-1] else 0)
+    return np.asarray(np.inner(a, b))
+
+
 @functional("inner", exact=True)
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimensions."""
@@ -149,7 +147,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     if not a.ndim or not b.ndim:
         x, y = common(self, other)
         return Tensor(x * y)
-    return Tensor(np.asarray(np.inner(exact(a), exact(b))).astype(a.dtype))
+    return Tensor(_inner(exact(a), exact(b)).astype(a.dtype))
 
 
 @functional("ger", "outer")
@@ -213,7 +211,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: 
     a, b = mat1.array, mat2.array
     kind = _same(self.array, a, b)
     _matrices(a, b)
-    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
 
 
 @functional("addmv", inplace=True, exact=True)
@@ -225,7 +223,7 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Sc
         raise fail(f"vector + matrix @ vector expected, got {self.array.ndim}, {a.ndim}, {b.ndim}")
     if a.ndim != 2 or b.ndim != 1 or a.shape[1] != b.shape[0]:
         raise fail(f"size mismatch, got input ({self.array.size}), mat ({'x'.join(map(str, a.shape))}), vec ({b.size})")
-    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha))
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
 
 
 def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar, *, grows: bool) -> Tensor:
@@ -254,7 +252,7 @@ def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: 
     a, b = batch1.array, batch2.array
     kind = _same(self.array, a, b)
     _batches(a, b)
-    return Tensor(_sum_with(self.array, np.asarray(np.matmul(exact(a), exact(b))), kind, beta, alpha, nothing=nothing))
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha, nothing=nothing))
 
 
 # Up to 1.10 a NaN in the first tensor stays although it counts nothing.
@@ -272,7 +270,7 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, al
     a, b = batch1.array, batch2.array
     kind = _same(self.array, a, b)
     _batches(a, b)
-    return Tensor(_sum_with(self.array, np.matmul(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
 
 
 # In place, up to 1.6 the first tensor has the shape of the result; since 1.7 it becomes of that shape.
@@ -306,7 +304,7 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = np.asarray(np.matmul(exact(a), exact(w).T))
+    value = multiplied(exact(a), exact(w).T)
     if bias is not None:
         value = _biased(value, a, w, bias.array, era)
     return value.astype(a.dtype, copy=False)
@@ -358,7 +356,7 @@ _linears()
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A bilinear form of two inputs for every output."""
     a, b, w = exact(input1.array), exact(input2.array), exact(weight.array)
-    value = np.einsum("...i,oij,...j->...o", a, w, b)
+    value = summed("...i,oij,...j->...o", a, w, b)
     if bias is not None:
         value = value + exact(bias.array)
     return Tensor(value.astype(input1.array.dtype))
@@ -372,7 +370,7 @@ def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = Non
     kind = arrays[0].dtype
     _same(*arrays)
     try:
-        return Tensor(np.asarray(np.einsum(equation.replace(" ", ""), *(exact(one) for one in arrays))).astype(kind))
+        return Tensor(summed(equation.replace(" ", ""), *(exact(one) for one in arrays)).astype(kind))
     except ValueError as error:
         raise fail(f"einsum(): {error}") from error
 
@@ -390,6 +388,9 @@ def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: lis
             raise fail(
                 f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
             )
+    kept = math.prod(b.shape) // max(1, math.prod(b.shape[y] for y in dims_other))
+    if a.size * kept > meter.limits.elements:
+        meter.work(a.size * kept)
     return Tensor(np.asarray(np.tensordot(exact(a), exact(b), (list(dims_self), list(dims_other)))).astype(a.dtype))
 
 
@@ -400,7 +401,7 @@ def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
         raise fail(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     value = exact(tensors[0].array)
     for one in tensors[1:]:
-        value = value @ exact(one.array)
+        value = multiplied(value, exact(one.array))
     return Tensor(np.asarray(value).astype(tensors[0].array.dtype))
 
 
@@ -411,7 +412,7 @@ def chain_matmul(matrices: list[Tensor]) -> Tensor:
         raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
     value = exact(matrices[0].array)
     for one in matrices[1:]:
-        value = value @ exact(one.array)
+        value = multiplied(value, exact(one.array))
     return Tensor(value.astype(matrices[0].array.dtype))
 
 
@@ -464,7 +465,7 @@ def _factored(matrix: Array) -> tuple[Array, list[int], int]:
     n = lu.shape[0]
     rows = list(range(n))
     zero = 0
-    for k in range(n):
+    for k in range(looped(n, n * n)):
         best = k + int(np.argmax(np.abs(lu[k:, k])))
         if lu[best, k] == 0:
             zero = zero or k + 1
@@ -479,7 +480,7 @@ def _factored(matrix: Array) -> tuple[Array, list[int], int]:
 
 def _each(function: Any, a: Array) -> Array:
     try:
-        return function(exact(a))
+        return function(decomposed(a))
     except np.linalg.LinAlgError as error:
         raise raised(
             "RuntimeError",
@@ -495,6 +496,7 @@ def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     solution, factors = np.empty_like(b), np.empty_like(a)
+    looped(math.prod(batch))
     for index in np.ndindex(*batch):
         lu, rows, zero = _factored(exact(a[index]))
         if zero:
@@ -522,7 +524,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
 def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
     a = self.array
     _square("symeig", a)
-    values, vectors = np.linalg.eigh(exact(a), UPLO="U" if upper else "L")
+    values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
     nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
     return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
 
@@ -539,7 +541,7 @@ def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[
     """Eigenvalues and vectors of symmetric matrices."""
     _square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
-    values, vectors = decompose(exact(self.array), UPLO=UPLO)
+    values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
     if not compute_v:
         vectors = np.zeros(0)
     return Tensor(values.astype(_real(self.array.dtype))), Tensor(vectors.astype(self.array.dtype))
@@ -562,21 +564,21 @@ def inverse(self: Tensor) -> Tensor:
 def det(self: Tensor) -> Tensor:
     """Determinants."""
     _square("linalg.det", self.array)
-    return Tensor(np.asarray(np.linalg.det(exact(self.array))).astype(self.array.dtype))
+    return Tensor(np.asarray(np.linalg.det(decomposed(self.array))).astype(self.array.dtype))
 
 
 @operator("aten::logdet")
 def logdet(self: Tensor) -> Tensor:
     """Logarithms of determinants."""
     _square("logdet", self.array)
-    return Tensor(np.log(np.asarray(np.linalg.det(exact(self.array)))).astype(self.array.dtype))
+    return Tensor(np.log(np.asarray(np.linalg.det(decomposed(self.array)))).astype(self.array.dtype))
 
 
 @operator("aten::slogdet", "aten::linalg_slogdet")
 def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
     """Signs and logarithms of determinants."""
     _square("linalg.slogdet", self.array)
-    sign, size = np.linalg.slogdet(exact(self.array))
+    sign, size = np.linalg.slogdet(decomposed(self.array))
     return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
 
 
@@ -587,7 +589,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
         return Tensor(self.array.copy())
     _square("cholesky", self.array)
     try:
-        given = exact(self.array)  # of which one triangle is read
+        given = decomposed(self.array)  # of which one triangle is read
         found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
     except np.linalg.LinAlgError as error:
         raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
@@ -605,7 +607,7 @@ def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
 def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """Orthogonal and triangular factors."""
     _floating("qr", self.array)
-    q, r = np.linalg.qr(exact(self.array), mode="reduced" if some else "complete")
+    q, r = np.linalg.qr(decomposed(self.array), mode="reduced" if some else "complete")
     return Tensor(q.astype(self.array.dtype)), Tensor(r.astype(self.array.dtype))
 
 
@@ -621,7 +623,7 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tenso
     """Singular vectors and values."""
     del compute_uv
     _floating("svd", self.array)
-    u, s, vh = np.linalg.svd(exact(self.array), full_matrices=not some)
+    u, s, vh = np.linalg.svd(decomposed(self.array), full_matrices=not some)
     kind = self.array.dtype
     return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
 
@@ -630,14 +632,14 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tenso
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """Singular vectors and values."""
     del driver
-    u, s, vh = np.linalg.svd(exact(A.array), full_matrices=full_matrices)
+    u, s, vh = np.linalg.svd(decomposed(A.array), full_matrices=full_matrices)
     return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
 
 
 @operator("aten::pinverse", "aten::linalg_pinv")
 def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
-    array = exact(self.array)
+    array = decomposed(self.array)
     if atol is None and rtol is None:
         cut = rcond.array if rcond.__class__ is Tensor else rcond
     else:
@@ -654,7 +656,7 @@ def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol:
 @operator("aten::matrix_power", "aten::linalg_matrix_power")
 def matrix_power(self: Tensor, n: int) -> Tensor:
     """Whole powers of square matrices."""
-    return Tensor(np.linalg.matrix_power(exact(self.array), n).astype(self.array.dtype))
+    return Tensor(np.linalg.matrix_power(decomposed(self.array), n).astype(self.array.dtype))
 
 
 _matrix_norm: Any = np.linalg.norm
@@ -687,7 +689,7 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
         if not isinstance(ord, str) and abs(ord) not in {1, 2, math.inf}:
             raise fail(f"linalg.matrix_norm: Order {ord} not supported.")
         return Tensor(
-            np.asarray(_matrix_norm(exact(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
+            np.asarray(_matrix_norm(decomposed(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
         )
     if (ord < 0 or ord == math.inf) and array.ndim and not array.shape[dims[0]]:
         raise fail(
@@ -701,7 +703,7 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
 def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of singular values."""
     dims = (-2, -1) if dim is None or dim.__class__ is bool else tuple(dim)
-    return Tensor(np.asarray(np.linalg.norm(exact(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
+    return Tensor(np.asarray(np.linalg.norm(decomposed(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
 
 
 @operator("aten::triangular_solve")
@@ -731,7 +733,7 @@ def triangular_solve(
     batch = broadcast(np.empty(b.shape[:-2], BOOL), np.empty(A.array.shape[:-2], BOOL))
     b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
     given = np.broadcast_to(A.array, (*batch, *A.array.shape[-2:]))  # the second result is as large as the first
-    a = exact(given)
+    a = decomposed(given)
     triangle = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         n = a.shape[-1]

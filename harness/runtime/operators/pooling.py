@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.runtime.operators._common import FLOAT64, INT64, Array, fail, not_implemented, sizes
+from harness.runtime.operators._products import looped, sized
 from harness.runtime.operators.convolution import windows
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -74,6 +75,8 @@ def _max_pool(
     for size, a, b, c, e, count in zip(spatial, k, p, s, d, out, strict=True):
         pads.append((b, max((count - 1) * c + e * (a - 1) + 1 - size - b, 0)))
     kernel = math.prod(k)
+    sized(*full.shape[:2], *out, kernel)
+    sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
     seen = windows(np.pad(full, pads, constant_values=_lowest(full.dtype)), k, s, d, out).reshape(*full.shape[:2], *out, kernel)
     numbers = np.pad(np.arange(math.prod(spatial)).reshape(spatial), pads[2:], constant_values=-1)
     places = windows(numbers, k, s, d, out).reshape(*out, kernel)
@@ -138,10 +141,13 @@ def _avg_pool(
     counts_in: list[list[int]] = []
     for size, a, b, c, count in zip(spatial, k, p, s, out, strict=True):
         pads.append((b, max((count - 1) * c + a - size - b, 0)))
+        looped(count)
         starts = [place * c - b for place in range(count)]
         ends = [min(start + a, size + b) for start in starts]
         counts_all.append([end - start for start, end in zip(starts, ends, strict=True)])
         counts_in.append([max(min(end, size) - max(start, 0), 0) for start, end in zip(starts, ends, strict=True)])
+    sized(*full.shape[:2], *out, *k)
+    sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
     padded = np.pad(full if whole else full.astype(FLOAT64), pads)
     seen = windows(padded, k, s, (1,) * n, out)
     total = seen.sum(axis=tuple(range(-n, 0)))
@@ -199,6 +205,7 @@ def _adaptive(self: Tensor, output_size: Any, n: int) -> tuple[Array, bool, list
     ]
     if any(one < 0 for one in wanted):
         raise fail("adaptive_pool: elements of output_size must be greater than or equal to 0")
+    looped(math.prod(wanted) + sum(wanted), full.size // max(1, math.prod(wanted)))
     pieces = [
         [slice(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
         for size, count in zip(spatial, wanted, strict=True)
@@ -273,6 +280,7 @@ def _unpool(self: Tensor, indices: Tensor, output_size: list[int], n: int) -> Te
         raise fail(
             f"found an invalid max index: {int(places.max())} (output volumes are of size {'x'.join(map(str, output_size))}"
         )
+    sized(*lead, room)
     value = np.zeros((math.prod(lead), room), array.dtype)
     np.put_along_axis(value, places.reshape(math.prod(lead), -1), array.reshape(math.prod(lead), -1), axis=1)
     return Tensor(value.reshape(*lead, *output_size))

@@ -84,7 +84,7 @@ def percent_format(self: str, *args: Any) -> str:
         elif code == "c":
             if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
                 raise raised("RuntimeError", "%c requires a byte or a text")
-            made.append(chr(value) if value.__class__ is int else value)
+            made.append(value if isinstance(value, str) else chr(value))
         elif code in {"x", "X", "o"}:
             if value.__class__ is not int:
                 raise raised("RuntimeError", f"%{code} requires an integer, found a {type(value).__name__}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.runtime.operators._common import INT64, Array, fail, random, words
-from harness.runtime.operators.linear_algebra import exact
+from harness.runtime.operators._products import exact, looped, multiplied
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -24,7 +24,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _affine(x: Array, w: Array, b: Array | None) -> Array:
-    value = x @ w.T
+    value = multiplied(x, w.T)
     return value if b is None else value + b
 
 
@@ -33,7 +33,7 @@ def _lstm_step(x: Array, state: State, w: Gates, projection: Array | None = None
     i, f, g, o = np.split(_affine(x, w[0], w[2]) + _affine(h, w[1], w[3]), 4, axis=-1)
     c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
     h = _sigmoid(o) * np.tanh(c)
-    return (h if projection is None else h @ projection.T), c
+    return (h if projection is None else multiplied(h, projection.T)), c
 
 
 def _gru_step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
@@ -97,6 +97,7 @@ def _layers(
     width = len(params) // (num_layers * directions)
     projected = kind == "lstm" and width == (5 if has_biases else 3)
     final: list[list[Array]] = [[] for _ in states]
+    looped(num_layers * directions * len(steps))
     for layer in range(num_layers):
         found = []
         for direction in range(directions):

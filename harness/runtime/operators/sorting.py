@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from harness.arrays import counted
 from harness.errors import Unsupported
 from harness.runtime.operators._common import (
     FLOAT64,
@@ -20,6 +22,7 @@ from harness.runtime.operators._common import (
     wide,
     words,
 )
+from harness.runtime.operators._products import looped
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -211,6 +214,7 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Te
     moved = np.moveaxis(array, at, -1)
     values = np.empty(moved.shape[:-1], array.dtype)
     places = np.zeros(moved.shape[:-1], INT64)
+    looped(math.prod(moved.shape[:-1]))
     for index in np.ndindex(*moved.shape[:-1]):
         places[index] = _most(moved[index])
         values[index] = moved[index][places[index]]  # of zeros, that one's sign
@@ -301,7 +305,7 @@ def unique_consecutive(
     return (
         Tensor(flat[starts]),
         Tensor(inverse.reshape(self.array.shape).astype(INT64) if return_inverse else nothing),
-        Tensor(np.bincount(inverse).astype(INT64) if return_counts else nothing),
+        Tensor(counted(inverse).astype(INT64) if return_counts else nothing),
     )
 
 
@@ -392,9 +396,9 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
     if weights is None or not array.size:
-        return Tensor(np.bincount(array, minlength=minlength).astype(INT64))
+        return Tensor(counted(array, minlength=minlength).astype(INT64))
     kept = weights.array.dtype if weights.array.dtype == np.float32 else FLOAT64
-    return Tensor(np.bincount(array, weights.array.astype(FLOAT64), minlength).astype(kept))
+    return Tensor(counted(array, weights.array.astype(FLOAT64), minlength).astype(kept))
 
 
 @functional("histc", gradient=False)
@@ -412,7 +416,7 @@ def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Te
         raise fail("torch.histc: max must be larger than min")
     kept = array[(array >= low) & (array <= high)].astype(FLOAT64)
     place = np.minimum(((kept - low) / (high - low) * bins).astype(INT64), bins - 1)
-    return Tensor(np.bincount(place, minlength=bins).astype(array.dtype))
+    return Tensor(counted(place, minlength=bins).astype(array.dtype))
 
 
 __all__ = ["order"]

@@ -420,6 +420,8 @@ def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset:
         raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     if any(one < 0 for one in stride):
         raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if len(size) != len(stride):
+        raise fail(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     start = self.storage_offset if storage_offset is None else storage_offset
     if math.prod(size):
         last = start + sum((one - 1) * step for one, step in zip(size, stride, strict=True))

@@ -1,0 +1,109 @@
+"""Views of memory are made at one gate. What numpy would believe of an archive's numbers is asked for nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GATE = "harness/arrays.py"
+OLD_PYTHON = {"harness/readers/worker.py", "harness/readers/survey.py", "harness/readers/extension.py"}  # run beside a real torch
+SOURCES = sorted(path for path in ROOT.glob("harness/**/*.py") if path.relative_to(ROOT).as_posix() not in {GATE, *OLD_PYTHON})
+DESCRIPTIONS = "harness/pickles/interpret.py"  # its arrays are descriptions of arrays; it does not know numpy
+VIEWS = {
+    "as_strided",
+    "sliding_window_view",
+    "frombuffer",
+    "memmap",
+    "fromfile",
+    "repeat",
+    "bincount",
+    "setflags",
+    "from_address",
+}
+# Where a dtype is made of something that is no constant, and why an archive has no say in it.
+DTYPES = {
+    ("harness/runtime/dtypes.py", "numpy"),  # our own table
+    ("harness/runtime/operators/bitwise.py", "f'u{array.dtype.itemsize}'"),  # of an array that is there
+    ("harness/runtime/operators/factories.py", "step.dtype"),
+    ("harness/state/dtypes.py", "_SIGNS[byteorder] + PLAIN[dtype]"),  # our own table
+    ("harness/state/dtypes.py", "getattr(ml_dtypes, dtype)"),  # a name of our own table
+    ("harness/corpus/compare.py", "'<u2' if dtype == 'bfloat16' else _NUMPY.get(dtype, '|u1')"),  # our own table
+}
+
+
+def calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def named(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def of_numpy(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value).split(".")[0] in {"np", "numpy"}
+
+
+def offences(source: str, path: str) -> list[str]:
+    """What a file does that only the gate may."""
+    found = []
+    for call in calls(ast.parse(source)):
+        name = named(call.func)
+        where = f"{path}:{call.lineno}"
+        if of_numpy(call.func) and (name in VIEWS or name == "ndarray"):
+            found.append(f"{where}: np.{name}()")
+        if any(keyword.arg in {"strides", "buffer"} for keyword in call.keywords):
+            found.append(f"{where}: {name}() with strides= or buffer=")
+        if of_numpy(call.func) and name in {"dtype", "rec", "format_parser"} and call.args:
+            argument = call.args[0]
+            parts = [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
+            constant = all(isinstance(part, ast.Constant) or of_numpy(part) for part in parts)
+            if not constant and (path, ast.unparse(argument)) not in DTYPES:
+                found.append(f"{where}: np.{name}({ast.unparse(argument)})")
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in {"strides", "data", "shape", "dtype", "flags"}
+            and isinstance(node.ctx, ast.Store)
+        ):
+            inner = ast.unparse(node.value)
+            if inner.endswith(("array", "base", "view")) and path != DESCRIPTIONS:
+                found.append(f"{path}:{node.lineno}: sets {inner}.{node.attr}")
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ",".join(one.name for one in node.names)
+            if "stride_tricks" in module or "ctypeslib" in module:
+                found.append(f"{path}:{node.lineno}: imports {module}")
+    return found
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert len(SOURCES) > 200
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_only_the_gate_makes_views(path: Path) -> None:
+    assert offences(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "np.ndarray(shape, dtype, base, offset, strides)",
+        "np.ndarray(shape, dtype, buffer=data)",
+        "np.frombuffer(data, dtype, count)",
+        "np.lib.stride_tricks.as_strided(array, shape, strides)",
+        "from numpy.lib.stride_tricks import as_strided",
+        "np.repeat(array, counts)",
+        "np.bincount(array)",
+        "np.dtype({'names': names, 'offsets': offsets})",
+        "np.dtype((base, shape))",
+        "np.dtype(order + code)",
+        "array.strides = strides",
+        "self.array.shape = shape",
+        "Tensor(x, strides=steps)",
+    ],
+)
+def test_what_would_pass_the_gate_by_is_noticed(line: str) -> None:
+    assert offences(line, "harness/state/convert.py")
