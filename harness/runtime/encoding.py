@@ -195,7 +195,7 @@ def _number(item: Any) -> Any:
 
 
 def _bad(said: str) -> CorpusError:
-    return CorpusError(f"{said}: it is none", code="bad-tensor")
+    return CorpusError(said, code="bad-tensor")
 
 
 def _shape(body: dict[str, Any]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from harness import arrays
-from harness.errors import Corrupt, Unsupported
+from harness.errors import Corrupt, HarnessError, Unsupported
 from harness.runtime import dtypes
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Device
@@ -80,6 +80,8 @@ class Flatbuffer:
     def _read(self, read: Callable[[], Any]) -> Any:
         try:
             return read()
+        except HarnessError:
+            raise
         except ERRORS as error:
             raise Corrupt(f"a table of it cannot be read: {error}", where=self._where, code="bad-table") from error
 

@@ -200,7 +200,7 @@ class Unit:
         text = str(source, "latin-1")
         try:
             try:
-                return ast.parse(text)
+                return ast.parse(text, f"{FILE_PREFIX}source>")
             except SyntaxError as error:
                 if "default argument" not in str(error.msg):
                     raise

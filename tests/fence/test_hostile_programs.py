@@ -1,0 +1,49 @@
+"""Programs of an attacker get nowhere: no memory but their own, no value that is not a program's, nothing that Python's audit hooks hear."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from harness.runtime.tensor import Tensor
+from tests.fence.children import run_all
+from tests.fence.oracle import Outside, check_value, inside
+from tests.fence.programs import generated, operators
+
+COUNT = 1000  # `python -m tests.fence --count 10000` runs more
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux keeps to a limit of address space")
+def test_no_program_gets_outside() -> None:
+    done = run_all(20261122, list(range(COUNT)))
+    assert [one for one in done if one.outside] == []
+    assert len(done) == COUNT
+    assert sum(one.outcome == "value" for one in done) > COUNT / 40  # they do run
+
+
+def test_programs_are_the_same_each_time_and_reach_every_operator() -> None:
+    assert generated(1, 5) == generated(1, 5)
+    assert len({name for name, _, _ in operators()}) > 1000
+
+
+# The oracle itself notices what is outside.
+
+
+def test_the_oracle_notices_memory_outside() -> None:
+    owner = np.arange(8)
+    good = owner[2:6]
+    assert inside(owner)
+    assert inside(good[::-1])
+    assert inside(np.broadcast_to(owner[:1], (5, 5)))
+    assert not inside(np.lib.stride_tricks.as_strided(owner, (9,), (8,)))
+    assert not inside(np.lib.stride_tricks.as_strided(good, (4,), (-8,)))
+    assert not inside(np.lib.stride_tricks.as_strided(np.frombuffer(b"12345678", np.uint8), (2,), (8,)))
+    assert not inside(np.array([None, 1]))
+
+
+@pytest.mark.parametrize("value", [len, [1].index, int, Tensor, object(), [(1, {2: eval})], lambda: 1], ids=repr)
+def test_the_oracle_notices_values_of_python(value: object) -> None:
+    with pytest.raises(Outside):
+        check_value(value)
