@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "ROOM", "Limits", "bound_memory", "meter"]
 
 ROOM = 4 << 30
+LARGE = 1 << 22  # elements of an array before which memory is looked at
 LOOK = 1 << 26  # bytes that are made between two looks at clock and memory
 
 
@@ -33,7 +34,8 @@ class Limits(NamedTuple):
         steps: calls of functions and rounds of loops.
         seconds: of the clock.
         memory: bytes by which the process may grow.
-        elements: of one tensor, views included, whose elements may be one and the same.
+        elements: of one tensor.
+        repeated: elements of a view that has more of them than its storage, as an expanded tensor: operators make copies of it.
         work: multiplications and the like of operators that do more than look at each element.
     """
 
@@ -41,6 +43,7 @@ class Limits(NamedTuple):
     seconds: float = 600.0
     memory: int = ROOM
     elements: int = 1 << 31
+    repeated: int = 1 << 27
     work: int = 1 << 38
 
 
@@ -80,6 +83,17 @@ class Meter(threading.local):
         self._made += array.size if array.base is None else 1024
         if self._made > LOOK:
             self.look()
+
+    def array(self, count: int) -> None:
+        """An operator is about to make an array of so many elements; most have 8 bytes while they are computed.
+
+        Raises:
+            Raised: there is no room for it.
+        """
+        if count > self.limits.elements:
+            self.too_large(count)
+        if count > LARGE:
+            self._look_at_memory(8 * count)
 
     def too_large(self, count: int) -> None:
         """Refuse a tensor.
@@ -123,10 +137,13 @@ class Meter(threading.local):
         self._made = 0
         if time.monotonic() > self._deadline:
             raise Raised(f"the program takes longer than {self.limits.seconds:g} s", code="time-limit")
+        self._look_at_memory(0)
+
+    def _look_at_memory(self, more: int) -> None:
         resident = _resident()
         if not self._most:
             self._most = resident + self.limits.memory
-        if resident > self._most:
+        if resident + more > self._most:
             said = f"the program needs more memory than there is: more than {self.limits.memory} bytes"
             raise Raised(said, code="memory-limit")
 

@@ -6,6 +6,7 @@ a storage where they have the same owner.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,9 @@ def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offs
         Raised: it would leave the storage.
     """
     base = owner(array)
+    count = math.prod(shape)
+    if count > meter.limits.repeated and count * array.itemsize > base.nbytes:
+        meter.too_large(count)
     if not base.flags.c_contiguous:
         base = base.ravel(order="K")  # the same memory in its own order, as nothing owns memory with holes
     try:

@@ -67,6 +67,7 @@ Scalar = bool | int | float | complex
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
+MANY = 1 << 24  # elements that two tensors may have together before memory is looked at
 FLOAT64 = np.dtype(np.float64)
 HALVES = (np.dtype(np.float16), dtypes.BFLOAT16.array)
 
@@ -210,6 +211,8 @@ def common(a: Any, b: Any) -> tuple[Array, Array]:
         x = a.array
         if b.__class__ is Tensor:
             y = b.array
+            if x.size * y.size > MANY and x.shape != y.shape:
+                meter.array(math.prod(broadcast(x, y)))
             if x.dtype is y.dtype or x.dtype == y.dtype:
                 return x, y
         else:
@@ -340,8 +343,7 @@ def to_size(size: Any) -> tuple[int, ...]:
     for one in sizes:
         if one < 0:
             raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
-    if math.prod(sizes) > meter.limits.elements:
-        meter.too_large(math.prod(sizes))
+    meter.array(math.prod(sizes))
     return sizes
 
 
@@ -399,8 +401,7 @@ def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if needed + offset <= room:
         tensor.array = strided(array, shape, contiguous_strides(shape), offset)
     else:
-        if needed > meter.limits.elements:
-            meter.too_large(needed)
+        meter.array(needed)
         grown = np.zeros(needed, array.dtype)
         if not offset:
             held = strided(array, (room,), (1,), 0) if room else array.reshape(-1)

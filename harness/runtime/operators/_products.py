@@ -18,6 +18,7 @@ DECOMPOSITION = 10  # how many times as long as a matrix product a decomposition
 
 def exact(array: Array) -> Array:
     """Wide enough to sum many products in."""
+    meter.array(array.size)
     if array.dtype == FLOAT32 or array.dtype in HALVES:
         return array.astype(FLOAT64)
     return array.astype(np.complex128) if array.dtype == np.complex64 else array
@@ -92,6 +93,4 @@ def sized(*sizes: int) -> None:
     Raises:
         Raised: it is.
     """
-    count = math.prod(sizes)
-    if count > meter.limits.elements:
-        meter.too_large(count)
+    meter.array(math.prod(sizes))

@@ -14,6 +14,7 @@ import numpy as np
 from harness.arrays import extent
 from harness.errors import Unsupported
 from harness.runtime import dtypes
+from harness.runtime.limits import meter
 from harness.runtime.operators._common import (
     BOOL,
     FLOAT32,
@@ -506,6 +507,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         raise fail(f"Storage size calculation overflowed with sizes={[*array.shape, num_classes]}")
     if array.size and int(array.max()) >= num_classes:
         raise fail("Class values must be smaller than num_classes.")
+    meter.array(array.size * num_classes)
     return Tensor((array[..., None] == np.arange(num_classes)).astype(INT64))
 
 

@@ -30,7 +30,7 @@ from harness.runtime.operators._common import (
     words,
     write,
 )
-from harness.runtime.operators._products import decomposed, exact, looped, multiplied, summed
+from harness.runtime.operators._products import decomposed, exact, looped, multiplied, sized, summed
 from harness.runtime.operators.reductions import norm_of
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -161,6 +161,7 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
             else f"outer: Expected 1-D argument vec2, but got {b.ndim}-D"
         )
     kind = dtypes.result_type((self, vec2)).array
+    sized(a.size, b.size)
     return Tensor(np.multiply.outer(a.astype(kind), b.astype(kind)))
 
 
@@ -232,6 +233,7 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar,
         if one.array.ndim != 1:
             raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
+    sized(vec1.array.size, vec2.array.size)
     pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
     if grows and beta != 0:
         pairs = np.broadcast_to(pairs, broadcast(self.array, pairs))
@@ -420,6 +422,7 @@ def chain_matmul(matrices: list[Tensor]) -> Tensor:
 def kron(self: Tensor, other: Tensor) -> Tensor:
     """Kronecker's product."""
     kind = dtypes.result_type((self, other)).array
+    sized(self.array.size, other.array.size)
     return Tensor(np.kron(self.array.astype(kind), other.array.astype(kind)))
 
 

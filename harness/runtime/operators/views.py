@@ -554,6 +554,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     each = -(-count // chunks)
     _many(min(chunks, count))
     if not each:
+        _many(chunks)
         return [of_view(self, array[...]) for _ in range(chunks)]
     return _pieces(self, at, [min(each, count - start) for start in range(0, count, each)])
 
