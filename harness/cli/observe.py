@@ -225,7 +225,7 @@ def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRel
     with suppress(EnvironmentUnavailable):
         ahead[release.version] = observers(built(release), trust)
         for worker in ahead[release.version]:
-            stack.callback(worker.close)
+            stack.push(worker)
             worker.start()
 
 

@@ -164,13 +164,19 @@ class TorchRelease:
             self._stack = stack.pop_all()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._process is not None and self._process.returncode is None:
-            self._kill()  # nobody waits for what it is still at; out of the terminal's group, it heard of no interrupt
+        if kind is not None:
+            self.kill()  # nobody waits for what it is still at; outside the terminal's session, it heard of no interrupt
         self.close()
 
     def close(self) -> None:
         """End the process. Nothing happens where none was started, or it has ended."""
         self._stack.close()
+
+    def kill(self) -> None:
+        """End the process and all that it started at once; whoever waits for a reply gets a ReaderError. From any thread."""
+        if self._process is not None and self._process.returncode is None:  # else its number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
         """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/readers/worker.py).
@@ -328,14 +334,8 @@ class TorchRelease:
             while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.05)
-            self._kill()
+            self.kill()
             process.wait()
-
-    def _kill(self) -> None:
-        """End the worker and all that it started and that did not leave its group. It must not have been waited for."""
-        assert self._process is not None  # noqa: S101 - within the context
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class _Handed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date  # noqa: TC003 - shown in signatures
 from itertools import groupby
@@ -119,12 +119,12 @@ def observe(
         ):
             state.known = len(tasks)
             return _selected(known, *asked_for)
-    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
-        # importing torch is what takes the time: both at once. A worker ends with the thread that starts it: this one starts both
-        pair = workers or observers(environment, trust)
-        for worker in pair:
-            stack.callback(worker.close)
+    pair = workers or observers(environment, trust)
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool, _killed_on_error(pair):
+        for worker in pair:  # by this thread: a worker ends with the one that started it
+            stack.push(worker)
             worker.start()
+        # importing torch is what takes the time: both at once
         first, second = pool.map(stack.enter_context, pair)
         identity, name = first.identity, first.name
         if second.identity != identity:
@@ -158,6 +158,17 @@ def observe(
     newer = replace(base, observed=today.isoformat(), cells={**base.cells, **settled}, probes={**base.probes, **probed})
     newer = replace(newer, deprecations={**base.deprecations, **used})
     return _selected(newer, *asked_for)
+
+
+@contextmanager
+def _killed_on_error(workers: tuple[TorchRelease, TorchRelease]) -> Iterator[None]:
+    """Whatever goes wrong, the threads that wait for these workers' replies need not wait any longer."""
+    try:
+        yield
+    except BaseException:
+        for worker in workers:
+            worker.kill()
+        raise
 
 
 def observers(environment: Environment, trust: Trust = trust_nothing) -> tuple[TorchRelease, TorchRelease]:

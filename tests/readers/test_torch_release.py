@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -289,6 +290,7 @@ def test_a_liar_is_not_remembered(tmp_path: Path) -> None:
 
 def test_an_environment_that_may_only_be_read_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = miniature(tmp_path, "1.5.1")
-    monkeypatch.setattr(torch_release, "IDENTITY", "no/such/folder")  # permissions do not stop root, who may run this
+    environment = replace(environment, prefix=tmp_path / "nowhere")
+    monkeypatch.setattr(Environment, "folders", (tmp_path, Path(sys.executable).resolve().parent.parent))
     assert start(environment).name == "torch-1.5.1"
     assert remembered_identity(environment) is None
