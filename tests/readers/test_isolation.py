@@ -18,7 +18,7 @@ import pytest
 from harness.errors import ReaderError, Untrusted
 from harness.readers import isolation as module
 from harness.readers import torch_release
-from harness.readers.isolation import Isolation, isolation, trust_everything, widened
+from harness.readers.isolation import Isolation, isolation, trust_everything, trust_nothing, widened
 from harness.readers.torch_release import TorchRelease
 from tests.miniatures import miniature
 from tests.readers.test_worker import archive, gone, load, observe
@@ -242,7 +242,7 @@ def test_what_a_recipe_writes_is_a_file_or_nothing(tmp_path: Path, made: str) ->
 def test_without_isolation_a_strangers_archive_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, {"a": 1}, "torch-save")
     environment = miniature(tmp_path / "cache", "1.5.1")
-    with TorchRelease(environment) as worker:
+    with TorchRelease(environment, trust=trust_nothing) as worker:
         assert worker.isolation.as_json() == {"network": False, "home": False}
         with pytest.raises(Untrusted, match=r"the network can be reached \(no seccomp\) and the home can be read") as caught:
             load(worker, path)
@@ -263,7 +263,7 @@ def test_half_an_isolation_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch_release, "isolation", lambda: half)
     if not isolation().whole:
         pytest.skip(f"this machine cannot isolate a process: {isolation()}")
-    with TorchRelease(miniature(tmp_path, "1.5.1")) as worker, pytest.raises(Untrusted):
+    with TorchRelease(miniature(tmp_path, "1.5.1"), trust=trust_nothing) as worker, pytest.raises(Untrusted):
         load(worker, archive(tmp_path))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.readers import torch_release
+from harness.readers.isolation import launch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks of miniature releases may write below the folder of the test; a worker may write to its own scratch folder alone."""
-    launch = torch_release.launch
 
     def launched(*arguments: Any, writes: list[Path], **more: Any) -> list[str]:
         return launch(*arguments, writes=[*writes, tmp_path], **more)
