@@ -141,8 +141,8 @@ class TorchRelease:
             command = launch(
                 [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
                 fence=self.isolation,
-                reads=[*self.environment.folders, *self.reads, WORKER, self._given],
-                writes=[self._scratch],
+                reads=[*self.environment.folders, *self.reads, WORKER],
+                writes=[self._scratch, self._given],  # torch opens what it maps as shared for writing, too; these are copies
                 reply=write_fd,
             )
             try:

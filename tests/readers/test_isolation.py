@@ -193,7 +193,9 @@ def test_an_archive_is_read_but_cannot_be_changed(tmp_path: Path, in_place: bool
     )
     environment = miniature(tmp_path / "cache", "1.5.1", at_load=hook)
     with TorchRelease(environment, reads=[path] * in_place) as worker:
-        assert load(worker, path)["result"] == {"value": ["r+b", "ab", "wb"]}
+        assert load(worker, path)["result"] == {
+            "value": ["r+b", "ab", "wb"] if in_place else []
+        }  # it may do as it likes to a copy
     assert path.read_bytes() == before
 
 
