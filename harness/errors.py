@@ -28,6 +28,7 @@ __all__ = [
     "Refused",
     "Unsafe",
     "Unsupported",
+    "Untrusted",
     "UsageError",
     "WrongVersion",
 ]
@@ -158,6 +159,13 @@ class Refused(HarnessError):  # noqa: N818 - a name of the published interface
 
     default_code = "refused"
     exit_status = 1
+
+
+class Untrusted(Refused):
+    """A release that is not isolated was to run an archive that nobody vouches for."""
+
+    default_code = "untrusted"
+    exit_status = 4
 
 
 class Raised(HarnessError):  # noqa: N818 - a name of the published interface

@@ -11,7 +11,7 @@ import click
 
 from harness.cli._status import exit_status
 
-__all__ = ["exit_status", "format_option", "print_json"]
+__all__ = ["exit_status", "format_option", "print_json", "trust_option"]
 
 Command = Callable[..., Any]
 
@@ -25,6 +25,18 @@ def format_option(command: Command) -> Command:
         default="text",
         show_default=True,
         help="What to print on standard output.",
+    )(command)
+
+
+def trust_option(command: Command) -> Command:
+    """Adds ``--trust`` to a command."""
+    return click.option(
+        "--trust",
+        is_flag=True,
+        help=(
+            "Where this machine cannot keep a release from the network and your home, let it load archives all the same that are not "
+            "fixtures of the frozen corpus. What an archive says, a release may execute."
+        ),
     )(command)
 
 

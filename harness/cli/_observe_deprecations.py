@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.cli._output import Progress, exit_status, print_json, stderr, stdout
-from harness.cli._readers import built
+from harness.cli._readers import built, warn_unless_isolated
 from harness.corpus.observations import write_observations
 from harness.errors import CorpusError, NothingSelected, UsageError
+from harness.readers.isolation import isolation
 from harness.replay.observe import observe
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def observe_deprecations(
     for release in releases:
         with Progress(stderr()) as progress:
             progress.task(f"{release.name}: deprecations")
+            warn_unless_isolated()
             today = dt.datetime.now(dt.UTC).date()
             fresh = observe(built(release), [], (), today=today, deprecations=corpus.deprecations)
         if record:
@@ -51,6 +53,7 @@ def observe_deprecations(
                     "reader": fresh.name,
                     "identity": fresh.identity,
                     "observed": fresh.observed,
+                    "isolation": isolation().as_json(),
                     "cells": [],
                     "probes": [],
                     "deprecations": rows,

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from harness.cli._format import exit_status, format_option, print_json
+from harness.cli._format import exit_status, format_option, print_json, trust_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Progress", "exit_status", "format_option", "print_json", "stderr", "stdout"]
+__all__ = ["Progress", "exit_status", "format_option", "print_json", "stderr", "stdout", "trust_option"]
 
 
 def stdout() -> Console:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+import click
+
 from harness.errors import EnvironmentUnavailable, UsageError
 from harness.readers.environments import Environments
+from harness.readers.isolation import isolation, trust_everything, trust_nothing
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.corpus.corpus import Corpus
     from harness.corpus.manifest import Fixture
     from harness.policy import Release
     from harness.readers.environments import Environment
+    from harness.readers.isolation import Trust
 
-__all__ = ["built", "selected_fixtures"]
+__all__ = ["built", "selected_fixtures", "trusted", "warn_unless_isolated"]
 
 
 def built(release: Release) -> Environment:
@@ -50,3 +56,24 @@ def selected_fixtures(corpus: Corpus, names: tuple[str, ...]) -> list[Fixture]:
                 f"there is no fixture {name!r}", hint=f"did you mean {', '.join(near)}?" if near else "", code="unknown-fixture"
             )
     return [corpus.fixtures[name] for name in names]
+
+
+def trusted(fixtures: Path | None, *, everything: bool) -> Trust:
+    """What may be run by a release that is not isolated: ``--trust``, else the frozen corpus.
+
+    Parameters:
+        fixtures: the corpus's folder; None where there is none.
+        everything: whether --trust was given.
+    """
+    from harness.replay.trust import frozen_in  # noqa: PLC0415 - reads manifests, which takes long to import
+
+    if everything:
+        return trust_everything
+    return trust_nothing if fixtures is None else frozen_in(fixtures)
+
+
+def warn_unless_isolated() -> None:
+    """Say on standard error what a release can reach here that it should not."""
+    fence = isolation()
+    if not fence.whole:
+        click.echo(f"torch-compat: releases are not isolated on this machine: {fence}", err=True)

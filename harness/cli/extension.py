@@ -84,7 +84,8 @@ def record(
 ) -> int:
     """Write the manifest of an extension: from a list, or by loading it in its own torch; or both, the list adding what it calls.
 
-    Loading runs the extension's code.
+    Loading runs the extension's code, which may read nothing of yours but the library's folder and each --path, and has no network;
+    where this machine cannot keep it from them, that is said on standard error, and it runs.
     """
     from harness.operators.extensions import Recorded, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 
@@ -107,8 +108,10 @@ def record(
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
     if loads:
+        from harness.cli._readers import warn_unless_isolated  # noqa: PLC0415
         from harness.replay.extension import ask_extension  # noqa: PLC0415
 
+        warn_unless_isolated()
         answer = ask_extension(_built(version), library=library, module=module, paths=paths)
         if answer["error"] is not None:
             error = answer["error"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations
-from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout
-from harness.cli._readers import built, selected_fixtures
+from harness.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
+from harness.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
 from harness.cli._reference import NAME, is_reference, let_reference_read, reference_row
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather, uncollected
@@ -23,6 +23,7 @@ from harness.corpus.manifest import SYNTHETIC
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from harness.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
+from harness.readers.isolation import isolation, trust_nothing
 from harness.replay.observe import Observing, code_digest, observers
 from harness.replay.observe import observe as run
 from harness.replay.plan import Sample, plan, probe_key, sampled
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from harness.corpus.observations import Observation, ObservedReader
     from harness.policy import Policy, Release
     from harness.readers.environments import Environment
+    from harness.readers.isolation import Isolation, Trust
     from harness.readers.torch_release import TorchRelease
     from harness.rules.evidence import Evidence
 
@@ -89,6 +91,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 )
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
 @click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
+@trust_option
 @root_option
 @format_option
 def observe(
@@ -104,6 +107,7 @@ def observe(
     deprecated: bool,
     show: bool,
     recorded: bool,
+    trust: bool,
     root: Path | None,
     format_: str,
 ) -> int:
@@ -111,6 +115,10 @@ def observe(
 
     Exit status 0 if every outcome is the recorded one, 1 if one is not, 4 if nothing was recorded to compare with.
     With --missing also 0 if nothing is missing, which takes no running release.
+
+    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
+    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
+    is, and the exit status is 4, unless you give --trust.
 
     What the reference reader does is held against what the writer of each fixture did on reading it back; 4 also if it lacks
     something, which is named.
@@ -147,14 +155,24 @@ def observe(
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
     whole = not fixtures and options is None and sample is None
     asked = _Asked(
-        chosen, options, None if sample is None else Sample(sample, seed), missing, again, record, surveyed, show, whole, format_
+        chosen,
+        options,
+        None if sample is None else Sample(sample, seed),
+        missing,
+        again,
+        record,
+        surveyed,
+        show,
+        whole,
+        format_,
+        trusted(place.fixtures, everything=trust),
     )
     statuses = []
     with ExitStack() as stack:
         ahead: dict[str, tuple[TorchRelease, TorchRelease]] = {}
         for release, following in zip_longest(releases, list(releases)[1:]):
             if following is not None and (again or record) and not missing:
-                _start_ahead(following, ahead, stack)
+                _start_ahead(following, ahead, stack, asked.trust)
             status, evidence = _observe(place, evidence, release, asked, ahead.pop(release.version, None))
             statuses.append(status)
     if reference:
@@ -199,15 +217,15 @@ def _observe_reference(place: Root, evidence: Evidence, asked: _Asked) -> int:
     return _print_all(evidence, fresh, asked.show, asked.format_)
 
 
-def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack) -> None:
+def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack, trust: Trust) -> None:
     """Start the workers of the release that comes next. Where it is not built, its own turn says so.
 
     Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
     """
     with suppress(EnvironmentUnavailable):
-        ahead[release.version] = observers(built(release))
+        ahead[release.version] = observers(built(release), trust)
         for worker in ahead[release.version]:
-            stack.callback(worker.close)
+            stack.push(worker)
             worker.start()
 
 
@@ -225,6 +243,7 @@ class _Asked:
     show: bool
     whole: bool
     format_: str
+    trust: Trust
 
 
 def _observe(
@@ -260,6 +279,7 @@ def _observe(
             sample=asked.sample,
             workers=workers,
             deprecated=deprecated,
+            trust=asked.trust,
         )
     if not fresh.cells and not fresh.deprecations:
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
@@ -268,7 +288,7 @@ def _observe(
             _survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
         recorded = _record(place, evidence, fresh, whole, console)
         evidence = replace(evidence, recorded={**evidence.recorded, recorded.name: recorded})
-    return _print_all(evidence, fresh, asked.show, asked.format_), evidence
+    return _print_all(evidence, fresh, asked.show, asked.format_, isolation()), evidence
 
 
 def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], options: str | None, format_: str) -> int:
@@ -291,12 +311,12 @@ def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], 
     )
 
 
-def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: str) -> int:
-    """Print what a reader did beside what is recorded, and give the exit status."""
+def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: str, fence: Isolation | None = None) -> int:
+    """Print what a reader did beside what is recorded, and give the exit status; ``fence`` is that of a release that was asked."""
     rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
     probes, deprecations = _probe_rows(evidence, fresh), deprecation_rows(evidence, fresh)
     if format_ == "json":
-        _print_document(fresh, rows, probes, deprecations)
+        _print_document(fresh, rows, probes, deprecations, fence)
     else:
         if rows:
             _print(rows, fresh, show)
@@ -307,13 +327,18 @@ def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: s
 
 
 def _print_document(
-    reader: ObservedReader, cells: list[dict[str, Any]], probes: list[dict[str, Any]], deprecations: list[dict[str, Any]]
+    reader: ObservedReader,
+    cells: list[dict[str, Any]],
+    probes: list[dict[str, Any]],
+    deprecations: list[dict[str, Any]],
+    fence: Isolation | None,
 ) -> None:
     print_json(
         {
             "reader": reader.name,
             "identity": reader.identity,
             "observed": reader.observed,
+            "isolation": None if fence is None else fence.as_json(),
             "cells": cells,
             "probes": probes,
             "deprecations": deprecations,
@@ -346,7 +371,7 @@ def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
 
 def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
     if format_ == "json":
-        _print_document(reader, [], [], [])
+        _print_document(reader, [], [], [], None)
     else:
         stdout().print(f"{reader.name}: nothing is missing", markup=False)
 
@@ -386,12 +411,15 @@ def observe_release(
     sample: Sample | None = None,
     workers: tuple[TorchRelease, TorchRelease] | None = None,
     deprecated: bool | None = None,
+    trust: Trust = trust_nothing,
 ) -> ObservedReader:
     """Observe with one release. What the last run observed under the same key is taken from reports/latest.
 
     Parameters:
         deprecated: whether deprecated things are used, too; None where that depends on whether everything else is observed.
+        trust: which fixtures it may be given where it is not isolated.
     """
+    warn_unless_isolated()
     tasks = plan(policy, corpus, release, fixtures, options)
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
@@ -411,6 +439,7 @@ def observe_release(
         known=earlier,
         state=state,
         workers=workers,
+        trust=trust,
     )
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")

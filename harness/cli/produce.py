@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli._output import format_option, print_json, stderr, stdout
-from harness.cli._readers import built
+from harness.cli._readers import built, warn_unless_isolated
 from harness.cli._root import find_root, root_option
 from harness.corpus.corpus import load_corpus
 from harness.corpus.manifest import Fixture
@@ -33,7 +33,9 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
     """Let the release torch-X.Y.Z run recipes.
 
     What is new is added to fixtures/torch-X.Y.Z/ and frozen. What is there already is produced again and compared; the
-    recorded one stays, whatever comes out. Exit status 1 if something did not come out as recorded.
+    recorded one stays, whatever comes out. A recipe is a program and is executed, with the release's own Python, so read what a
+    stranger wrote. It runs without the network, your variables and your files; where this machine cannot keep it from them, that is
+    said on standard error, and it runs. Exit status 1 if something did not come out as recorded.
     """
     place = find_root(root)
     release = place.policy().calendar.resolve(writer)
@@ -49,6 +51,7 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
     if not recipes:
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
     console = stderr()
+    warn_unless_isolated()
     with TorchRelease(built(release)) as reader:
         produced = run_recipes(
             corpus, reader, recipes, dt.datetime.now(dt.UTC).date(), lambda name: console.print(f"producing {name}", markup=False)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
-from harness.cli._output import Progress, format_option, stderr
-from harness.cli._readers import built
+from harness.cli._output import Progress, format_option, stderr, trust_option
+from harness.cli._readers import built, trusted
 from harness.cli._reference import NAME, is_reference, let_reference_read
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import full_option, gather, print_formatted, uncollected
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.corpus.corpus import Corpus
     from harness.corpus.observations import ObservedReader
     from harness.policy import Policy, Release
+    from harness.readers.isolation import Trust
 
 __all__ = ["replay"]
 
@@ -44,6 +45,7 @@ RULE = "reference-agrees"
 )
 @click.option("--recorded", is_flag=True, help="Observe nothing: judge the recorded observations alone.")
 @click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
+@trust_option
 @root_option
 @as_of_option
 @profile_option
@@ -53,6 +55,7 @@ def replay(
     names: tuple[str, ...],
     recorded: bool,
     again: bool,
+    trust: bool,
     root: Path | None,
     as_of: str | None,
     profile: str | None,
@@ -63,6 +66,10 @@ def replay(
 
     Unless told otherwise, the readers are those of the policy that are built here; where none is, the recorded
     observations are judged. The report is also kept as JSON in reports/latest/.
+
+    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
+    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
+    is reported, and the exit status is 4, unless you give --trust. The reference reader executes nothing.
     """
     if recorded and (names or again):
         raise UsageError("--recorded observes nothing, so it does not go with --reader or --again")
@@ -73,7 +80,9 @@ def replay(
     reference = _reference_chosen(policy, names) and not recorded
     with uncollected():
         evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
-    fresh, unavailable = _observe(place, policy, evidence.corpus, chosen, bool(names), again)
+    fresh, unavailable = _observe(
+        place, policy, evidence.corpus, chosen, bool(names), again, trusted(place.fixtures, everything=trust)
+    )
     modelled = _reference(place, policy, evidence.corpus, again) if reference else None
     with uncollected():
         report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
@@ -107,7 +116,7 @@ def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> Obse
 
 
 def _observe(
-    place: Root, policy: Policy, corpus: Corpus, chosen: list[Release], named: bool, again: bool
+    place: Root, policy: Policy, corpus: Corpus, chosen: list[Release], named: bool, again: bool, trust: Trust
 ) -> tuple[dict[str, ObservedReader], dict[str, str]]:
     """Fresh observations by reader; and the readers that were named and cannot be had here."""
     if not chosen or not corpus.fixtures:
@@ -124,7 +133,9 @@ def _observe(
                 if named:
                     unavailable[release.name] = error.message
                 continue
-            observed = observe_release(place, policy, corpus, release, environment, fixtures, None, again, True, progress)
+            observed = observe_release(
+                place, policy, corpus, release, environment, fixtures, None, again, True, progress, trust=trust
+            )
             fresh[observed.name] = observed
         if len(fixtures) < len(corpus.fixtures):
             progress.say(f"not observed, because they are not what was recorded: {len(corpus.fixtures) - len(fixtures)} fixtures")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli._format import format_option, print_json
+from harness.cli._format import format_option, print_json, trust_option
 from harness.cli._values import plain, read_arguments, shown_value, value_text
-from harness.errors import ArchiveError, EnvironmentUnavailable, HarnessError, UsageError
+from harness.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from harness.readers.reference import NAME, Reference, is_reference
 from harness.runtime.horizons import horizon
 
@@ -50,16 +50,23 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
     metavar="SECONDS",
     help="Time after which it is ended.",
 )
+@trust_option
 @format_option
-def run(path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, format_: str) -> int:
+def run(
+    path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
+) -> int:
     """Load a TorchScript or mobile program and call it.
 
     The reference reader runs it with numpy: torch is not needed, and nothing in the archive reaches Python. Arguments are a JSON
     list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float, and
     {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
+    A release may execute what an archive says. It runs without the network, your variables and your files. Where this machine cannot
+    keep it from them, it is only given fixtures of the frozen corpus of the tree that you are in; anything else is refused with the
+    code untrusted, unless you give --trust.
+
     Exit status: 0 it gave a value; 1 it was refused, raised, crashed or took too long; 2 wrong usage; 3 a fault of torch-compat; 4 the
-    reader lacks something, which is named, or cannot be had here.
+    reader lacks something, which is named, or cannot be had here, or must not be given the archive (untrusted).
     """
     if not path.is_file():
         raise UsageError("is a folder" if path.is_dir() else "there is no such file", where=plain(str(path)), code="no-file")
@@ -70,14 +77,14 @@ def run(path: Path, arguments: Path | None, method: str, reader: str, explain: b
     elif reader.startswith("torch-"):
         if explain:
             raise UsageError("--explain tells of the reference reader: a release does not say which upgraders it applies")
-        done = _by_release(path, reader, method, given, timeout)
+        done = _by_release(path, reader, method, given, timeout, trust=trust)
     else:
         raise UsageError(
             f"expected reference, reference@HORIZON or torch-X.Y.Z, found {plain(reader)!r}",
             hint="torch-compat run PATH --reader reference@1.5.1",
             code="reader",
         )
-    status = FAULT if done.get("error", {}).get("code") == "fault" else STATUS[done["outcome"]]
+    status = FAULT if done.get("error", {}).get("code") == "fault" else done.pop("status", STATUS[done["outcome"]])
     upgraders = done.pop("upgraders", [])
     document = {**done, "method": method}
     if explain:
@@ -111,9 +118,10 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     return {**head, **_outcome(result.get("error"), result.get("value"))}
 
 
-def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float) -> dict[str, Any]:
-    from harness.cli._readers import built  # noqa: PLC0415 - policies take longer to import than a program to run
-    from harness.cli._root import find_policy  # noqa: PLC0415
+def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float, *, trust: bool) -> dict[str, Any]:
+    from harness.cli._readers import built, trusted  # noqa: PLC0415 - policies take longer to import than a program to run
+    from harness.cli._root import find_policy, find_root  # noqa: PLC0415
+    from harness.readers.isolation import refuse_unless_trusted  # noqa: PLC0415
     from harness.readers.torch_release import TorchRelease  # noqa: PLC0415
 
     release = find_policy(None).calendar.resolve(reader)
@@ -122,12 +130,24 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
         environment: Environment = built(release)
     except EnvironmentUnavailable as error:
         return {**head, "outcome": "unavailable", "error": _said(error)}
-    with TorchRelease(environment) as worker:
+    path = path.resolve()
+    try:
+        fixtures = find_root(None).fixtures
+    except NothingSelected:  # outside any tree
+        fixtures = None
+    vouched = trusted(fixtures, everything=trust)
+    worker = TorchRelease(environment, reads=[path], trust=vouched)
+    head["isolation"] = worker.isolation.as_json()
+    if not worker.isolation.whole:
+        head["notes"].append(f"the release is not isolated: {worker.isolation}")
+    try:
+        refuse_unless_trusted(path, worker.isolation, vouched)  # before seconds are spent on importing torch
+    except Untrusted as error:
+        return {**head, "outcome": "refused", "error": _said(error), "status": error.exit_status}
+    with worker:
         head["reader"] = worker.name
         call = {"method": method, "args": args}
-        reply = worker.request(
-            "observe", timeout_s=timeout, path=str(path.resolve()), family=_family(path), calls=[call], options={}
-        )
+        reply = worker.request("observe", timeout_s=timeout, path=str(path), family=_family(path), calls=[call], options={})
     if "result" not in reply:
         return {**head, **_ended(reply)}
     result = reply["result"]

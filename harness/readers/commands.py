@@ -91,14 +91,25 @@ class Commands:
         self.environ = environ
         self._run = run
 
-    def __call__(self, command: Command, *, purpose: str, cwd: Path | None = None, quiet: bool = False) -> str:
+    def __call__(
+        self,
+        command: Command,
+        *,
+        purpose: str,
+        cwd: Path | None = None,
+        quiet: bool = False,
+        environ: Mapping[str, str] | None = None,
+    ) -> str:
         """Run a command and return its standard output, which a quiet one leaves out of the log.
+
+        Parameters:
+            environ: all of its variables, where they are not those of the build.
 
         Raises:
             EnvironmentUnavailable: it failed; carries the last lines that mean something and where the whole log is.
         """
         try:
-            return self._run(command, environ=self.environ, cwd=cwd, log=self.log, quiet=quiet)
+            return self._run(command, environ=self.environ if environ is None else environ, cwd=cwd, log=self.log, quiet=quiet)
         except Failed as error:
             raise EnvironmentUnavailable(
                 f"{purpose} failed: {last_words(error.output)}", hint=f"the whole output is in {self.log}", code="build-failed"

@@ -31,6 +31,7 @@ from harness.errors import EnvironmentUnavailable, UsageError, WrongVersion
 from harness.readers.commands import Commands, Run, clean_environ, run_command
 from harness.readers.cuda_stubs import build_stubs, find_gap, need_tool
 from harness.readers.interpreters import Interpreter, find_interpreters, fitting
+from harness.readers.isolation import plain_environ
 
 if TYPE_CHECKING:
     from harness.policy import Release
@@ -114,9 +115,30 @@ class Environment:
     python: Path
     description: Mapping[str, Any]
 
-    def environ(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment variables that a process of this environment is started with."""
-        return clean_environ(more)
+    def environ(self, more: Mapping[str, str] | None = None, *, scratch: Path | None = None) -> dict[str, str]:
+        """The environment variables that a process of this environment is started with. None is the user's.
+
+        Parameters:
+            more: further ones.
+            scratch: the folder that is its home (see :func:`harness.readers.isolation.plain_environ`).
+        """
+        return plain_environ(scratch) | dict(more or {})
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """What a process of it has to be able to read: itself, and the Python that it was made with."""
+        programs = {self.python.parent.resolve(), self.python.resolve().parent}
+        found = {self.prefix.resolve(), *(folder.parent if folder.name == "bin" else folder for folder in programs)}
+        try:
+            settings = (self.prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            settings = []
+        for line in settings:
+            key, _, value = line.partition("=")
+            if key.strip() == "home" and value.strip():
+                base = Path(value.strip())  # the bin folder of that Python, perhaps by another name
+                found |= {base.parent, base.resolve().parent}
+        return tuple(sorted(found))
 
 
 class Environments:
@@ -275,7 +297,9 @@ class _Build:
         self.scratch.mkdir(parents=True)
         self.command([self.interpreter.path, "-m", "venv", self.prefix], purpose="python -m venv")
         wheel, sha256 = self.install_torch()
-        target = json.loads(self.command([self.python, "-I", "-c", _ASK_TARGET], purpose="asking the new Python"))
+        target = json.loads(
+            self.command([self.python, "-I", "-c", _ASK_TARGET], purpose="asking the new Python", environ=plain_environ())
+        )
         site = Path(target["site"])
         requirements = self.requirements(site, "torch", target["markers"])
         self.progress("installing what torch needs")
@@ -383,7 +407,10 @@ class _Build:
         """Import torch in a process of its own and an empty folder, compute, and compare its version with the one asked for."""
         with tempfile.TemporaryDirectory(dir=self.scratch) as empty:
             out = self.command(
-                [self.python, "-I", "-c", _VERIFY], purpose=f"importing torch {self.release.version}", cwd=Path(empty)
+                [self.python, "-I", "-c", _VERIFY],
+                purpose=f"importing torch {self.release.version}",
+                cwd=Path(empty),
+                environ=plain_environ(Path(empty)),  # of the user's variables only pip needs some
             )
         said: dict[str, Any] = json.loads(out.splitlines()[-1])
         if Version(said["torch"]).public != Version(self.release.version).public:

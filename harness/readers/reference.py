@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import select
+import site
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from harness import __version__
+from harness.archive.container import VERIFY_OFFSETS
 from harness.errors import ReaderError, UsageError
+from harness.readers.isolation import plain_environ
 from harness.runtime.horizons import horizon
 from harness.runtime.limits import LIMITS, Limits
 from harness.runtime.program import load as load_program
@@ -130,7 +133,7 @@ def identity() -> dict[str, Any]:
 class Reference:
     """The reference reader in a process of its own. Use as a context manager.
 
-    A process that died or had to be ended is started again for the next request.
+    It inherits none of the user's variables, and ends with the thread that started it. A process that died or had to be ended is started again for the next request.
     """
 
     def __init__(self) -> None:
@@ -153,11 +156,11 @@ class Reference:
         with contextlib.ExitStack() as stack:
             empty = stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-"))
             self._said = stack.enter_context(tempfile.TemporaryFile())
-            environ = {**os.environ, **DETERMINISM, "PYTHONPATH": str(Path(__file__).parents[2])}
+            environ = {**plain_environ(Path(empty)), **_ours(), **DETERMINISM, "PYTHONPATH": str(Path(__file__).parents[2])}
             try:
                 # -P: the folder that it runs in is no place to import from
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-W", "ignore", "-m", "harness.readers.reference_process"],
+                    [sys.executable, "-P", "-W", "ignore", "-m", "harness.readers.reference_process", str(os.getpid())],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._said,
@@ -257,6 +260,14 @@ class Reference:
             process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _ours() -> dict[str, str]:
+    """The variables of this process without which this very Python could not import this very package, and our own."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", VERIFY_OFFSETS) if name in os.environ}
+    if site.ENABLE_USER_SITE:  # where the packages may be installed, which its home would no longer say
+        kept["PYTHONUSERBASE"] = site.getuserbase()
+    return kept
 
 
 def _signal_name(number: int) -> str:

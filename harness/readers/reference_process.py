@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -38,8 +39,16 @@ if TYPE_CHECKING:
 __all__ = ["answer", "main"]
 
 
+PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent's thread ends
+
+
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input ends, or the process that is named on the command line does, however it ends."""
+    import ctypes  # noqa: PLC0415 - of the process alone, not of those who call answer()
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if len(sys.argv) > 1 and os.getppid() != int(sys.argv[1]):
+        return  # it ended before it could be asked for
     replies = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what anybody prints is no reply
 

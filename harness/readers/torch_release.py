@@ -7,6 +7,9 @@ import hashlib
 import json
 import os
 import select
+import shutil
+import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -16,17 +19,21 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import ReaderError, WrongVersion
+from harness.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from harness.readers.environments import Environment
+    from harness.readers.isolation import Trust
 
 __all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
 
 PROTOCOL = 1
 IDENTITY = "identity.json"
 WORKER = Path(__file__).with_name("worker.py")
+FILES = frozenset({"path", "probe", "recipe", "script"})  # what of a request names a file
+LOADS = frozenset({"observe"})  # the requests of which it is an archive
 # Traced programs hold the file names and lines of the code that called them. The worker runs under a name that is the same on
 # every machine and as if it were all on one line, so that neither a path nor a later edit of it gets into an archive.
 BOOT = """
@@ -67,19 +74,31 @@ DETERMINISM: Mapping[str, str] = {
 class TorchRelease:
     """A running worker of one environment. Use as a context manager.
 
+    The process inherits none of the user's variables, has an empty folder as its home, and is kept from the network and from
+    all files that it does not need, as far as the machine can (see :attr:`isolation`). What a request names is copied to where
+    the process can read it. It ends when the thread that started it does, however that ends.
+
     Parameters:
         environment: what to run in.
         seed: 0 or more; two observers of one cell use different ones, so that what hangs on the order of a set, or on
             memory that nobody wrote to, shows (see :func:`_seeded`).
+        reads: files and folders that the process may read where they are.
+        trust: which archives it may load where it is not isolated; only those that it wrote itself unless given.
 
     Raises:
         ReaderError: the worker does not start, or does not speak the protocol.
         WrongVersion: it runs another torch than the environment is for.
     """
 
-    def __init__(self, environment: Environment, *, seed: int = 0) -> None:
+    def __init__(
+        self, environment: Environment, *, seed: int = 0, reads: Iterable[Path] = (), trust: Trust = trust_nothing
+    ) -> None:
         self.environment = environment
         self.seed = seed
+        self.reads = tuple(path.resolve() for path in reads)
+        self.trust = trust
+        self.isolation = widened(isolation(), [*self.reads, *environment.folders])
+        self._written: set[Path] = set()
         self.identity: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: IO[bytes] | None = None
@@ -109,53 +128,84 @@ class TorchRelease:
         if self._process is not None:
             return
         with contextlib.ExitStack() as stack:
-            empty = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-")))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-"))).resolve()
+            self._given, self._scratch = folder / "given", folder / "scratch"
+            for part in (self._given, self._scratch):
+                part.mkdir()
             self._said = stack.enter_context(tempfile.TemporaryFile())
             read_fd, write_fd = os.pipe()
             self._replies = stack.enter_context(os.fdopen(read_fd, "rb", buffering=0))
-            environ = {**self.environment.environ(DETERMINISM), **_seeded(self.seed), "TMPDIR": str(empty)}
+            environ = {**self.environment.environ(DETERMINISM, scratch=self._scratch), **_seeded(self.seed)}
             if self.environment.version.startswith(NEEDS_ITS_FUSER):
                 del environ[FUSER]
+            command = launch(
+                [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
+                fence=self.isolation,
+                reads=[*self.environment.folders, *self.reads, WORKER],
+                writes=[self._scratch, self._given],  # torch opens what it maps as shared for writing, too; these are copies
+                reply=write_fd,
+            )
             try:
                 self._process = subprocess.Popen(
-                    [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
+                    command,
                     stdin=subprocess.PIPE,
                     stdout=self._said,
                     stderr=self._said,
-                    cwd=empty,
-                    env=environ,
+                    cwd=self._scratch,
+                    env=launcher_environ(environ),
                     pass_fds=[write_fd],
+                    start_new_session=True,  # without a terminal: nothing can ask the user for anything
                 )
             except OSError as error:
-                raise ReaderError(f"{self.environment.python} does not start: {error}", code="does-not-start") from error
+                raise ReaderError(f"{command[0]} does not start: {error}", code="does-not-start") from error
             finally:
                 os.close(write_fd)
             stack.callback(self._stop)
             self._stack = stack.pop_all()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.kill()  # nobody waits for what it is still at; outside the terminal's session, it heard of no interrupt
         self.close()
 
     def close(self) -> None:
         """End the process. Nothing happens where none was started, or it has ended."""
         self._stack.close()
 
+    def kill(self) -> None:
+        """End the process and all that it started at once; whoever waits for a reply gets a ReaderError. From any thread."""
+        if self._process is not None and self._process.returncode is None:  # else its number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
         """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/readers/worker.py).
 
         Raises:
             ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.
+            Untrusted: it is to load an archive, is not isolated, and nobody vouches for the archive.
         """
-        return self._ask(do, {"timeout_s": timeout_s, **arguments}, timeout_s + GRACE_SECONDS)
+        with contextlib.ExitStack() as stack:
+            handed = _Handed(self._given, self._scratch, stack)
+            body = self._handed(handed, {"timeout_s": timeout_s, **arguments}, loads=do in LOADS, writes=do == "produce")
+            reply = handed.named(self._ask(do, body, timeout_s + GRACE_SECONDS))
+            if do == "produce" and handed.take(Path(arguments["path"])):
+                self._written.add(Path(arguments["path"]))
+        return reply
 
     def request_many(self, do: str, requests: list[dict[str, Any]], *, timeout_s: float = 60) -> list[dict[str, Any]]:
         """Send requests that may share a process for as long as they leave no trace in it; a reply to each, in their order.
 
         Raises:
-            ReaderError: as :meth:`request`, for any of them.
+            ReaderError, Untrusted: as :meth:`request`, for any of them.
         """
-        body = {"requests": [{"do": do, "timeout_s": timeout_s, **one} for one in requests]}
-        replies: list[dict[str, Any]] = self._ask("many", body, len(requests) * timeout_s + GRACE_SECONDS)["result"]
+        with contextlib.ExitStack() as stack:
+            handed = _Handed(self._given, self._scratch, stack)
+            asked = [
+                self._handed(handed, {"do": do, "timeout_s": timeout_s, **one}, loads=True, writes=False) for one in requests
+            ]
+            reply = self._ask("many", {"requests": asked}, len(requests) * timeout_s + GRACE_SECONDS)
+            replies: list[dict[str, Any]] = handed.named(reply)["result"]
         if len(replies) != len(requests):
             raise ReaderError(
                 f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests",
@@ -164,6 +214,19 @@ class TorchRelease:
         for reply in replies:
             self._refuse_fault(do, reply)
         return replies
+
+    def _handed(self, handed: _Handed, body: dict[str, Any], *, loads: bool, writes: bool) -> dict[str, Any]:
+        """A request by the names that its files have for the worker."""
+        for key in FILES & body.keys():
+            path = Path(body[key])
+            if writes and key == "path":
+                body[key] = handed.empty(path)
+                continue
+            if loads and path not in self._written:
+                refuse_unless_trusted(path, self.isolation, self.trust)
+            if not any(path.resolve().is_relative_to(folder) for folder in self.reads):
+                body[key] = handed.copy(path)
+        return body
 
     def _ask(self, do: str, body: dict[str, Any], seconds: float) -> dict[str, Any]:
         assert self._process is not None and self._process.stdin is not None  # noqa: PT018, S101 - within the context
@@ -198,6 +261,8 @@ class TorchRelease:
             raise ReaderError(
                 f"the worker of torch {self.environment.version} does not speak JSON: {line[:80]!r}", code="protocol"
             ) from error
+        if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # of the launcher: the worker never came to be
+            raise ReaderError(f"{self.environment.python} does not start: {reply['launch']}", code="does-not-start")
         if not isinstance(reply, dict):
             raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
         return reply
@@ -263,11 +328,66 @@ class TorchRelease:
         with contextlib.suppress(BrokenPipeError):
             if process.stdin is not None:
                 process.stdin.close()
-        try:
-            process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        if process.returncode is None:
+            deadline, pause = time.monotonic() + STOP_SECONDS, 0.001
+            # not yet waited for, so that its number still is its group's: what an archive started must not outlive it
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
+                time.sleep(pause)
+                pause = min(2 * pause, 0.05)
+            self.kill()
             process.wait()
+
+
+class _Handed:
+    """Files of one request at places where the worker can read or write them, until the request is over."""
+
+    def __init__(self, given: Path, scratch: Path, stack: contextlib.ExitStack) -> None:
+        self._given, self._scratch, self._stack = given, scratch, stack
+        self._names: dict[str, str] = {}
+        self._empty: Path | None = None
+
+    def _folder(self, parent: Path, path: Path) -> Path:
+        folder = Path(tempfile.mkdtemp(dir=parent))
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._names[json.dumps(str(folder))[1:-1]] = json.dumps(str(path.parent))[1:-1]
+        return folder
+
+    def copy(self, path: Path) -> str:
+        """A copy of a file, under its own name. Where there is no such file, the worker is left to say so."""
+        if not path.is_file():
+            return str(path)
+        copy = self._folder(self._given, path) / path.name
+        shutil.copyfile(path, copy)
+        return str(copy)
+
+    def empty(self, path: Path) -> str:
+        """A place to write a file of this name to."""
+        self._empty = self._folder(self._scratch, path)
+        return str(self._empty / path.name)
+
+    def take(self, path: Path) -> bool:
+        """Move what was written to where it was wanted; whether there was a file. A link to somewhere else is none."""
+        assert self._empty is not None  # noqa: S101 - a place was given
+        try:
+            fd = os.open(self._empty / path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return False
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return False
+        with os.fdopen(fd, "rb") as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        return True
+
+    def named(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """A reply that calls the files' folders by their own names."""
+        text = json.dumps(reply)
+        if str(self._given.parent) not in text:
+            return reply
+        for name, own in self._names.items():
+            text = text.replace(name, own)
+        renamed: dict[str, Any] = json.loads(text)
+        return renamed
 
 
 def _seeded(seed: int) -> dict[str, str]:

@@ -38,9 +38,12 @@ def ask_extension(
 ) -> dict[str, Any]:
     """Load an extension in a release, and say what it did to the dispatcher (see harness/readers/extension.py).
 
+    This runs the extension's code: isolated as an archive's is, where the machine can, but not only there. Whoever names an
+    extension wants it to be loaded.
+
     Parameters:
         library, module: what to load: a built library, or a Python module; one of them.
-        paths: folders to import from.
+        paths: folders to import from; with them and the folder of the library, the process may read nothing else of the user's.
         call: a function of the module that is called afterwards.
 
     Raises:
@@ -66,7 +69,8 @@ def ask_extension(
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
         script = Path(folder, "ask.py")  # the worker runs a file and hands nothing to it
         script.write_text(SCRIPT.read_text(encoding="utf-8") + TRAILER.format(request=json.loads(json.dumps(request))), "utf-8")
-        with TorchRelease(environment) as reader:
+        reads = [*paths, *([] if library is None else [library.resolve().parent])]  # with the libraries that lie beside it
+        with TorchRelease(environment, reads=reads) as reader:
             reply = reader.request("survey", script=str(script), timeout_s=SECONDS)
     if "result" not in reply:
         end = reply.get("crashed") or reply.get("timed-out") or {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date  # noqa: TC003 - shown in signatures
 from itertools import groupby
@@ -23,6 +23,7 @@ from harness.corpus.observations import Observation, ObservedReader, Probe
 from harness.corpus.recipes import DeprecationFile
 from harness.corpus.texts import last_word
 from harness.errors import ReaderError
+from harness.readers.isolation import trust_nothing
 from harness.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
 from harness.replay.plan import Task, probe_key
 from harness.replay.produce import neutral
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from harness.corpus.deprecations import DeprecationObservation
     from harness.corpus.recipes import ProbeFile
     from harness.readers.environments import Environment
+    from harness.readers.isolation import Trust
 
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
@@ -91,6 +93,7 @@ def observe(
     known: ObservedReader | None = None,
     state: Observing | None = None,
     workers: tuple[TorchRelease, TorchRelease] | None = None,
+    trust: Trust = trust_nothing,
 ) -> ObservedReader:
     """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
 
@@ -99,9 +102,11 @@ def observe(
         known: earlier observations; cells whose key is among them are taken from there.
         today: the day to put on new observations.
         workers: the two to ask, from :func:`observers`, which somebody else started and closes.
+        trust: which archives may be run where the release is not isolated; does not matter where ``workers`` are given.
 
     Raises:
         ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
+        Untrusted: it is not isolated, and an archive is not trusted; nothing it said of the others is returned.
     """
     state = state or Observing()
     probes, deprecations = tuple(probes), tuple(deprecations)
@@ -114,9 +119,13 @@ def observe(
         ):
             state.known = len(tasks)
             return _selected(known, *asked_for)
-    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+    pair = workers or observers(environment, trust)
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool, _killed_on_error(pair):
+        for worker in pair:  # by this thread: a worker ends with the one that started it
+            stack.push(worker)
+            worker.start()
         # importing torch is what takes the time: both at once
-        first, second = pool.map(stack.enter_context, workers or observers(environment))
+        first, second = pool.map(stack.enter_context, pair)
         identity, name = first.identity, first.name
         if second.identity != identity:
             raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
@@ -151,9 +160,20 @@ def observe(
     return _selected(newer, *asked_for)
 
 
-def observers(environment: Environment) -> tuple[TorchRelease, TorchRelease]:
-    """The two workers that observe each cell; not started."""
-    return TorchRelease(environment, seed=0), TorchRelease(environment, seed=1)
+@contextmanager
+def _killed_on_error(workers: tuple[TorchRelease, TorchRelease]) -> Iterator[None]:
+    """Whatever goes wrong, the threads that wait for these workers' replies need not wait any longer."""
+    try:
+        yield
+    except BaseException:
+        for worker in workers:
+            worker.kill()
+        raise
+
+
+def observers(environment: Environment, trust: Trust = trust_nothing) -> tuple[TorchRelease, TorchRelease]:
+    """The two workers that observe each cell; not started. ``trust`` says what they may load where they are not isolated."""
+    return TorchRelease(environment, seed=0, trust=trust), TorchRelease(environment, seed=1, trust=trust)
 
 
 def _is_known(known: ObservedReader | None, task: Task) -> bool:

@@ -211,25 +211,27 @@ def test_a_fault_does_not_pass_off_the_last_report_as_its_own(command: Callable[
 
 @pytest.mark.parametrize("arguments", [("replay",), ("observe", "--reader", "torch-1.6.0", "--record")])
 def test_an_interruption_ends_with_130_at_once_and_leaves_nothing_half_written(tree: Tree, arguments: tuple[str, ...]) -> None:
-    started = tree.cache / "started"
-    miniature(tree.cache, "1.6.0", at_load=f"open({str(started)!r}, 'w'); time.sleep(5)")
-    miniature(tree.cache, "1.5.1", at_load=f"open({str(started)!r}, 'w'); time.sleep(5)")
+    temporary = tree.cache / "temporary"
+    temporary.mkdir()
+    for version in ("1.5.1", "1.6.0"):
+        miniature(tree.cache, version, at_load="open(os.environ['TMPDIR'] + '/started', 'w'); time.sleep(5)")
     before = tree.everything()
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", *arguments],
         cwd=tree.root,
-        env={**os.environ, "TORCH_COMPAT_CACHE": str(tree.cache)},
+        env={**os.environ, "TORCH_COMPAT_CACHE": str(tree.cache), "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     deadline = time.monotonic() + 20
-    while not started.exists() and time.monotonic() < deadline:
+    while not list(temporary.glob("*/scratch/started")) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)  # less than the seven cells would take
     assert (process.returncode, out) == (130, "")
     assert err.strip() == "torch-compat: stopped"
+    assert list(temporary.iterdir()) == []
     assert tree.everything() == before
     latest = tree.root / "reports" / "latest"
     assert [path for path in latest.rglob("*") if path.is_file()] == []

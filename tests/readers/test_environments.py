@@ -78,7 +78,7 @@ class Tools:
 
     def __call__(self, command: Command, *, environ: Mapping[str, str], cwd: Path | None, log: Path, quiet: bool) -> str:
         words = [str(word) for word in command]
-        self.environ = environ
+        self.environ = environ if "TORCH_HOME" not in environ else self.environ  # that of the build, not of the check at its end
         with log.open("a", encoding="utf-8") as record:
             record.write(" ".join(words) + "\n")
         if words[1:3] == ["-m", "venv"]:

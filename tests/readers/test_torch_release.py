@@ -16,7 +16,7 @@ from harness.errors import ReaderError, WrongVersion
 from harness.readers import torch_release
 from harness.readers.environments import Environment, Environments
 from harness.readers.torch_release import TorchRelease, remembered_identity
-from tests.miniatures import miniature
+from tests.miniatures import miniature, run_by_this_python
 
 FD = "int(sys.argv[1])"  # where replies go, as the worker is told
 
@@ -106,8 +106,7 @@ def impostor(tmp_path: Path, source: str) -> Environment:
         'out = open(int(sys.argv[4]), "w", buffering=1)\nprint(\'{"identity": {"protocol": 1, "torch": "1.5.1"}}\', file=out)\n'
     )
     script.write_text(f"import json, sys, time\n{hello}{source}\n", encoding="utf-8")
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S {script} "$@"\n', encoding="utf-8")
-    python.chmod(0o755)
+    run_by_this_python(python, tmp_path, f'exec {{python}} -S {script} "$@"')
     return Environment("1.5.1", tmp_path, python, {})
 
 
@@ -289,8 +288,9 @@ def test_a_liar_is_not_remembered(tmp_path: Path) -> None:
     assert remembered_identity(environment) is None
 
 
-def test_an_environment_that_may_only_be_read_is_used_all_the_same(tmp_path: Path) -> None:
+def test_an_environment_that_may_only_be_read_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = miniature(tmp_path, "1.5.1")
-    nowhere = replace(environment, prefix=tmp_path / "nowhere")
-    assert start(nowhere).name == "torch-1.5.1"
-    assert remembered_identity(nowhere) is None
+    environment = replace(environment, prefix=tmp_path / "nowhere")
+    monkeypatch.setattr(Environment, "folders", (tmp_path, Path(sys.executable).resolve().parent.parent))
+    assert start(environment).name == "torch-1.5.1"
+    assert remembered_identity(environment) is None

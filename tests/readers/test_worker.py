@@ -48,9 +48,12 @@ def load(worker: TorchRelease, path: Path, **options: Any) -> dict[str, Any]:
     return worker.request("observe", path=str(path), family="torch-save", calls=[], options=options)
 
 
-def once(flag: Path, source: str) -> str:
-    """A hook that acts the first time only."""
-    return f"if not os.path.exists({str(flag)!r}):\n    open({str(flag)!r}, 'w').write(str(os.getpid()))\n    {source}\n"
+SCRATCH = "os.environ['TMPDIR'] + '/flag'"  # the one place where a worker may write, as source
+
+
+def once(source: str, flag: str = SCRATCH) -> str:
+    """A hook that acts the first time only; ``flag`` is source, too."""
+    return f"if not os.path.exists({flag}):\n    open({flag}, 'w').write(str(os.getpid()))\n    {source}\n"
 
 
 @pytest.fixture
@@ -169,7 +172,7 @@ def test_a_crash_is_one_observation_and_the_next_request_works(
     tmp_path: Path, works: Callable[[TorchRelease], bool], death: str, stage: str
 ) -> None:
     source, facts = DEATHS[death]
-    hook = once(tmp_path / "flag", f"sys.stderr.write('last words'); sys.stderr.flush(); {source}")
+    hook = once(f"sys.stderr.write('last words'); sys.stderr.flush(); {source}")
     with TorchRelease(miniature(tmp_path, "1.5.1", **{f"at_{stage}": hook})) as worker:
         crashed = observe(worker, archive(tmp_path))["crashed"]
         # A process that loses its pipes cannot say any more how far it came.
@@ -201,13 +204,12 @@ def test_last_words_are_the_end_of_what_was_said_whatever_its_encoding(tmp_path:
 def test_a_time_out_is_one_observation_and_leaves_no_process(
     tmp_path: Path, works: Callable[[TorchRelease], bool], stage: str
 ) -> None:
-    flag = tmp_path / "flag"
-    with TorchRelease(miniature(tmp_path, "1.5.1", **{f"at_{stage}": once(flag, "time.sleep(60)")})) as worker:
+    with TorchRelease(miniature(tmp_path, "1.5.1", **{f"at_{stage}": once("time.sleep(60)")})) as worker:
         began = time.monotonic()
         reply = observe(worker, archive(tmp_path), timeout_s=0.5)
         assert time.monotonic() - began < 5
         assert reply == {"timed-out": {"timeout_s": 0.5, "stage": stage}}
-        assert gone(int(flag.read_text()))
+        assert gone(int((worker._scratch / "flag").read_text()))
         assert works(worker)
 
 
@@ -225,7 +227,7 @@ def test_no_loop_survives_the_worker(tmp_path: Path) -> None:
 @contextmanager
 def by_hand_hanging(tmp_path: Path, flag: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A worker in the middle of a request that does not end."""
-    environment = miniature(tmp_path, "1.5.1", at_load=once(flag, "time.sleep(60)"))
+    environment = miniature(tmp_path, "1.5.1", at_load=once("time.sleep(60)", repr(str(flag))))
     request = {"id": 1, "do": "observe", "path": str(archive(tmp_path)), "family": "torchscript", "calls": [], "options": {}}
     with (tmp_path / "replies").open("w") as replies:
         command: list[str | Path] = [environment.python, WORKER, str(replies.fileno()), environment.version]
@@ -272,7 +274,7 @@ def test_nothing_that_torch_prints_breaks_the_protocol(tmp_path: Path, works: Ca
 
 
 def test_an_archive_that_asks_gets_no_answer_and_takes_no_request(tmp_path: Path, works: Callable[[TorchRelease], bool]) -> None:
-    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=once(tmp_path / "flag", "input('name? ')"))) as worker:
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_load=once("input('name? ')"))) as worker:
         error = observe(worker, archive(tmp_path))["result"]["error"]
         assert (error["stage"], error["type"]) == ("load", "builtins.EOFError")
         assert works(worker)
@@ -391,16 +393,15 @@ def test_a_batch_gives_the_replies_of_single_requests(tmp_path: Path, what: str,
 
 
 def test_values_and_refusals_share_a_process_until_one_leaves_a_trace(tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
     hook = (
-        f"with open({str(seen)!r}, 'a') as stream:\n    stream.write('%d %d\\n' % (value, os.getpid()))\n"
+        "with open(os.environ['TMPDIR'] + '/seen', 'a') as stream:\n    stream.write('%d %d\\n' % (value, os.getpid()))\n"
         "if value == 1:\n    raise ValueError('no')\n"
         "if value == 3:\n    os._exit(1)\n"
         "if value == 5:\n    warnings.warn('careful')\n"
     )
     with TorchRelease(miniature(tmp_path, "1.5.1", at_load=hook)) as worker:
         load_all(worker, archives(tmp_path, 8))
-    loads = [line.split() for line in seen.read_text().splitlines()]
+        loads = [line.split() for line in (worker._scratch / "seen").read_text().splitlines()]
     forks: dict[str, int] = {}
     # What dies or warns is asked again, the first in a process of its own, and nothing comes after it there.
     assert [(int(number), forks.setdefault(pid, len(forks))) for number, pid in loads] == [
@@ -443,15 +444,14 @@ def test_a_fault_in_a_batch_is_a_fault_of_the_harness(tmp_path: Path, works: Cal
 
 
 def test_a_release_is_warmed_up_before_it_serves(tmp_path: Path) -> None:
-    said = tmp_path / "said"
     hook = (
-        f"once, trace, read = jit.CompilationUnit.once, jit.trace, jit.load\nnote = open({str(said)!r}, 'a', 1).write\n"
+        "once, trace, read = jit.CompilationUnit.once, jit.trace, jit.load\nnote = open(os.environ['TMPDIR'] + '/said', 'a', 1).write\n"
         "jit.CompilationUnit.once = lambda unit, x: (note('run\\n'), once(unit, x))[1]\n"
         "jit.trace = lambda *args: (note('trace\\n'), trace(*args))[1]\n"
         "jit.load = lambda path: (note('load\\n'), read(path))[1]\n"
     )
-    with TorchRelease(miniature(tmp_path, "1.5.1", at_import=hook)):
-        assert said.read_text().split() == ["run", "run", "run", "trace", "load"]
+    with TorchRelease(miniature(tmp_path, "1.5.1", at_import=hook)) as worker:
+        assert (worker._scratch / "said").read_text().split() == ["run", "run", "run", "trace", "load"]
 
 
 @pytest.mark.parametrize("name", ["CompilationUnit", "trace", "load"])

@@ -20,7 +20,8 @@ class FakeRelease:
     reply: dict[str, Any]
     asked: dict[str, Any]
 
-    def __init__(self, _: Environment) -> None: ...
+    def __init__(self, _: Environment, *, reads: list[Path]) -> None:
+        assert all(path.is_dir() for path in reads)
 
     def __enter__(self) -> Self:
         return self
