@@ -195,7 +195,7 @@ def test_what_a_golden_says_twice_is_stored_once(tmp_path: Path) -> None:
         {"state": None, "calls": [], "state_after": {"dict": []}},
         {"error": {"stage": "load", "type": "x", "message": "y"}},
         {"crashed": {"signal": "SIGFPE"}},
-        {"value": {"calls": 1}},
+        {"value": {"dict": [["calls", 1]]}},
         {},
     ],
     ids=str,
@@ -217,9 +217,9 @@ def test_writing_changes_no_golden() -> None:
 @pytest.mark.parametrize(
     ("golden", "said"),
     [
-        ({"calls": []}, "is not a complete entry: 'state'"),
-        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'first'"),
-        ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "is not a complete entry: 'first'"),
+        ({"calls": []}, "is not a complete entry: 'div': golden has calls, but no state"),
+        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'div': golden.calls[0] lacks first"),
+        ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "golden.calls[0] lacks first"),
         ({"calls": ["first"], "state": None}, "is not a complete entry"),
         ({"calls": [["first", "second"]], "state": None}, "is not a complete entry"),
         ({"calls": [None], "state": None}, "is not a complete entry"),
