@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from harness.errors import UsageError
+from harness.escapes import escaped
 from harness.runtime.dtypes import DTYPES, named
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ HINT = (
 )
 
 
-def plain(text: str) -> str:
-    """Text without control characters, on one line."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape", "backslashreplace").decode("ascii") for one in text)
+plain = escaped
+"""Text without control characters, on one line."""
 
 
 # -------------------------------------------------------------------------------------------------------------- arguments

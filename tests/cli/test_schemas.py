@@ -227,7 +227,7 @@ def test_replay(run: Run, root: Path) -> None:
 
 
 def test_a_report_of_what_is_missing(run: Run, root: Path) -> None:
-    (root / "reports" / "observations").unlink()
+    shutil.rmtree(root / "reports" / "observations")
     status, document = run("judge", "--root", str(root))
     assert status == document["exit_status"]
     assert status in {1, 4}
@@ -279,7 +279,7 @@ def test_observe_with_the_reference_reader(run: Run, root: Path) -> None:
 def test_observe_what_was_never_recorded(run: Run, root: Path, pretend: Callable[[ObservedReader], None]) -> None:
     observed = observed_by(root, "1.5.1")
     pretend(observed)
-    (root / "reports" / "observations").unlink()
+    shutil.rmtree(root / "reports" / "observations")
     status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(root))
     assert status == 4
     assert {cell["recorded"] for cell in document["cells"]} == {None}
