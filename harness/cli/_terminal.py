@@ -71,10 +71,7 @@ def harmless_output() -> Iterator[None]:
     An error that leaves the block keeps them so: the interpreter still prints it.
     """
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (
-        stream if stream is None or isinstance(stream, Harmless) else Harmless(stream)
-        for stream in before
-    )
+    sys.stdout, sys.stderr = (stream if stream is None or isinstance(stream, Harmless) else Harmless(stream) for stream in before)
     try:
         yield
     except SystemExit:
