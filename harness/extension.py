@@ -151,9 +151,8 @@ def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unch
         if not isinstance(found, (list, tuple))
     ]
     if isinstance(needs, (list, tuple)):
-        for need in needs:
-            if _attempt(unchecked, _named(need), _has, need) is False:
-                faults.append(Fault(need, "needs", "is missing"))
+        missing = [need for need in needs if _attempt(unchecked, _named(need), _has, need) is False]
+        faults += [Fault(need, "needs", "is missing") for need in missing]
     if isinstance(operators, (list, tuple)):
         about.count = len(operators)
         if not operators:

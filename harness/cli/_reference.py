@@ -51,7 +51,7 @@ def let_reference_read(
     observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
     progress.say(f"{NAME}: {state.total} cells observed, {state.known} known from the last run")
     if whole:
-        write_observations(cache / f"{NAME}.jsonl", observed)
+        write_observations(inside(cache, f"{NAME}.jsonl"), observed)
     return observed
 
 

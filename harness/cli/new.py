@@ -130,7 +130,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     """
     place = find_root(root)
     policy = place.policy()
-    _refuse_name(name, place.inside("fixtures/recipes") / f"{name}.py")
+    _refuse_name(name, place.inside("fixtures/recipes"))
     path = place.inside(f"fixtures/recipes/{name}.py")
     since = _earliest(policy, family)
     writer = policy.corpus.writers[-1]
@@ -158,7 +158,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     return 0
 
 
-def _refuse_name(name: str, path: Path) -> None:
+def _refuse_name(name: str, folder: Path) -> None:
     """Refuse a name that is none, is taken, or once was: fixtures outlive the recipe that wrote them.
 
     Raises:
@@ -173,9 +173,10 @@ def _refuse_name(name: str, path: Path) -> None:
         )
     if name in _TAKEN:
         raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
+    path = inside(folder, f"{name}.py")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
-    frozen = path.parent.parent / FROZEN
+    frozen = inside(folder.parent, FROZEN)
     written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
     if written:
         raise UsageError(f"a recipe of this name has written {', '.join(written)}", hint="choose another name", code="exists")

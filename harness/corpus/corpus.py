@@ -132,7 +132,7 @@ def load_deprecations(folder: Path) -> Corpus:
 def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
     """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
     found = []
-    for path in sorted((folder / f"{kind}s").glob("*.py")):
+    for path in sorted(folder.glob(f"{kind}s/*.py")):
         try:
             found.append(read(inside(folder, f"{kind}s/{path.name}")))
         except CorpusError as error:
