@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.corpus.corpus import FROZEN, load_corpus, read_frozen, write_frozen
-from harness.corpus.lines import write_lines
+from harness.corpus.lines import digest, write_lines
 from harness.corpus.manifest import Fixture, read_manifest, write_manifest
 from harness.errors import CorpusError
 
@@ -297,6 +297,44 @@ def test_a_recording_that_names_a_file_elsewhere_is_refused(tree: Tree, command:
     ended = command("judge", "--full")
     harmless(ended)
     assert ended.status == 1
+
+
+VALUE: Any = {"kind": "value", "dtype": "float32", "count": 1, "frontier": [[0.5, 1]]}
+DIFFERS: Any = {
+    "result": "differs", "count": 1, "digest": "d", "extent": [VALUE], "departures": [[["/value"], 1]],
+    "differences": [{"kind": "value", "where": "value"}],
+}  # fmt: skip
+OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
+    "a distance of a text": ({"extent": [VALUE | {"frontier": [["x", 1]]}]}, "a frontier holds 'x', expected a number"),
+    "a distance of a list": ({"extent": [VALUE | {"frontier": [[[1], 1]]}]}, "a frontier holds [1], expected a number"),
+    "a kind of a list": ({"extent": [VALUE | {"kind": ["value"]}]}, ""),
+    "a dtype of a number": ({"extent": [VALUE | {"dtype": 5}]}, "{kind, dtype, count, frontier}, texts and a number"),
+    "a count of a text": ({"count": "1"}, "count is '1', expected a number, 0 or more"),
+    "a digest of a number": ({"digest": 5}, "digest is 5, expected a text"),
+    "an error of numbers": ({"errors": [[5, 6]]}, "errors holds what is no text"),
+    "a place of a number": ({"differences": [{"kind": "value", "where": 7}]}, "no text for kind or where"),
+    "a path of a number": ({"departures": [[[5], 1]]}, "departures hold a path that is no text"),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+def test_a_malformed_outcome_is_refused_when_it_is_read(case: str, tree: Tree, command: Command) -> None:
+    given, said = OUTCOMES[case]
+    path = tree.root / "reports" / "observations" / f"{RELEASE}.jsonl"
+    header, *lines, _ = (json.loads(line) for line in path.read_text().splitlines())
+    body = DIFFERS | given
+    name = digest(body)[:12]
+    for line in lines:
+        if line["kind"] == "cells":
+            line["cells"] = dict.fromkeys(line["cells"], name)
+    at = next(number for number, line in enumerate(lines) if line["kind"] == "cells")
+    write_lines(path, header, [*lines[:at], {"kind": "outcome", "id": name, **body}, *lines[at:]])
+    for arguments in (("judge", "--full"), ("observe", "--reader", RELEASE, "--recorded", "--show")):
+        harmless(command(*arguments))
+    ended = command("judge", "--full")
+    assert ended.status == 1
+    assert f"{RELEASE}.jsonl:{at + 2}: " in ended.out
+    assert said in ended.out
 
 
 def test_a_manifest_of_an_odd_release(tree: Tree, command: Command) -> None:
