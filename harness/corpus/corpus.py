@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -28,7 +29,7 @@ from harness.errors import CorpusError
 from harness.places import inside, is_plain, read_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.corpus.recipes import DeprecationFile, ProbeFile, Recipe
@@ -152,22 +153,36 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
         except CorpusError as error:
             damage.append(Damage("outside", subject, str(error)))
             continue
-        if not path.is_file():
+        try:
+            found_there = path.stat()
+        except OSError:
+            found_there = None
+        if found_there is None or not stat.S_ISREG(found_there.st_mode):
             what = "is no regular file" if os.path.lexists(path) else "there is no such file"
             damage.append(Damage("missing-file", subject, f"is listed in the manifest, but {what}"))
             continue
-        size = path.stat().st_size  # first: what is listed with a few bytes is not read if it has a million times as many
+        size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
         if size != fixture.size:
             damage.append(Damage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
         elif (found := _sha256(path)) != fixture.sha256:
             damage.append(Damage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
-    for path in sorted(release.rglob("*")):
-        if (path.is_symlink() or not path.is_dir()) and path.relative_to(release).as_posix() not in listed:
-            subject = f"{release.name}/{path.relative_to(release).as_posix()}"
-            link = path.is_symlink()  # produce would write through it
+    for name, link in sorted(_found(os.fspath(release), "")):
+        if name not in listed:
             what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
-            damage.append(Damage("outside" if link else "orphan-file", subject, what))
+            damage.append(
+                Damage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
+            )  # produce writes through it
     return damage
+
+
+def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
+    """What lies in a folder and the folders inside it, by its name from the first one; and whether it is a link."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _found(entry.path, f"{above}{entry.name}/")
+            else:
+                yield f"{above}{entry.name}", entry.is_symlink()
 
 
 def _sha256(path: Path) -> str:
