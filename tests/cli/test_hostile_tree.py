@@ -221,7 +221,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a value of no kind": ({"calls": [{"method": "f", "args": [{"zzz": 1}]}]}, "has the unknown key 'zzz'"),
     "golden of deep lists": ({"golden": {"value": deep(150)}}, "is nested deeper than 100"),
-    "golden of a number": ({"golden": {"calls": [5], "state": 1}}, "golden.calls[0] is int, expected an object"),
+    "golden of a number": ({"golden": {"calls": [5], "state": 1}}, "golden.calls[0] is int 5, expected an object"),
     "golden without a turn": ({"golden": {"calls": [{"method": "f"}], "state": 1}}, "golden.calls[0] lacks first"),
     "golden with a key": ({"golden": GOLDEN | {"x\x1b": 1}}, "golden has the unknown key 'x\\x1b'"),
     "golden of an error": ({"golden": {"error": {"type": 5, "message": ""}}}, "golden.error.type is int 5, expected a text"),
