@@ -231,7 +231,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "a negative size": ({"golden": {"value": tensor(shape=[-2])}}, "tensor.shape[0] is -2, expected 0 or more"),
     "a negative stride": ({"golden": {"value": tensor(strides=[-1])}}, "tensor.strides[0] is -1, expected 0 or more"),
     "a negative offset": ({"golden": {"value": tensor(offset=-1)}}, "tensor.offset is -1, expected 0 or more"),
-    "sizes of true": ({"golden": {"value": tensor(shape=[True])}}, "tensor.shape[0] is bool, expected an integer"),
+    "sizes of true": ({"golden": {"value": tensor(shape=[True])}}, "tensor.shape[0] is bool True, expected an integer"),
     "sizes of a fraction": ({"golden": {"value": tensor(shape=[2.0])}}, "tensor.shape[0] is float 2.0, expected an integer"),
     "a size beyond 64 bits": (
         {"golden": {"value": tensor(shape=[1 << 64])}},
