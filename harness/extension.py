@@ -31,6 +31,8 @@ __all__ = ["SCHEMA_VERSION", "Fault", "OperatorApiWarning", "Verification", "ver
 
 SCHEMA_VERSION = 1
 """The newest manifest that this file reads."""
+USES = ("calls", "registers", "defines")
+"""What an extension can do with an operator."""
 NAMED = 3
 """How many operators the warning names; the log names all."""
 COMPOSITE_LINE = r"(?m)^(?:catchall|Math|DefaultBackend|CompositeImplicitAutograd|CompositeExplicitAutograd(?:NonFunctional)?)\b"
@@ -73,50 +75,103 @@ class Parameter(NamedTuple):
 def verify(manifest: str | os.PathLike[str] | Mapping[str, Any], torch: Any = None) -> Verification:
     """Hold the operators of an extension against the torch that is loaded, and warn once if they do not fit.
 
-    Never raises, unless the user has made errors of warnings. What could not be checked is said in the same warning. Details are
-    logged by ``harness.extension`` at debug level.
+    Never raises, whatever the manifest holds, torch does, or a module does that has to be imported to look for a name: one that
+    ends the process (``SystemExit``) does not end the user's import. There are two exceptions. A user who has made errors of
+    warnings gets the warning as one. And ``KeyboardInterrupt`` passes: Ctrl-C has to work while modules are imported, and one
+    that a module raises by itself cannot be told from it.
+
+    What could not be checked is said in the same warning. Details are logged by ``harness.extension`` at debug level.
 
     Parameters:
         manifest: the file that ``torch-compat extension record`` wrote, or what it holds.
         torch: the module; the one that is imported already unless given.
     """
     started = time.perf_counter()
-    name, built, loaded = "an extension", "another release", "?"
+    about = _About()
     faults: list[Fault] = []
     unchecked: list[str] = []
-    count = 0
+    _attempt(unchecked, "", _compare, manifest, torch, about, faults, unchecked)
+    text: str | None = "what an extension needs of torch could not be checked"
     try:
-        torch = torch if torch is not None else sys.modules.get("torch")
-        loaded = "?" if torch is None else str(torch.__version__).partition("+")[0]
-        document: Any = manifest if hasattr(manifest, "keys") else _read(manifest)
-        name = str(document.get("extension", name))
-        built = "torch " + str(document.get("built_against", "?"))
-        version = document.get("schema_version")
-        if type(version) is not int or version > SCHEMA_VERSION:
-            unchecked.append(f"its manifest has schema_version {version!r}, and {SCHEMA_VERSION} is the newest that is read here")
-        elif torch is None:
-            unchecked.append("torch is not imported")
-        else:
-            count = len(document["operators"])
-            if not count:
-                unchecked.append("its manifest lists no operator")
-            faults += [Fault(need, "needs", "is missing") for need in document.get("needs", ()) if not _has(need)]
-            for entry in document["operators"]:
-                try:
-                    _look_at(entry, document, torch, faults, unchecked)
-                except Exception as error:  # noqa: BLE001 - one operator that cannot be asked for hides no other
-                    unchecked.append(f"{entry['operator']}: {_said(error)}")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told below and must not end the user's import
+        text = _text(about.name, about.built, about.loaded, about.count, faults, unchecked)
+        _log(about, faults, unchecked, 1000 * (time.perf_counter() - started))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a handler of the log that fails, or no room on the stack: the warning comes first
         unchecked.append(_said(error))
-    for fault in faults:
-        LOG.debug("%s: %s: %s: %s", name, fault.operator, fault.cause, fault.reason)
-    for why in unchecked:
-        LOG.debug("%s: not checked: %s", name, why)
-    text = _text(name, built, loaded, count, faults, unchecked)
-    LOG.debug("%s: %d operators against torch %s in %.1f ms", name, count, loaded, 1000 * (time.perf_counter() - started))
     if text is not None:
-        warnings.warn(text, OperatorApiWarning, stacklevel=2)
+        try:
+            warnings.warn(text, OperatorApiWarning, stacklevel=2)
+        except (KeyboardInterrupt, Warning):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a hook of the user's that fails to show it; the result still has it
+            unchecked.append(_said(error))
     return Verification(False if faults else None if unchecked else True, tuple(faults), tuple(unchecked), text)
+
+
+class _About:
+    """What the warning says of the extension and of torch, as far as it is known."""
+
+    def __init__(self) -> None:
+        self.name = "an extension"
+        self.built = "another release"
+        self.loaded: str = "?"
+        self.count = 0
+
+
+def _attempt(unchecked: list[str], what: str, function: Any, *arguments: Any) -> Any:
+    """Call a function. Whatever it raises is put down as something that could not be checked; None then."""
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is told in the warning and must not end the user's import
+        unchecked.append((what and what + ": ") + _said(error))
+
+
+def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unchecked: list[str]) -> None:
+    """Look at everything that the manifest lists; what cannot be looked at hides nothing else."""
+    torch = torch if torch is not None else sys.modules.get("torch")
+    if torch is not None:
+        about.loaded = _attempt(unchecked, "the version of torch", _version, torch) or about.loaded
+    document: Any = manifest if hasattr(manifest, "keys") else _read(manifest)
+    about.name = str(document.get("extension", about.name))
+    about.built = "torch " + str(document.get("built_against", "?"))
+    version = document.get("schema_version")
+    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+        unchecked.append(f"its manifest has schema_version {version!r}, and {SCHEMA_VERSION} is the newest that is read here")
+        return
+    if torch is None:
+        unchecked.append("torch is not imported")
+        return
+    needs, operators = document.get("needs", ()), document["operators"]
+    unchecked += [
+        f"its manifest has {type(found).__name__} for {name}, expected a list"
+        for name, found in (("needs", needs), ("operators", operators))
+        if not isinstance(found, (list, tuple))
+    ]
+    if isinstance(needs, (list, tuple)):
+        missing = [need for need in needs if _attempt(unchecked, _named(need), _has, need) is False]
+        faults += [Fault(need, "needs", "is missing") for need in missing]
+    if isinstance(operators, (list, tuple)):
+        about.count = len(operators)
+        if not operators:
+            unchecked.append("its manifest lists no operator")
+        for entry in operators:
+            name = entry.get("operator") if isinstance(entry, dict) else entry
+            _attempt(unchecked, _named(name), _look_at, entry, document, torch, faults, unchecked)
+
+
+def _log(about: _About, faults: Sequence[Fault], unchecked: Sequence[str], milliseconds: float) -> None:
+    for fault in faults:
+        LOG.debug("%s: %s: %s: %s", about.name, fault.operator, fault.cause, fault.reason)
+    for why in unchecked:
+        LOG.debug("%s: not checked: %s", about.name, why)
+    LOG.debug("%s: %d operators against torch %s in %.1f ms", about.name, about.count, about.loaded, milliseconds)
+
+
+def _version(torch: Any) -> str:
+    return str(torch.__version__).partition("+")[0]
 
 
 def _read(path: Any) -> Any:
@@ -124,8 +179,23 @@ def _read(path: Any) -> Any:
         return json.load(stream)
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+def _named(name: object) -> str:
+    """What an entry is called; what it is where it has no name."""
+    return name if isinstance(name, str) and name else f"an entry that is {type(name).__name__}"
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - it cannot say what it is
+        return type(error).__name__
+
+
+def _shown(text: str) -> str:
+    """Text on one line. What a manifest says is printed by the warning, and a terminal obeys control characters."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault], unchecked: Sequence[str]) -> str | None:
@@ -134,14 +204,14 @@ def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault
         named = "; ".join(f"{fault.operator} {fault.reason}" for fault in faults[:NAMED])
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
         rest = f" {len(unchecked)} could not be checked." if unchecked else ""
-        return (
+        return _shown(
             f"{name} was built for {built}, and torch {loaded} is loaded: {len(faults)} of its {count} operators "
             f"{'is' if len(faults) == 1 else 'are'} not what it was built for ({named}{more}).{rest} Loading it or calling them may "
             f"fail. Install {built}, or a build of {name} for torch {loaded}."
         )
     if unchecked:
         more = f" (and {len(unchecked) - 1} more)" if len(unchecked) > 1 else ""
-        return (
+        return _shown(
             f"{name} was built for {built}, and whether it fits torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
             f"work; with {built} it does."
         )
@@ -156,6 +226,8 @@ def _look_at(
 ) -> None:
     """Ask the loaded torch for one operator of the manifest."""
     operator, use = entry["operator"], entry["use"]
+    if use not in USES:
+        raise ValueError(f"its use is {use!r}, expected one of {', '.join(USES)}")
     base, _, overload = operator.partition(".")
     found = torch._C._jit_get_schemas_for_operator(base)  # noqa: SLF001 - there is no public way
     if found and not hasattr(found[0], "overload_name"):

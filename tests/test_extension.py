@@ -188,7 +188,7 @@ def test_names_that_it_imports() -> None:
         ({"schema_version": "1"}, "schema_version '1'"),
         ({"operators": []}, "lists no operator"),
         ({"operators": [{}]}, "KeyError"),
-        ({"operators": None}, "TypeError"),
+        ({"operators": None}, "NoneType for operators, expected a list"),
     ],
 )
 def test_what_cannot_be_checked_is_said_and_raises_nothing(given: dict[str, Any], said: str) -> None:
@@ -230,6 +230,112 @@ def test_one_operator_that_cannot_be_asked_for_hides_no_other() -> None:
         found = verify(manifest(entry("aten::bad(Tensor x) -> Tensor"), entry("aten::gone(Tensor x) -> Tensor")), torch)
     assert "\n" not in str(caught[0].message)
     assert (found.fits, len(found.faults), found.unchecked) == (False, 1, ("aten::bad: RuntimeError: line one line two",))
+
+
+class Mute(Exception):  # noqa: N818 - it says nothing, not even that
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise self
+
+
+class MuteVersion:
+    def __str__(self) -> str:
+        raise Mute
+
+
+class Ends(BaseException):
+    """Neither an Exception nor an exit."""
+
+
+class MuteManifest(dict[str, Any]):
+    def get(self, *_: Any) -> Any:
+        raise Mute
+
+
+def raising(error: BaseException) -> Any:
+    def function(*_: Any) -> Any:
+        raise error
+
+    return SimpleNamespace(__version__="2.5.1", _C=SimpleNamespace(_jit_get_schemas_for_operator=function))
+
+
+@pytest.mark.parametrize("error", [SystemExit(2), Ends(), Mute(), GeneratorExit(), MemoryError(), RecursionError()], ids=repr)
+def test_whatever_torch_raises_is_told_in_the_warning(error: BaseException) -> None:
+    with pytest.warns(OperatorApiWarning, match=f"could not be checked: aten::add.Tensor: {type(error).__name__}") as caught:
+        found = verify(manifest(entry(ADD)), raising(error))
+    assert (len(caught), found.fits, len(found.unchecked)) == (1, None, 1)
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(3)", "__import__('sys').exit('bye')", "GeneratorExit()", "BaseException('odd')"])
+def test_a_module_that_ends_the_process_does_not_end_the_users_import(
+    raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends_when_imported.py").write_text(f"raise {raised}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = manifest(entry(ADD), entry(MUL), needs=["ends_when_imported.x", "json.no_such_name"])
+    with pytest.warns(OperatorApiWarning, match="json.no_such_name is missing.* 1 could not be checked") as caught:
+        found = verify(given, fake_torch(ADD, MUL))
+    assert len(caught) == 1
+    assert [fault.operator for fault in found.faults] == ["json.no_such_name"]
+    assert found.unchecked[0].startswith("ends_when_imported.x: ")
+
+
+def test_an_interruption_passes_since_the_users_own_looks_the_same() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        verify(manifest(entry(ADD)), raising(KeyboardInterrupt()))
+
+
+def test_a_torch_whose_version_cannot_be_told_is_still_asked() -> None:
+    torch = fake_torch(ADD)
+    torch.__version__ = MuteVersion()
+    with pytest.warns(
+        OperatorApiWarning, match="1 of its 2 operators is not .*aten::mul.Tensor is gone.* 1 could not be checked"
+    ):
+        found = verify(manifest(entry(ADD), entry(MUL)), torch)
+    assert found.unchecked == ("the version of torch: Mute",)
+
+
+def test_a_manifest_that_cannot_be_asked() -> None:
+    with pytest.warns(OperatorApiWarning, match="could not be checked: Mute"):
+        assert verify(MuteManifest(manifest(entry(ADD))), fake_torch(ADD)).fits is None
+
+
+@pytest.mark.parametrize("odd", [1, None, "aten::add", {}, {"operator": 5}, {"operator": "aten::x", "use": "eats", "schema": ""}])
+def test_an_entry_of_a_wrong_form_hides_no_other(odd: Any) -> None:
+    given = manifest(entry(ADD))
+    given["operators"] = [odd, *given["operators"], entry(MUL)]
+    with pytest.warns(OperatorApiWarning, match="aten::mul.Tensor is gone.* 1 could not be checked") as caught:
+        found = verify(given, fake_torch(ADD))
+    assert (len(caught), found.fits, len(found.faults), len(found.unchecked)) == (1, False, 1, 1)
+
+
+def test_a_need_of_a_wrong_form_hides_no_other() -> None:
+    with pytest.warns(OperatorApiWarning, match="json.nothing is missing.* 2 could not be checked"):
+        found = verify(manifest(entry(ADD), needs=["", 5, "json.nothing"]), fake_torch(ADD))
+    assert len(found.unchecked) == 2
+    with pytest.warns(OperatorApiWarning, match="has str for needs, expected a list"):
+        assert verify(manifest(entry(ADD), needs="json.loads"), fake_torch(ADD)).fits is None
+
+
+def test_a_log_and_a_hook_that_fail_cost_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError
+
+    monkeypatch.setattr("harness.extension.LOG.debug", broken)
+    with pytest.warns(OperatorApiWarning, match="aten::add.Tensor is gone"):
+        assert verify(manifest(entry(ADD)), fake_torch()).fits is False
+    monkeypatch.setattr("harness.extension.warnings.warn", broken)
+    found = verify(manifest(entry(ADD)), fake_torch())
+    assert found.warning is not None
+    assert found.fits is False
+
+
+def test_a_warning_leaves_a_terminal_nothing_to_obey() -> None:
+    with pytest.warns(OperatorApiWarning) as caught:
+        verify(manifest(entry(ADD), extension="a\nb\x1b]0;x\x07\u202e", needs=["json.\x9bx"]), fake_torch(ADD))
+    assert str(caught[0].message).isprintable()
+    assert "a\\nb\\x1b]0;x\\x07\\u202e was built" in str(caught[0].message)
 
 
 def test_kernel_faults() -> None:

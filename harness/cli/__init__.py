@@ -7,7 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from harness.cli._terminal import harmless_output
 from harness.errors import HarnessError
+from harness.escapes import escaped_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +50,8 @@ def __getattr__(name: str) -> Any:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
     try:
-        _run(sys.argv[1:] if arguments is None else arguments)
+        with harmless_output():
+            _run(sys.argv[1:] if arguments is None else arguments)
     finally:
         gc.freeze()  # the process ends: nothing has to be collected any more
 
@@ -77,7 +80,7 @@ def _run(arguments: list[str]) -> NoReturn:
         import traceback  # noqa: PLC0415 - only a fault needs it
 
         where = traceback.extract_tb(error.__traceback__)[-1]
-        _say(f"torch-compat: a fault of ours: {type(error).__name__}: {error}")
+        _say(f"torch-compat: a fault of ours: {type(error).__name__}: {escaped_lines(str(error))}")
         _say(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}")  # noqa: PTH119 - only text
         _say("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it")
         sys.exit(3)
@@ -103,11 +106,6 @@ def _say(line: str) -> None:
 
 def _explain(error: HarnessError) -> None:
     located = f"{error.where}: {error.message}" if error.where else error.message
-    _say(f"torch-compat: {_plain(located)}")
+    _say(f"torch-compat: {escaped_lines(located)}")
     if error.hint:
-        _say(f"  {_plain(error.hint)}")
-
-
-def _plain(text: str) -> str:
-    """Text with control characters, as names of files and contents of archives may have them, shown as escapes; lines stay."""
-    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
+        _say(f"  {escaped_lines(error.hint)}")

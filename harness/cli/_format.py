@@ -11,7 +11,7 @@ import click
 
 from harness.cli._status import exit_status
 
-__all__ = ["exit_status", "format_option", "print_json", "trust_option"]
+__all__ = ["exit_status", "format_option", "print_json", "say", "trust_option"]
 
 Command = Callable[..., Any]
 
@@ -38,6 +38,14 @@ def trust_option(command: Command) -> Command:
             "fixtures of the frozen corpus. What an archive says, a release may execute."
         ),
     )(command)
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print text and a line break: data on standard output, or messages on standard error.
+
+    Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
+    """
+    (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
 
 
 def print_json(document: dict[str, Any]) -> None:

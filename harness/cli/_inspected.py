@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.escapes import escaped as _plain
 from harness.formats.tree import shown
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def line(found: Inspected) -> str:
     name = found.facts.name if found.facts else "-"
     sound = "dangerous" if found.dangers else "sound"
     state = sound if found.error is None else shown(found.error.code)
-    return f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {_plain(found.path)}"
+    return _plain(f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {found.path}")
 
 
 def screen(found: Inspected, *, tree: bool, code: bool) -> str:
@@ -35,7 +36,7 @@ def screen(found: Inspected, *, tree: bool, code: bool) -> str:
     lines = [_plain(found.path), *_labelled(_entries(found))]
     if found.facts is not None:
         if tree:
-            lines += ["", "Contents", *(f"  {one}" for one in found.facts.tree())]
+            lines += ["", "Contents", *(f"  {_plain(one)}" for one in found.facts.tree())]
         if code:
             lines += ["", *_code(found.facts)]
     return "\n".join(lines) + "\n"
@@ -44,7 +45,7 @@ def screen(found: Inspected, *, tree: bool, code: bool) -> str:
 def _labelled(entries: Iterator[tuple[str, Sequence[str]]]) -> Iterator[str]:
     for label, texts in entries:
         for number, text in enumerate(texts):
-            yield f"  {label if number == 0 else '':<{LABEL}}{text}"
+            yield f"  {label if number == 0 else '':<{LABEL}}{_plain(text)}"  # whatever the entry did already
 
 
 def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
@@ -77,11 +78,6 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]
     if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
         yield "error", [f"{found.error.code}: {_plain(found.message)}"]
-
-
-def _plain(text: str) -> str:
-    """Text without control characters, in full."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _damage(code: str, record: str | None, detail: str) -> str:

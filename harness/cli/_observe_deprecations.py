@@ -10,6 +10,7 @@ from harness.cli._output import Progress, exit_status, print_json, stderr, stdou
 from harness.cli._readers import built, warn_unless_isolated
 from harness.corpus.observations import write_observations
 from harness.errors import CorpusError, NothingSelected, UsageError
+from harness.places import inside
 from harness.readers.isolation import isolation
 from harness.replay.observe import observe
 
@@ -70,7 +71,7 @@ def observe_deprecations(
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader) -> Evidence:
     """Put what came out beside everything else that is recorded of this reader; the evidence with it."""
-    path = place.recorded / f"{fresh.name}.jsonl"
+    path = inside(place.recorded, f"{fresh.name}.jsonl")
     old = evidence.recorded.get(fresh.name)
     if old is None or old.identity != fresh.identity:
         raise UsageError(

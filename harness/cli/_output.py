@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+from rich.segment import Segment
 
-from harness.cli._format import exit_status, format_option, print_json, trust_option
+from harness.cli._format import exit_status, format_option, print_json, say, trust_option
+from harness.cli._terminal import styled
+from harness.escapes import escaped_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Progress", "exit_status", "format_option", "print_json", "stderr", "stdout", "trust_option"]
+    from rich.console import ConsoleOptions, RenderableType
+
+__all__ = ["Progress", "exit_status", "format_option", "print_json", "say", "stderr", "stdout", "trust_option"]
 
 
-def stdout() -> Console:
-    """For data. Honours NO_COLOR; as wide as the terminal, 120 columns and UTF-8 under any locale where there is none."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
+class _HarmlessConsole(Console):
+    """A console whose styles are ours alone: the text is escaped before it is styled, and no text is taken for markup."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of what is printed; rich's own, which move the cursor, as they are."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(escaped_output(text), style)
+
+
+def stdout(width: int = 120) -> Console:
+    """For data. Honours NO_COLOR; as wide as the terminal, and UTF-8 under any locale where there is none.
+
+    Parameters:
+        width: columns where there is no terminal.
+    """
+    if hasattr(sys.stdout, "reconfigure"):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a mark shows something
         else:
             sys.stdout.reconfigure(encoding="utf-8")
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120, soft_wrap=False)
+    return _console(sys.stdout, width=None if sys.stdout.isatty() else width, soft_wrap=False)
 
 
 def stderr() -> Console:
     """For progress and messages."""
-    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    return _console(sys.stderr, width=None, soft_wrap=True)
+
+
+def _console(stream: TextIO, *, width: int | None, soft_wrap: bool) -> Console:
+    return _HarmlessConsole(file=styled(stream), highlight=False, markup=False, emoji=False, width=width, soft_wrap=soft_wrap)
 
 
 class Progress:
@@ -40,7 +62,7 @@ class Progress:
     def __init__(self, console: Console) -> None:
 
         self.console = console
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self.animated = console.is_terminal and not os.environ.get("CI")
         self.bars = Bars(*columns, console=console, transient=True, disable=not self.animated)
 

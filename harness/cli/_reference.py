@@ -6,6 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from harness.corpus.observations import write_observations
+from harness.places import inside
 from harness.readers.reference import NAME, is_reference
 from harness.replay.observe import Observing, code_digest
 from harness.replay.plan import sampled
@@ -43,14 +44,14 @@ def let_reference_read(
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, NAME, sample)
         progress.say(f"{NAME}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
-    cache = place.latest / "observations" / code_digest()
+    cache = inside(place.latest, f"observations/{code_digest()}")
     known, _ = ({}, {}) if again else place.observations(cache, NAME)
     bar = progress.task(f"{NAME}: reading")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
     progress.say(f"{NAME}: {state.total} cells observed, {state.known} known from the last run")
     if whole:
-        write_observations(cache / f"{NAME}.jsonl", observed)
+        write_observations(inside(cache, f"{NAME}.jsonl"), observed)
     return observed
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.errors import CorpusError, NothingSelected, UsageError
+from harness.places import inside
 
 if TYPE_CHECKING:
     from harness.corpus.observations import ObservedReader
@@ -27,20 +28,28 @@ class Root:
 
     path: Path
 
+    def inside(self, name: str) -> Path:
+        """The path of a name in the tree, its parts joined by ``/``.
+
+        Raises:
+            CorpusError: the name, or a link in the tree, leads out of the tree.
+        """
+        return inside(self.path, name)
+
     @property
     def fixtures(self) -> Path:
         """The corpus."""
-        return self.path / "fixtures"
+        return self.inside("fixtures")
 
     @property
     def recorded(self) -> Path:
         """Observations that are kept."""
-        return self.path / "reports" / "observations"
+        return self.inside("reports/observations")
 
     @property
     def latest(self) -> Path:
         """What the last run made: generated, not kept."""
-        return self.path / "reports" / "latest"
+        return self.inside("reports/latest")
 
     def policy(self) -> Policy:
         """The tree's own policy. Packaged policies never stand in for missing ones here.
@@ -51,7 +60,7 @@ class Root:
         """
         from harness.policy import load_policy
 
-        folder = self.path / "policies" / "torch"
+        folder = self.inside("policies/torch")
         if not folder.is_dir():
             raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
         return load_policy(folder)
@@ -69,7 +78,7 @@ class Root:
             if version is not None and path.stem.removeprefix("torch-").partition("+")[0] != version:
                 continue
             try:
-                reader = read_observations(path)
+                reader = read_observations(inside(folder, path.name))
             except CorpusError as error:
                 unreadable[path.relative_to(self.path).as_posix()] = str(error).replace(f"{self.path}/", "")
             else:

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.arrays import elements
 from harness.errors import UsageError
+from harness.escapes import escaped
 from harness.runtime.dtypes import DTYPES, named
 
 if TYPE_CHECKING:
@@ -37,9 +38,8 @@ HINT = (
 )
 
 
-def plain(text: str) -> str:
-    """Text without control characters, on one line."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape", "backslashreplace").decode("ascii") for one in text)
+plain = escaped
+"""Text without control characters, on one line."""
 
 
 # -------------------------------------------------------------------------------------------------------------- arguments

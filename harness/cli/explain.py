@@ -15,6 +15,7 @@ import harness
 from harness.cli._output import format_option, print_json, stdout
 from harness.cli._root import find_policy, find_root, root_option
 from harness.errors import NothingSelected, UsageError
+from harness.places import MOST_OF_A_PROGRAM, inside, read_whole
 from harness.policy.timeline import histories
 from harness.report.timelines import earliest_text
 
@@ -141,7 +142,7 @@ def _says(table: Table) -> dict[str, Any]:
 
 def _rule_says(name: str) -> dict[str, Any]:
     """The parts of the docstring of a rule's module, without running it."""
-    path = Path(harness.__file__).parent / "rules" / f"{name.replace('-', '_')}.py"
+    path = inside(Path(harness.__file__).parent, f"rules/{name.replace('-', '_')}.py")
     if not path.is_file():
         raise UsageError(f"the policy names the rule {name!r}, which does not exist", code="unknown-rule")
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -187,12 +188,12 @@ def _file(root: Path | None, known: _Known) -> str | None:
         place = find_root(root)
     except NothingSelected:
         return None
-    policy = place.path / "policies" / "torch"
+    policy = place.inside("policies/torch")
     folder = {"waiver": "waivers", "deprecation": "deprecations", "waiver of operators": "operator_waivers"}.get(known.kind)
     if folder is not None:
-        return (policy / folder / f"{known.id}.toml").relative_to(place.path).as_posix()
+        return inside(policy, f"{folder}/{known.id}.toml").relative_to(place.path).as_posix()
     key = {"release": "version", "planned release": "version"}.get(known.kind, "id")
     for path in sorted(policy.glob("*.toml")):
-        if f'\n{key} = "{known.id}"' in path.read_text(encoding="utf-8"):
+        if f'\n{key} = "{known.id}"' in read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode():
             return path.relative_to(place.path).as_posix()
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli._format import format_option, print_json
+from harness.cli._format import format_option, print_json, say
 from harness.errors import EnvironmentUnavailable, NothingSelected, UsageError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def record(
                 code="does-not-load",
             )
         for dangling in answer["dangling"]:
-            click.echo(f"left out: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
+            say(f"left out: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
         manifest = from_dispatcher(answer, version, recorded, extension=called, listed=listed, backend=backend)
     else:
         assert listed is not None  # noqa: S101 - said above
@@ -138,11 +138,11 @@ def _give(manifest: Manifest, output: Path | None, format_: str) -> None:
         except OSError as error:
             raise UsageError(f"cannot be written: {error.strerror}", where=str(output), code="output") from error
     if output is None or format_ == "json":
-        click.echo(text, nl=False)
+        say(text, nl=False)
         return
     uses = {use: sum(entry.use == use for entry in manifest.operators) for use in ("registers", "defines", "calls")}
     relied = sum(entry.relies_on_decomposition for entry in manifest.operators)
-    click.echo(
+    say(
         f"{manifest.extension}, built against {manifest.built_against}: "
         + ", ".join(f"{use} {count}" for use, count in uses.items())
         + f"; relies on the decomposition of {relied}"
@@ -213,17 +213,17 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
 
 
 def _print_fits(manifest: Manifest, fits: Sequence[Fit], *, verbose: bool) -> None:
-    click.echo(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
+    say(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
     for one in fits:
         faults, unknown = one.of("fault"), one.of("unknown")
         counted = ", ".join(
             text for count, text in ((len(faults), f"{len(faults)} at fault"), (len(unknown), f"{len(unknown)} unknown")) if count
         )
-        click.echo(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
+        say(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
         for finding in one.findings if verbose else ():
-            click.echo(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
+            say(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
     if not verbose and any(one.findings for one in fits):
-        click.echo("--verbose names the operators")
+        say("--verbose names the operators")
 
 
 # ------------------------------------------------------------------------------------------------------------------- dispatch
@@ -270,9 +270,9 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
         for one in found:
             by = f" [{' and '.join(one.obtained)}]" if one.obtained else ""
             tags = recorded.dispatches.tags(one.operator, version)
-            click.echo(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
+            say(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
             if one.disagreement is not None:
-                click.echo(f"    but {one.disagreement}")
+                say(f"    but {one.disagreement}")
     return 4 if any(one.kind == "unknown" for one in found) else 0
 
 
@@ -308,10 +308,8 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
         print_json({"old": old, "new": new, "unknown": unknown, "changes": rows})
     else:
         for one in found:
-            click.echo(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
-        click.echo(
-            f"{len(found)} operators, {sum(one.breaks for one in found)} of which fail where a backend has no kernel of its own"
-        )
+            say(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
+        say(f"{len(found)} operators, {sum(one.breaks for one in found)} of which fail where a backend has no kernel of its own")
         for release, reason in why.items():
-            click.echo(f"not known of all operators of {release}: {reason}")
+            say(f"not known of all operators of {release}: {reason}")
     return 4 if why else 0

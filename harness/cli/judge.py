@@ -19,6 +19,7 @@ from harness.corpus.corpus import load_corpus
 from harness.corpus.lines import write_whole
 from harness.corpus.operators import read_operators
 from harness.errors import NothingSelected, UsageError
+from harness.places import inside, read_whole
 from harness.report.findings_md import findings_md
 from harness.report.to_json import report_json
 from harness.report.to_text import print_report
@@ -90,7 +91,7 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     recorded, unreadable = place.observations(place.recorded)
     if as_of is None:
         as_of = newest_known(policy, recorded.values())
-    files = {name: hashlib.sha256((place.recorded / f"{name}.jsonl").read_bytes()).hexdigest() for name in recorded}
+    files = {name: hashlib.sha256(read_whole(inside(place.recorded, f"{name}.jsonl"))).hexdigest() for name in recorded}
     return Evidence(policy, corpus, recorded, {}, as_of, unreadable, files=files, operators=read_operators(place.fixtures))
 
 

@@ -16,6 +16,7 @@ from harness.cli._root import PACKAGED, find_root, root_option
 from harness.corpus.corpus import FROZEN, read_frozen
 from harness.corpus.recipes import UNFINISHED
 from harness.errors import UsageError
+from harness.places import MOST_OF_A_PROGRAM, inside, read_whole
 from harness.policy import Family
 from harness.policy.deprecations import KINDS
 from harness.policy.model import IDENTIFIER
@@ -129,8 +130,8 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     """
     place = find_root(root)
     policy = place.policy()
-    path = place.fixtures / "recipes" / f"{name}.py"
-    _refuse_name(name, path)
+    _refuse_name(name, place.inside("fixtures/recipes"))
+    path = place.inside(f"fixtures/recipes/{name}.py")
     since = _earliest(policy, family)
     writer = policy.corpus.writers[-1]
     text = _text(family, since)
@@ -157,7 +158,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     return 0
 
 
-def _refuse_name(name: str, path: Path) -> None:
+def _refuse_name(name: str, folder: Path) -> None:
     """Refuse a name that is none, is taken, or once was: fixtures outlive the recipe that wrote them.
 
     Raises:
@@ -172,9 +173,10 @@ def _refuse_name(name: str, path: Path) -> None:
         )
     if name in _TAKEN:
         raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
+    path = inside(folder, f"{name}.py")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
-    frozen = path.parent.parent / FROZEN
+    frozen = inside(folder.parent, FROZEN)
     written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
     if written:
         raise UsageError(f"a recipe of this name has written {', '.join(written)}", hint="choose another name", code="exists")
@@ -298,8 +300,8 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
     policy = place.policy()
     _refuse_id(name, "deprecation")
     probe = re.sub(r"[.-]", "_", name)
-    path = place.path / "policies" / "torch" / "deprecations" / f"{name}.toml"
-    program = place.fixtures / "deprecations" / f"{probe}.py"
+    path = place.inside(f"policies/torch/deprecations/{name}.toml")
+    program = place.inside(f"fixtures/deprecations/{probe}.py")
     first = next(iter(policy.calendar)).version
     source = _PROBE + (_BEHAVES if kind in _CHANGES else "")
     _begin({path: _deprecation_text(place, name, kind, probe), program: source.format(mark=UNFINISHED, since=first)})
@@ -324,7 +326,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     place = find_root(root)
     policy = place.policy()
     _refuse_id(name, "rule")
-    folder = place.path / "harness" / "rules"
+    folder = place.inside("harness/rules")
     if not folder.is_dir():
         raise UsageError(
             "has no harness/rules: a rule is a part of the program",
@@ -333,8 +335,8 @@ def rule(name: str, root: Path | None, format_: str) -> int:
         )
     if any(entry.id == name for entry in policy.rules):
         raise UsageError(f"the policy has a rule {name!r} already", code="exists")
-    path = folder / f"{name.replace('-', '_')}.py"
-    promises = place.path / "policies" / "torch" / "promises.toml"
+    path = inside(folder, f"{name.replace('-', '_')}.py")
+    promises = place.inside("policies/torch/promises.toml")
     text = promises.read_text(encoding="utf-8")
     _begin({path: _RULE.format(mark=UNFINISHED)})
     promises.write_text(_with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
@@ -360,7 +362,7 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
     place = find_root(root)
     policy = place.policy()
     _refuse_id(name, "waiver")
-    path = place.path / "policies" / "torch" / "waivers" / f"{name}.toml"
+    path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
     values: dict[str, Any] = {
@@ -410,11 +412,11 @@ def _begin(texts: dict[Path, str]) -> None:
 
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
     """The worked example of a kind, with everything that only its author knows left open; what comes later commented out."""
-    folders = (place.path / "policies" / "examples", PACKAGED / "examples")
-    example = next((path for folder in folders if (path := folder / f"{kind}.toml").is_file()), None)
+    folders = (place.inside("policies/examples"), PACKAGED / "examples")
+    example = next((path for folder in folders if (path := inside(folder, f"{kind}.toml")).is_file()), None)
     if example is None:
         raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
-    schema, _story, *lines = example.read_text(encoding="utf-8").splitlines()
+    schema, _story, *lines = read_whole(example, MOST_OF_A_PROGRAM).decode().splitlines()
     made = [schema.replace("../policy", "../../policy")]
     for line in lines:
         match = _LINE.match(line)

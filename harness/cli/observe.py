@@ -19,10 +19,11 @@ from harness.cli._readers import built, selected_fixtures, trusted, warn_unless_
 from harness.cli._reference import NAME, is_reference, let_reference_read, reference_row
 from harness.cli._root import Root, find_root, root_option
 from harness.cli.judge import gather, uncollected
-from harness.corpus.manifest import SYNTHETIC
+from harness.corpus.manifest import SYNTHETIC, release_folder
 from harness.corpus.observations import write_observations
 from harness.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from harness.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
+from harness.places import inside
 from harness.readers.isolation import isolation, trust_nothing
 from harness.replay.observe import Observing, code_digest, observers
 from harness.replay.observe import observe as run
@@ -378,7 +379,7 @@ def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
 
 def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
     """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
-    subject = corpus.path(fixture).relative_to(corpus.folder).as_posix()
+    subject = f"{release_folder(fixture.release)}/{fixture.file}"
     return next((damage for damage in corpus.damage if damage.subject == subject), None)
 
 
@@ -424,7 +425,9 @@ def observe_release(
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
         progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
-    cache = place.latest / "observations" / code_digest()  # what other code made of the same readers is not what this makes
+    cache = inside(
+        place.latest, f"observations/{code_digest()}"
+    )  # what other code made of the same readers is not what this makes
     known, _ = ({}, {}) if again else place.observations(cache, release.version)
     earlier = next(iter(known.values()), None)
     bar = progress.task(f"{release.name}: starting")
@@ -444,13 +447,13 @@ def observe_release(
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
     if whole:
-        write_observations(cache / f"{observed.name}.jsonl", observed)
+        write_observations(inside(cache, f"{observed.name}.jsonl"), observed)
     return observed
 
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, console: Any) -> ObservedReader:
     """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
-    path = place.recorded / f"{fresh.name}.jsonl"
+    path = inside(place.recorded, f"{fresh.name}.jsonl")
     old = evidence.recorded.get(fresh.name)
     if not whole:
         if old is None or old.identity != fresh.identity:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from harness.cli._format import format_option, print_json
+from harness.cli._format import format_option, print_json, say
 from harness.errors import UsageError
 
 __all__ = ["operators"]
@@ -40,8 +40,8 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
         print_json({"operators": rows})
         return 0
     for row in rows:
-        click.echo(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
-    click.echo(f"{len(rows)} operators")
+        say(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
+    say(f"{len(rows)} operators")
     return 0
 
 
@@ -66,12 +66,12 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
         print_json({"old": first, "new": last, "incomplete": rows, "changes": [change_row(one) for one in shown]})
         return 0
     for one in shown:
-        click.echo("\n".join(change_lines(one)))
+        say("\n".join(change_lines(one)))
     counts = [f"{sum(one.kind == kind for one in found)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
     broken = sum(not _works(one) for one in found if one.kind != "unknown")
-    click.echo(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible, backward or forward")
+    say(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible, backward or forward")
     for release, why in incomplete:
-        click.echo(f"the operators of {release} are not known completely: {why}")
+        say(f"the operators of {release} are not known completely: {why}")
     return 0
 
 
@@ -90,7 +90,7 @@ def history_(operator: str, *, format_: str) -> int:
     if format_ == "json":
         print_json(document)
     else:
-        click.echo("\n".join(history_lines(document)))
+        say("\n".join(history_lines(document)))
     return 0
 
 
@@ -141,7 +141,7 @@ def check(
     if format_ == "json":
         print_json(checked.document())
     else:
-        click.echo("\n".join(check_lines(checked)))
+        say("\n".join(check_lines(checked)))
     return checked.exit_status
 
 

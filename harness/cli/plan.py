@@ -312,12 +312,12 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     if not any(step.event and step.release for step in steps):
         raise UsageError("the calendar knows the release of no step, so there is nothing to write yet", code="calendar-ends")
     place = find_root(root)
-    path = place.path / "policies" / "torch" / "deprecations" / f"{name}.toml"
+    path = place.inside(f"policies/torch/deprecations/{name}.toml")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
     write_whole(path, draft, encoding="utf-8")
     try:
-        load_policy(place.path / "policies" / "torch")
+        load_policy(place.inside("policies/torch"))
     except Exception:
         path.unlink()
         raise

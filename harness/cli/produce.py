@@ -40,7 +40,7 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
     place = find_root(root)
     release = place.policy().calendar.resolve(writer)
     corpus = load_corpus(place.fixtures)
-    unreadable = [damage for damage in corpus.damage if damage.kind.startswith("unreadable")]
+    unreadable = [damage for damage in corpus.damage if damage.kind == "outside" or damage.kind.startswith("unreadable")]
     if unreadable:
         raise UsageError(unreadable[0].detail, code="corpus")
     known = {recipe.name: recipe for recipe in corpus.recipes}

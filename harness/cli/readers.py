@@ -6,14 +6,13 @@ import contextlib
 import datetime as dt
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.cli._output import say, stderr, stdout
 from harness.cli._root import find_policy, root_option
 from harness.errors import EnvironmentUnavailable, ReaderError, UsageError
 from harness.readers.commands import run_command
@@ -89,7 +88,7 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
                 built = environments.build(release, cuda=cuda, progress=progress)
         except (ReaderError, UsageError) as error:
             statuses.add(error.exit_status)
-            click.echo(f"torch-{release.version}: {error}", err=True)
+            say(f"torch-{release.version}: {error}", err=True)
             rows.append(_row(release, None) | {"error": {"code": error.code, "message": str(error)}})
         else:
             rows.append(_row(release, built) | {"error": None})
@@ -118,11 +117,11 @@ def remove(context: click.Context, releases: tuple[str, ...], root: Path | None,
             freed = environments.remove(release.version)
         except EnvironmentUnavailable as error:
             status = error.exit_status
-            click.echo(f"{name}: {error}", err=True)
+            say(f"{name}: {error}", err=True)
             continue
         removed.append({"name": name, "freed": freed})
         if format_ == "text":
-            click.echo(f"{name}: removed, {_gigabytes(freed)} freed" if freed else f"{name}: was not built")
+            say(f"{name}: removed, {_gigabytes(freed)} freed" if freed else f"{name}: was not built")
     if format_ == "json":
         _print_json({"removed": removed})
     context.exit(status)
@@ -154,14 +153,12 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     if format_ == "json":
         _print_json({"newest": f"torch-{newest}", "missing": found})
     elif not found:
-        click.echo(f"the calendar has every release of torch that the index offers; the newest is {newest}")
+        say(f"the calendar has every release of torch that the index offers; the newest is {newest}")
     for row in found if format_ == "text" else ():
         day = f", uploaded on {row['date']}," if row["date"] else ""
-        click.echo(
-            f"{row['name']}{day} is offered by the index and is not in the calendar. Add to policies/torch/releases.toml:\n"
-        )
-        click.echo(row["entry"])
-        click.echo("then run\n\n" + "".join(f"    {line}\n" for line in row["run"]))
+        say(f"{row['name']}{day} is offered by the index and is not in the calendar. Add to policies/torch/releases.toml:\n")
+        say(row["entry"])
+        say("then run\n\n" + "".join(f"    {line}\n" for line in row["run"]))
     context.exit(1 if found else 0)
 
 
@@ -195,7 +192,7 @@ def _row(release: Release, environment: Environment | None) -> dict[str, Any]:
 
 
 def _print_json(content: dict[str, Any]) -> None:
-    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2))
+    say(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2))
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
@@ -220,15 +217,15 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             built.get("built", "no"),
             Text(row["unavailable"] or "", style="yellow"),
         )
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    stdout(width=200).print(table)
 
 
 @contextlib.contextmanager
 def _progress(name: str) -> Iterator[Callable[[str], None]]:
     """Tell steps on standard error: on one moving line where somebody watches, on lines of their own elsewhere."""
-    console = Console(stderr=True)
+    console = stderr()
     if not console.is_terminal or os.environ.get("CI"):
-        yield lambda step: click.echo(f"{name}: {step}", err=True)
+        yield lambda step: say(f"{name}: {step}", err=True)
         return
     with console.status(Text(name)) as status:
         yield lambda step: status.update(Text(f"{name}: {step}"))

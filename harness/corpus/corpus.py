@@ -7,6 +7,8 @@ Lines are added when something is produced and never change. That holds for what
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -24,9 +26,10 @@ from harness.corpus.manifest import (
 )
 from harness.corpus.recipes import read_deprecation, read_probe, read_recipe
 from harness.errors import CorpusError
+from harness.places import inside, is_plain, read_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.corpus.recipes import DeprecationFile, ProbeFile, Recipe
@@ -43,9 +46,9 @@ class Damage:
     """One way in which the corpus is not what it was.
 
     Attributes:
-        kind: ``unreadable-manifest``, ``missing-file``, ``wrong-size``, ``wrong-hash``, ``orphan-file``, ``not-frozen``,
-            ``changed-entry``, ``missing-entry``, ``unreadable-recipe``, ``unreadable-probe``,
-            ``unreadable-deprecation`` or ``unreadable-pins``.
+        kind: ``unreadable-manifest``, ``missing-file``, ``outside`` (a link that leads out of the corpus, or that nothing lists), ``wrong-size``,
+            ``wrong-hash``, ``orphan-file``, ``not-frozen``, ``changed-entry``, ``missing-entry``, ``unreadable-recipe``,
+            ``unreadable-probe``, ``unreadable-deprecation`` or ``unreadable-pins``.
         subject: the fixture or file, relative to ``fixtures/``.
         detail: what was found and what was expected.
     """
@@ -87,8 +90,13 @@ class Corpus:
         return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
 
     def path(self, fixture: Fixture) -> Path:
-        """Where the archive of a fixture lies."""
-        return self.folder / release_folder(fixture.release) / fixture.file
+        """Where the archive of a fixture lies: what a reader is given.
+
+        Raises:
+            CorpusError: its name, or a link, leads out of the corpus.
+        """
+        folder = release_folder(fixture.release)
+        return inside(self.folder, f"{folder}/{fixture.file}", where=f"{self.folder / folder / MANIFEST}, {fixture.recipe}")
 
 
 def load_corpus(folder: Path) -> Corpus:
@@ -101,13 +109,13 @@ def load_corpus(folder: Path) -> Corpus:
     manifests = []
     for release in sorted(path for path in (*folder.glob("torch-*"), folder / SYNTHETIC) if path.is_dir()):
         try:
-            manifest = read_manifest(release / MANIFEST)
+            manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"))
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
             damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
             continue
         manifests.append(manifest)
-        damage.extend(_files(release, manifest))
+        damage.extend(_files(folder, release, manifest))
     recipes = _programs(folder, "recipe", read_recipe, damage)
     probes = _programs(folder, "probe", read_probe, damage)
     deprecations = _programs(folder, "deprecation", read_deprecation, damage)
@@ -125,41 +133,67 @@ def load_deprecations(folder: Path) -> Corpus:
 def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
     """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
     found = []
-    for path in sorted((folder / f"{kind}s").glob("*.py")):
+    for path in sorted(folder.glob(f"{kind}s/*.py")):
         try:
-            found.append(read(path))
+            found.append(read(inside(folder, f"{kind}s/{path.name}")))
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")
             damage.append(Damage(f"unreadable-{kind}", f"{kind}s/{path.name}", detail))
     return tuple(found)
 
 
-def _files(release: Path, manifest: Manifest) -> list[Damage]:
+def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
     damage = []
     listed = {MANIFEST, *(MAKER if manifest.release == SYNTHETIC else ())}
     for fixture in manifest.fixtures:
         listed.add(fixture.file)
-        path = release / fixture.file
         subject = f"{release.name}/{fixture.file}"
-        if not path.is_file():
-            damage.append(Damage("missing-file", subject, "is listed in the manifest, but there is no such file"))
+        try:
+            path = inside(folder, subject, where=f"{release.name}/{MANIFEST}, {fixture.recipe}")
+        except CorpusError as error:
+            damage.append(Damage("outside", subject, str(error)))
             continue
-        data = path.read_bytes()
-        if len(data) != fixture.size:
-            damage.append(Damage("wrong-size", subject, f"has {len(data)} bytes, expected {fixture.size}"))
-        elif (found := hashlib.sha256(data).hexdigest()) != fixture.sha256:
+        try:
+            found_there = path.stat()
+        except OSError:
+            found_there = None
+        if found_there is None or not stat.S_ISREG(found_there.st_mode):
+            what = "is no regular file" if os.path.lexists(path) else "there is no such file"
+            damage.append(Damage("missing-file", subject, f"is listed in the manifest, but {what}"))
+            continue
+        size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
+        if size != fixture.size:
+            damage.append(Damage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
+        elif (found := _sha256(path)) != fixture.sha256:
             damage.append(Damage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
-    for path in sorted(release.rglob("*")):
-        if path.is_file() and path.relative_to(release).as_posix() not in listed:
-            subject = f"{release.name}/{path.relative_to(release).as_posix()}"
-            damage.append(Damage("orphan-file", subject, "is not listed in the manifest"))
+    for name, link in sorted(_found(os.fspath(release), "")):
+        if name not in listed:
+            what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
+            damage.append(
+                Damage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
+            )  # produce writes through it
     return damage
+
+
+def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
+    """What lies in a folder and the folders inside it, by its name from the first one; and whether it is a link."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _found(entry.path, f"{above}{entry.name}/")
+            else:
+                yield f"{above}{entry.name}", entry.is_symlink()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _pins(folder: Path, manifests: list[Manifest]) -> list[Damage]:
     entries = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
     try:
-        frozen = read_frozen(folder / FROZEN)
+        frozen = read_frozen(inside(folder, FROZEN))
     except CorpusError as error:
         if error.code != "missing-file":
             return [Damage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
@@ -181,20 +215,20 @@ def read_frozen(path: Path) -> dict[str, str]:
     """Pins by fixture id.
 
     Raises:
-        CorpusError: there is no such file, or a line is not a pin.
+        CorpusError: there is no such file, it is too large, or a line is not a pin.
     """
     if not path.is_file():
         raise CorpusError("there is no such file", where=str(path), code="missing-file")
     pins: dict[str, str] = {}
     try:
-        lines = path.read_text(encoding="ascii").split("\n")
+        lines = read_whole(path).decode("ascii").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"cannot be read: {error}", where=str(path), code="unreadable-file") from error
     if lines.pop():
         raise CorpusError("does not end with a newline: its last line may be cut off", where=str(path), code="not-whole")
     for number, line in enumerate(lines, 1):
         pin, gap, name = line.partition("  ")
-        if not gap or len(pin) != 64 or name in pins:
+        if not gap or len(pin) != 64 or name in pins or not all(map(is_plain, name.split("/"))):
             raise CorpusError("is not '<digest>  <fixture>', or names a fixture again", where=f"{path}:{number}", code="bad-line")
         pins[name] = pin
     return pins

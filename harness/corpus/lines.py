@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness.errors import CorpusError
+from harness.places import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,10 +62,10 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
     """Read a file of the given kind: its header, and its entries with their line numbers.
 
     Raises:
-        CorpusError: it is missing, of another kind, of a newer schema, not JSON lines, or not whole.
+        CorpusError: it is missing, no regular file, too large, of another kind, of a newer schema, not JSON lines, or not whole.
     """
     try:
-        body = path.read_bytes()
+        body = read_whole(path)
     except FileNotFoundError:
         raise CorpusError("there is no such file", where=str(path), code="missing-file") from None
     except IsADirectoryError:
@@ -73,7 +75,12 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
     parsed = []
     for number, line in enumerate(body.splitlines(), 1):
         try:
-            entry = json.loads(line)
+            entry = _DECODER.decode(line.decode("ascii"))
+        except UnicodeDecodeError as error:
+            what = (
+                f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII: other characters are escapes"
+            )
+            raise CorpusError(what, where=f"{path}:{number}", code="bad-line") from None
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
@@ -91,6 +98,20 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
         )
     _check_footer(path, body, parsed)
     return header, parsed[1:-1]
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f'{text[:40]} is no finite number, expected one; values write {{"float": "inf"}}')
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f'{name} is no number of JSON; values write {{"float": "nan"}}')
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 
 
 def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any]]]) -> None:

@@ -5,12 +5,18 @@ One more is of what no release can write: ``fixtures/synthetic/`` holds archives
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
+from packaging.version import InvalidVersion, Version
+
 from harness.corpus.lines import digest, dump, read_lines, write_lines
-from harness.errors import CorpusError
+from harness.corpus.neutral import check_calls, check_result, dump_again
+from harness.errors import CorpusError, HarnessError
+from harness.places import is_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +104,7 @@ class Fixture:
     @cached_property
     def pin(self) -> str:
         """Digest of the whole entry, as frozen in fixtures/FROZEN."""
-        return digest(_facts(self))
+        return _pin(self)
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,20 @@ def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
     return {one.name: getattr(entry, one.name) for one in fields(entry)}
 
 
+def _pin(entry: Fixture) -> str:
+    """The digest of the facts of an entry, of which calls and golden are nearly all: most are those of other releases, too."""
+    texts = {
+        name: encode_basestring_ascii(value)
+        if value.__class__ is str
+        else dump_again(value)
+        if name in {"calls", "golden"}
+        else dump(value)
+        for name, value in _facts(entry).items()
+    }
+    line = ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+    return hashlib.sha256(f"{{{line}}}\n".encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Manifest:
     """All that one release wrote or could not write; or all that is synthetic."""
@@ -187,12 +207,15 @@ def read_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises:
-        CorpusError: it is missing, not whole, of another release, or an entry lacks something.
+        CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
+            form that a release gives (see harness.corpus.neutral), or a name that can be no file's.
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")
     if not isinstance(release, str) or path.parent.name != release_folder(release):
         raise CorpusError(f"is the manifest of release {release!r}, but lies in {path.parent.name!r}", where=f"{path}:1")
+    if release != SYNTHETIC:
+        _check_release(release, f"{path}:1")
     writers: dict[str, dict[str, Any]] = {}
     fixtures: list[Fixture] = []
     not_writable: list[NotWritable] = []
@@ -201,10 +224,12 @@ def read_manifest(path: Path) -> Manifest:
         where = f"{path}:{number}"
         kind = entry.pop("kind")
         try:
-            if "golden" in entry:
+            if isinstance(entry.get("golden"), dict):
+                check_result(entry["golden"], "golden")
                 entry["golden"] = _with_repeats(entry["golden"])
             if kind == "writer":
                 identity = entry["identity"]
+                _check_identity(identity)
                 if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
@@ -224,9 +249,14 @@ def read_manifest(path: Path) -> Manifest:
                 raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
         except (TypeError, KeyError, AttributeError) as error:
             raise CorpusError(f"is not a complete entry: {error}", where=where, code="bad-line") from error
+        except ValueError as error:
+            if isinstance(error, HarnessError):
+                raise
+            raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
         wrong = [name for name, value in entry.items() if not isinstance(value, _TYPES.get(name, str))]
         if wrong:
             raise CorpusError(f"has a value of a wrong type for {', '.join(sorted(wrong))}", where=where, code="bad-line")
+        _check_entry(entry, where)
         recipe = entry["recipe"]
         if recipe in seen:
             raise CorpusError(f"lists recipe {recipe!r} again, after line {seen[recipe]}", where=where, code="duplicate")
@@ -234,6 +264,81 @@ def read_manifest(path: Path) -> Manifest:
         if entry["writer"] not in writers:
             raise CorpusError(f"names the unknown writer {entry['writer']!r}", where=where, code="bad-line")
     return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
+
+
+def _check_release(release: str, where: str) -> None:
+    try:
+        Version(release)
+    except InvalidVersion:
+        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where) from None
+    if not is_plain(release):
+        raise CorpusError(f"is the manifest of {release!r}, which can name no folder", where=where, code="outside")
+
+
+def _check_identity(identity: Any) -> None:
+    if not isinstance(identity, dict):
+        raise TypeError(f"identity is {identity.__class__.__name__}, expected an object")
+    for name, value in identity.items():
+        if value is not None and value.__class__ not in {str, int, float, bool}:
+            raise ValueError(f"identity.{name!r:.60} is {value.__class__.__name__}, expected a text or a number")
+
+
+def _check_entry(entry: dict[str, Any], where: str) -> None:
+    """What the types of the fields leave open."""
+    odd = next(
+        (name for name, text in entry.items() if text.__class__ is str and not text.isascii() and not _is_whole(text)), None
+    )
+    if odd is not None:
+        raise CorpusError(f"holds half a character in {odd}, expected whole ones", where=where, code="bad-line")
+    recipe = entry["recipe"]
+    if not is_plain(recipe):
+        what = f"names the recipe {recipe[:80]!a}, expected the plain name of a file: letters, digits and _ . + -"
+        raise CorpusError(what, where=where, code="outside")
+    if "file" not in entry:
+        return
+    family, file = entry["family"], entry["file"]
+    if family not in EXTENSIONS:
+        what = f"{recipe}: family is {family[:80]!a}, expected one of {', '.join(EXTENSIONS)}"
+        raise CorpusError(what, where=where, code="bad-line")
+    if not is_plain(file) or file == MANIFEST:
+        raise CorpusError(
+            f"{recipe}: names the file {file[:80]!a}, expected the plain name of an archive beside this manifest, "
+            f"as {recipe}{EXTENSIONS[family]}",
+            where=where,
+            code="outside",
+        )
+    if entry["size"].__class__ is not int or entry["size"] < 0:
+        raise CorpusError(f"{recipe}: size is {entry['size']!r}, expected 0 or more bytes", where=where, code="bad-line")
+    try:
+        check_calls(entry["calls"])
+        if entry["readback"].__class__ is dict:
+            check_result(entry["readback"], "readback")
+        _check_lists(entry)
+    except ValueError as error:
+        raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
+
+
+def _check_lists(entry: dict[str, Any]) -> None:
+    for name, version in entry["versions"].items():
+        if version.__class__ is not int or version < 0:
+            raise ValueError(f"versions.{name!r:.60} is {version!r:.60}, expected a number, 0 or more")
+    for name in ("operators", "formats"):
+        for text in entry.get(name, ()):
+            if text.__class__ is not str:
+                raise ValueError(f"{name} holds {text!r:.60}, expected texts")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text holds no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(entry: dict[str, Any]) -> str:
+    return f"{entry['recipe'][:80]!r}: " if isinstance(entry.get("recipe"), str) else ""
 
 
 def _without_repeats(golden: dict[str, Any]) -> dict[str, Any]:

@@ -251,6 +251,7 @@ def read_observations(path: Path) -> ObservedReader:
                 outcomes[entry["id"]] = _outcome_line(entry)
             elif kind == "probe":
                 checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
+                _check_probe(entry)
                 probes[entry["probe"]] = Probe(entry["probe"], entry["key"], checks, entry["error"])
             elif kind == "deprecation":
                 if entry["probe"] in deprecations:
@@ -258,10 +259,10 @@ def read_observations(path: Path) -> ObservedReader:
                 deprecations[entry["probe"]] = parse_deprecation(entry)
             else:
                 raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, CorpusError):
                 raise
-            what = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r}"
+            what = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r}"
             raise CorpusError(what, where=where, code="bad-line") from error
     observed = ObservedReader(*_reader(header, path), cells, probes, deprecations)
     if observed.name.partition("@")[0] != REFERENCE:
@@ -273,6 +274,16 @@ def read_observations(path: Path) -> ObservedReader:
                     code="bad-line",
                 )
     return observed
+
+
+def _check_probe(entry: dict[str, Any]) -> None:
+    error = entry["error"]
+    if not all(holds is None or holds.__class__ is bool for _, holds, _ in entry["checks"]):
+        raise ValueError(f"probe {entry['probe']!r:.60} has a check that is neither true nor false nor null")
+    if entry["probe"].__class__ is not str or entry["key"].__class__ is not str:
+        raise ValueError("probe and key are not both texts")
+    if error is not None and not all(error[name].__class__ is str for name in ("type", "message")):
+        raise ValueError(f"probe {entry['probe']!r:.60} has an error without the texts type and message")
 
 
 def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], str, int]:
@@ -288,6 +299,8 @@ def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], st
         dt.date.fromisoformat(observed or "")
     except (TypeError, ValueError):
         raise CorpusError(f"was observed on {observed!r}, which is no day", where=where, code="bad-header") from None
+    if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
+        raise CorpusError("has an identity that holds more than texts and numbers", where=where, code="bad-header")
     if not isinstance(protocol, int):
         raise CorpusError(f"has the protocol {protocol!r}, expected a number", where=where, code="bad-header")
     return str(name), identity, str(observed), protocol
@@ -435,6 +448,7 @@ def _outcome(body: dict[str, Any]) -> _Outcome:
     unknown = body.keys() - {one.name for one in fields(_Outcome)}
     if unknown:
         raise ValueError(f"has the unknown {', '.join(sorted(unknown))}")
+    _check_types(body)
     outcome = _Outcome(
         result=body["result"],
         stage=body.get("stage", ""),
@@ -454,8 +468,43 @@ def _outcome(body: dict[str, Any]) -> _Outcome:
     return outcome
 
 
+def _check_types(body: dict[str, Any]) -> None:
+    """What judging and showing take for granted of an outcome, so that no other value comes so far."""
+    for name in ("stage", "signal", "digest"):
+        if body.get(name, "").__class__ is not str:
+            raise ValueError(f"{name} is {body[name]!r:.60}, expected a text")
+    if body.get("count", 0).__class__ is not int or body.get("count", 0) < 0:
+        raise ValueError(f"count is {body['count']!r:.60}, expected a number, 0 or more")
+    for name in ("errors", "warnings"):
+        if not all(part.__class__ is str for pair in body.get(name, ()) for part in pair):
+            raise ValueError(f"{name} holds what is no text, expected pairs of texts")
+    for difference in body.get("differences", ()):
+        if not all(difference[name].__class__ is str for name in ("kind", "where")):
+            raise ValueError("a difference has no text for kind or where")
+    for extent in body.get("extent", ()):
+        frontier = extent["frontier"]
+        if extent["kind"].__class__ is not str or extent["dtype"].__class__ is not str or extent["count"].__class__ is not int:
+            raise ValueError(f"the extent {extent!r:.80} is not {{kind, dtype, count, frontier}}, texts and a number")
+        if frontier is not None:
+            for gap, steps in frontier:
+                _distance(gap)
+                _distance(steps)
+    for paths, _ in body.get("departures", ()):
+        if not all(path.__class__ is str for path in paths):
+            raise ValueError("departures hold a path that is no text")
+
+
+def _distance(value: Any) -> None:
+    if value.__class__ is int or value.__class__ is float:
+        return
+    if value not in ("nan", "inf", "-inf"):
+        raise ValueError(f"a frontier holds {value!r:.60}, expected a number, 'nan' or 'inf'")
+
+
 def _cells(entry: dict[str, Any], outcomes: dict[str, _Outcome]) -> Iterator[Observation]:
     fixture, subject = entry["fixture"], entry["subject"]
+    if fixture.__class__ is not str or subject.__class__ is not str:
+        raise ValueError("fixture and subject are not both texts")
     for place, name in entry["cells"].items():
         options, _, load = place.rpartition("-")
         outcome = outcomes.get(name)

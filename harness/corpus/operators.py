@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from harness.operators.history import FactHistory, History
+from harness.places import inside, read_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,11 +39,11 @@ def read_operators(fixtures: Path) -> RecordedOperators | None:
     Raises:
         CorpusError: the files cannot be read, or one of the two is missing.
     """
-    folder = fixtures / "operators"
-    if not (folder / SCHEMAS).exists() and not (folder / VERSIONS).exists():
+    files = [inside(fixtures, f"operators/{name}") for name in (SCHEMAS, VERSIONS)]
+    if not any(file.exists() for file in files):
         return None
-    schemas, versions = History(folder / SCHEMAS), FactHistory(folder / VERSIONS)
+    schemas, versions = History(files[0]), FactHistory(files[1])
     digest = hashlib.sha256()
-    for name in (SCHEMAS, VERSIONS):
-        digest.update((folder / name).read_bytes())
+    for file in files:
+        digest.update(read_whole(file))
     return RecordedOperators(schemas, versions, digest.hexdigest())

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.corpus.manifest import EXTENSIONS
-from harness.errors import CorpusError
+from harness.errors import CorpusError, HarnessError
+from harness.places import MOST_OF_A_PROGRAM, is_plain, read_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +121,7 @@ def read_deprecation(path: Path) -> DeprecationFile:
     constants, summary, sha256 = _constants(path)
     subject, since = _text(constants, "SUBJECT", path), _text(constants, "SINCE", path)
     alternative = _text(constants, "ALTERNATIVE", path) if "ALTERNATIVE" in constants else None
-    tree = ast.parse(path.read_bytes(), filename=path.name)
+    tree = ast.parse(read_whole(path, MOST_OF_A_PROGRAM), filename=path.name)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for name in ("deprecated", "alternative"):
         if name not in functions:
@@ -129,8 +130,11 @@ def read_deprecation(path: Path) -> DeprecationFile:
 
 
 def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
+    if not is_plain(path.stem):
+        what = f"is named {path.stem[:80]!a}, expected letters, digits and _ . + -"
+        raise CorpusError(what, where=str(path), code="outside")
     try:
-        source = path.read_bytes()
+        source = read_whole(path, MOST_OF_A_PROGRAM)
         _refuse_unfinished(source, path)
         tree = ast.parse(source, filename=path.name, feature_version=(3, 6))
     except OSError as error:
@@ -139,7 +143,11 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
         where = f"{path}:{error.lineno}" if error.lineno else str(path)
         raise CorpusError(f"is not Python 3.6: {error.msg}", where=where) from error
     except ValueError as error:  # a null byte
+        if isinstance(error, HarnessError):
+            raise
         raise CorpusError(f"is not Python 3.6: {error}", where=str(path)) from error
+    except (RecursionError, MemoryError) as error:  # which is how the parser says so
+        raise CorpusError("is nested too deeply to be parsed", where=str(path)) from error
     constants = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -179,7 +187,7 @@ def _refuse_unfinished(source: bytes, path: Path) -> None:
 def _literal(node: ast.expr, path: Path) -> Any:
     try:
         return ast.literal_eval(node)
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
         raise CorpusError("constants in capitals must be literals", where=f"{path}:{node.lineno}") from error
 
 

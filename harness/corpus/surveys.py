@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.corpus.lines import dump, write_whole
 from harness.errors import CorpusError
 from harness.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted, spans_text
+from harness.places import inside, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -237,11 +238,13 @@ def _nested(facts: Iterable[Fact]) -> dict[str, Any]:
 
 def surveyed_releases(fixtures: Path) -> dict[str, dict[str, Any]]:
     """Who was asked and when, by release; empty where nothing is recorded."""
-    path = fixtures / RELEASES
+    path = inside(fixtures, RELEASES)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_whole(path).decode("utf-8").splitlines()
     except FileNotFoundError:
         return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"cannot be read: {error}", where=str(path), hint=HINT) from error
     told = {}
     for number, line in enumerate(lines, 1):
         at = f"{path}, line {number}"
@@ -284,7 +287,7 @@ def read_survey(fixtures: Path, release: str) -> Survey:
 def _recorded(fixtures: Path, name: str, told: Mapping[str, Any]) -> Recorded:
     """The file of a section, of the very releases that are recorded."""
     file, layout = FILES[name]
-    recorded = Recorded(fixtures / file)
+    recorded = Recorded(inside(fixtures, file))
     if recorded.shown != layout:
         raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
     if set(recorded.releases) != set(told):
@@ -304,7 +307,7 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
     """Add surveys to what is recorded, or put them in the place of earlier ones of their releases; nothing else changes."""
     surveys = list(surveys)
     told = surveyed_releases(fixtures)
-    texts = {fixtures / file: _merged(fixtures, name, told, surveys) for name, (file, _) in FILES.items()}
+    texts = {inside(fixtures, file): _merged(fixtures, name, told, surveys) for name, (file, _) in FILES.items()}
     for survey in surveys:
         told[survey.release] = {
             "schema_version": SCHEMA_VERSION,
@@ -312,7 +315,7 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
             "identity": dict(survey.identity),
             "recorded": survey.recorded.isoformat(),
         }
-    texts[fixtures / RELEASES] = "".join(dump(told[release]) + "\n" for release in _ordered(told))
+    texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in _ordered(told))
     for path, text in texts.items():
         write_whole(path, text, encoding="utf-8")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.corpus.surveys import FILES
 from harness.errors import CorpusError
 from harness.operators.history import FactHistory
+from harness.places import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ LISTS: Final = {"globals": "allowed[]", "opcodes": "opcodes[]", "blocked": "bloc
 
 def weights_only_policy(fixtures: Path) -> str:
     """The text of policies/torch/weights_only.toml."""
-    recorded = FactHistory(fixtures / FILES["weights_only"][0])
+    recorded = FactHistory(inside(fixtures, FILES["weights_only"][0]))
     spans: dict[tuple[int, int], dict[str, Any]] = {}
     having = [release for release in recorded.releases if recorded.value("default", release) is not None]
     if not having or having != list(recorded.releases[-len(having) :]):

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import CorpusError, UsageError
+from harness.places import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,7 +106,7 @@ class Recorded:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            text = path.read_bytes().decode("utf-8")
+            text = read_whole(path).decode("utf-8")
         except FileNotFoundError:
             raise CorpusError("there is no recorded history here", where=str(path), hint=HINT, code="history-missing") from None
         except (OSError, UnicodeDecodeError) as error:

@@ -7,7 +7,8 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import Problem
+from harness.errors import CorpusError, Problem
+from harness.places import MOST_OF_A_PROGRAM, inside, read_whole
 from harness.policy.deprecations import Deprecation, Planned, Profile, Timeline
 from harness.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from harness.policy.model import (
@@ -142,24 +143,28 @@ class Sources:
 def read_folder(folder: pathlib.Path) -> Sources:
     """Every table of every file of a policy folder, and what kept others from being read."""
     sources = Sources()
-    for file in sorted(folder.glob("*.toml")):
-        _read_file(file, {**REPEATED, **SINGLE}, sources)
-    for file in sorted((folder / WAIVERS).glob("*.toml")):
-        _read_file(file, WAIVER, sources)
-    for file in sorted((folder / DEPRECATIONS).glob("*.toml")):
-        _read_file(file, DEPRECATION, sources)
-    for file in sorted((folder / OPERATOR_WAIVERS).glob("*.toml")):
-        _read_file(file, OPERATOR_WAIVER, sources)
+    known: dict[str, dict[str, type[Table]]] = {"": {**REPEATED, **SINGLE}, WAIVERS: WAIVER, DEPRECATIONS: DEPRECATION}
+    known[OPERATOR_WAIVERS] = OPERATOR_WAIVER
+    for place, tables in known.items():
+        for file in sorted((folder / place).glob("*.toml")):
+            try:
+                inside(folder, f"{place}/{file.name}".removeprefix("/"), where=file.as_posix())
+            except CorpusError as error:
+                sources.complete = False
+                sources.problems.append(Problem(file.as_posix(), 0, "", error.message))
+            else:
+                _read_file(file, tables, sources)
     return sources
 
 
 def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sources) -> None:
     name = file.as_posix()
     try:
-        content = file.read_bytes()
-    except OSError as error:
+        content = read_whole(file, MOST_OF_A_PROGRAM)
+    except (OSError, CorpusError) as error:
         sources.complete = False
-        sources.problems.append(Problem(name, 1, "", f"cannot be read: {error.strerror}"))
+        why = error.message if isinstance(error, CorpusError) else f"cannot be read: {error.strerror}"
+        sources.problems.append(Problem(name, 1, "", why))
         return
     try:
         text = content.decode()
@@ -171,6 +176,11 @@ def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sourc
     except tomllib.TOMLDecodeError as error:
         sources.complete = False
         sources.problems.append(_syntax_problem(name, text, str(error)))
+        return
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, a thousand brackets
+        sources.complete = False
+        what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not valid TOML: {error}"
+        sources.problems.append(Problem(name, 1, "", what))
         return
     lines = scan(text)
     sources.problems += _unfinished(name, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from harness.escapes import escaped_lines
 from harness.policy.timeline import Kept
 from harness.report.breaks import parsed
 from harness.rules.timelines import State
@@ -63,7 +64,7 @@ def deprecations_md(rows: Sequence[Row]) -> str:
     for title, promised in (("Not kept", True), ("Not as the policy asks, before it was in force", False)):
         said = list(_said(rows, promised=promised))
         lines += ["", f"## {title}", "", *said] if said else []
-    return "\n".join(lines) + "\n"
+    return "\n".join(escaped_lines(line) for line in lines) + "\n"
 
 
 def _releases(rows: Sequence[Row]) -> list[str]:

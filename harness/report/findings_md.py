@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.escapes import escaped
 from harness.report.breaks import LEGEND, breaks
 from harness.report.matrix import matrix
 from harness.rules.judgement import Outcome, Verdict
@@ -46,7 +47,8 @@ NAMED = 6  # names written out; of more, only the first, the last and how many
 def findings_md(report: Report) -> str:
     """The document: the same evidence gives the same bytes, whatever the day."""
     parts = (_breakages, _operators, _deprecations, _others, _expected, _matrix)
-    return "\n".join([HEAD, *(line for part in parts for line in part(report))]).rstrip("\n") + "\n"
+    lines = (escaped(line) for part in parts for line in part(report))  # no name may begin a line, or move a cursor
+    return "\n".join([HEAD, *lines]).rstrip("\n") + "\n"
 
 
 def _breakages(report: Report) -> Iterator[str]:

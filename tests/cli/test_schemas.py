@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import importlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
@@ -126,8 +127,7 @@ def observed_by(root: Path, version: str) -> ObservedReader:
 def root(small_tree: Path, tmp_path: Path) -> Path:
     """Real evidence, where a run may write its own."""
     for name in ("fixtures", "policies", "reports/observations"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).symlink_to(small_tree / name)
+        shutil.copytree(small_tree / name, tmp_path / name)
     return tmp_path
 
 
@@ -227,7 +227,7 @@ def test_replay(run: Run, root: Path) -> None:
 
 
 def test_a_report_of_what_is_missing(run: Run, root: Path) -> None:
-    (root / "reports" / "observations").unlink()
+    shutil.rmtree(root / "reports" / "observations")
     status, document = run("judge", "--root", str(root))
     assert status == document["exit_status"]
     assert status in {1, 4}
@@ -279,7 +279,7 @@ def test_observe_with_the_reference_reader(run: Run, root: Path) -> None:
 def test_observe_what_was_never_recorded(run: Run, root: Path, pretend: Callable[[ObservedReader], None]) -> None:
     observed = observed_by(root, "1.5.1")
     pretend(observed)
-    (root / "reports" / "observations").unlink()
+    shutil.rmtree(root / "reports" / "observations")
     status, document = run("observe", "--reader", f"torch-{observed.release}", "--root", str(root))
     assert status == 4
     assert {cell["recorded"] for cell in document["cells"]} == {None}
@@ -431,7 +431,7 @@ def test_readers_available(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree
 
 @pytest.mark.parametrize("family", get_args(Family))
 def test_new_recipe(run: Run, small_tree: Path, tmp_path: Path, family: str) -> None:
-    (tmp_path / "policies").symlink_to(small_tree / "policies")
+    shutil.copytree(small_tree / "policies", tmp_path / "policies")
     status, document = run("new recipe", "mine", "--family", family, "--root", str(tmp_path))
     assert (status, document["path"]) == (0, "fixtures/recipes/mine.py")
 

@@ -195,7 +195,7 @@ def test_what_a_golden_says_twice_is_stored_once(tmp_path: Path) -> None:
         {"state": None, "calls": [], "state_after": {"dict": []}},
         {"error": {"stage": "load", "type": "x", "message": "y"}},
         {"crashed": {"signal": "SIGFPE"}},
-        {"value": {"calls": 1}},
+        {"value": {"dict": [["calls", 1]]}},
         {},
     ],
     ids=str,
@@ -217,9 +217,9 @@ def test_writing_changes_no_golden() -> None:
 @pytest.mark.parametrize(
     ("golden", "said"),
     [
-        ({"calls": []}, "is not a complete entry: 'state'"),
-        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'first'"),
-        ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "is not a complete entry: 'first'"),
+        ({"calls": []}, "is not a complete entry: 'div': golden has calls, but no state"),
+        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'div': golden.calls[0] lacks first"),
+        ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "golden.calls[0] lacks first"),
         ({"calls": ["first"], "state": None}, "is not a complete entry"),
         ({"calls": [["first", "second"]], "state": None}, "is not a complete entry"),
         ({"calls": [None], "state": None}, "is not a complete entry"),
@@ -270,3 +270,10 @@ def test_only_what_no_release_wrote_is_synthetic(tmp_path: Path) -> None:
     path = written(tmp_path, replace(MANIFEST, fixtures=(replace(MADE, release="1.5.1", writer=WRITER),)))
     with pytest.raises(CorpusError, match=r"is of kind 'synthetic' in the manifest of torch-1\.5\.1"):
         read_manifest(path)
+
+
+@pytest.mark.parametrize("number", [1, True, 1.0, -0.0, 0.0, "1", None, [1], [True], {"b": 1, "a": 2}, {"a": 2, "b": 1}])
+def test_a_pin_is_the_digest_of_every_field(number: Any) -> None:
+    """Whatever was pinned before: equal by Python's count is not equal as a fact."""
+    for entry in (changed(golden={"value": number}), changed(calls=[{"method": "forward", "args": [number]}])):
+        assert entry.pin == digest({one.name: getattr(entry, one.name) for one in fields(entry)})

@@ -1,0 +1,348 @@
+"""Nothing that comes from an archive, a tree, an argument or a release reaches a terminal as anything but text."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+import shutil
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+from harness.cli import COMMANDS, main, torch_compat
+from harness.cli._format import format_option, print_json, say
+from harness.cli._output import Progress, stderr, stdout
+from harness.cli._terminal import Harmless, harmless_output, styled
+from harness.escapes import escaped, escaped_lines, escaped_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Ended
+    from tests.miniatures.tree import Tree
+
+    Command = Callable[..., Ended]
+
+HOSTILE = "\x1b]0;pwn\x07\x1b[31m\x9b1m\x7f\u202e\u2066\u200b\u2028\r\b"
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def harmless(said: str) -> bool:
+    return all(one.isprintable() or one in "\n\t" for one in said)
+
+
+# ------------------------------------------------------------------------------------------------------------- the streams
+
+
+@pytest.mark.parametrize(
+    "one", [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), *"\u200b\u200f\u2028\u202e\u2066\u2069\ufeff\ud800"]
+)
+def test_every_control_character_is_an_escape(one: str) -> None:
+    for function, kept in ((escaped, ""), (escaped_lines, "\n"), (escaped_output, "\n\t")):
+        shown = function(f"a{one}b")
+        assert shown == f"a{one}b" if one in kept and one else shown.isprintable() and len(shown) > 3
+    assert json.loads(f'"{escaped_output(one)}"' if one not in "\n\t" else '""') == ("" if one in "\n\t" else one)
+
+
+@pytest.mark.parametrize("text", ["", "plain", "käse – 中 😀 ✓≠", "a\nb\tc\n", "x" * 100_000])
+def test_all_other_text_is_as_it_was(text: str) -> None:
+    assert escaped_output(text) == text
+    assert escaped_lines(text.replace("\t", "")) == text.replace("\t", "")
+
+
+def test_a_document_stays_one() -> None:
+    document = {HOSTILE: ["\U000e0001", "\x7f"]}
+    assert json.loads(escaped_output(json.dumps(document))) == document
+    assert json.loads(escaped_output(json.dumps(document, ensure_ascii=False).replace("\r", "\\r"))) == document
+
+
+def test_every_way_of_printing(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a new command may do without a thought of this."""
+    with harmless_output():
+        print(HOSTILE)  # noqa: T201 - as somebody may
+        print(HOSTILE, file=sys.stderr)  # noqa: T201
+        sys.stdout.writelines([HOSTILE, "\n"])
+        click.echo(HOSTILE)
+        click.echo(HOSTILE, err=True)
+        click.secho(HOSTILE, err=True)
+        say(HOSTILE)
+        say(HOSTILE, err=True)
+        print_json({HOSTILE: HOSTILE})
+        for console in (stdout(), stderr()):
+            console.print(HOSTILE)
+            console.print(Text(HOSTILE, style="bold"))
+            console.print(f"[link=http://x]{HOSTILE}[/link] :smile:", soft_wrap=True)
+            table = Table(HOSTILE)
+            table.add_row(f"[red]{HOSTILE}")
+            console.print(table)
+        with Progress(stderr()) as progress:
+            progress.say(HOSTILE)
+            progress.task(HOSTILE)(1, 2)
+        click.ClickException(HOSTILE).show()
+    said = capsys.readouterr()
+    assert harmless(said.out), ascii(said.out)
+    assert harmless(said.err), ascii(said.err)
+    assert "[link=http://x]" in said.out  # no text is taken for markup
+    assert ":smile:" in said.out
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_styles_of_ours_survive_and_those_of_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    for name, value in (("stdout", terminal), ("stderr", terminal)):
+        monkeypatch.setattr(sys, name, value)
+    for name in ("NO_COLOR", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    with harmless_output():
+        stdout().print(Text(f"name {HOSTILE}", style="bold"))
+        with Progress(stderr()) as progress:
+            progress.task(f"reading {HOSTILE}")(1, 2)
+            progress.say(f"said {HOSTILE}")
+        print("\x1b[1mnot ours")  # noqa: T201 - as somebody may
+    said = terminal.getvalue()
+    assert "\x1b[1mname " in said
+    assert "\x1b[1mnot ours" not in said
+    left = re.sub(r"\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r", "", said)
+    assert harmless(left), ascii(left)
+    assert "\x1b[31m" not in said
+
+
+def test_streams_have_no_back_door_and_come_back(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.stdout, sys.stderr
+    with harmless_output(), harmless_output():
+        assert isinstance(sys.stdout, Harmless)
+        assert not hasattr(sys.stdout, "buffer")
+        assert not isinstance(sys.stdout._stream, Harmless)
+        assert sys.stdout.encoding == before[0].encoding
+        with pytest.raises(AttributeError):
+            sys.stdout.write(b"\x1b")  # type: ignore[arg-type]
+        styled(sys.stdout).write("\x1b]0;x\x07\x1b[1mbold\x1b[0m\n")
+    assert (sys.stdout, sys.stderr) == before
+    assert capsys.readouterr().out == "\\u001b]0;x\\u0007\x1b[1mbold\x1b[0m\n"
+    with pytest.raises(SystemExit), harmless_output():
+        raise SystemExit
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_a_stream_that_lacks_a_mark_gets_an_escape() -> None:
+    binary = io.BytesIO()
+    stream = Harmless(io.TextIOWrapper(binary, encoding="ascii", write_through=True))
+    stream.write("≠\n")
+    assert binary.getvalue() == b"\\u2260\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_needs_nothing_for_it(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command, with a body that prints hostile text by the plainest means: so would the next command."""
+
+    @click.command(context_settings={"ignore_unknown_options": True})
+    @click.argument("_", nargs=-1, type=click.UNPROCESSED)
+    @format_option
+    def hostile(_: tuple[str, ...], format_: str) -> int:
+        print(HOSTILE)  # noqa: T201 - as somebody may
+        click.echo(HOSTILE, err=True)
+        raise RuntimeError(HOSTILE)
+
+    monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
+    monkeypatch.setattr(importlib.import_module(f"harness.cli.{name}"), name, hostile)
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--", "--x"])
+    said = capsys.readouterr()
+    assert ended.value.code == 3
+    assert harmless(said.out + said.err), ascii(said)
+
+
+# ------------------------------------------------------------------------------------------------------------ the commands
+
+
+def archive(path: Path, records: dict[str, str | bytes], folder: str = "m") -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in records.items():
+            file.writestr(f"{folder}/{name}", data)
+    return path
+
+
+def text(of: str) -> bytes:
+    data = of.encode("utf-8", "surrogatepass")
+    return b"X" + len(data).to_bytes(4, "little") + data
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> Path:
+    """A folder of archives that hold hostile names wherever an archive has a name."""
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    none = b"\x80\x02N."
+    called = b"\x80\x02c" + f"os{HOSTILE}".encode().replace(b"\n", b"") + b"\nsystem\x1b[31m\n" + text(HOSTILE) + b"\x85R."
+    node = {"target": f"torch.ops.a{HOSTILE}.b", "inputs": [], "outputs": [], "metadata": {HOSTILE: HOSTILE}}
+    archive(folder / "record.pt", {"data.pkl": none, f"x{HOSTILE}": b"y", "version": "3\n"})
+    archive(folder / "folder.pt", {"data.pkl": none, "version": "3\n"}, folder=f"f{HOSTILE}")
+    archive(folder / "global.pt", {"data.pkl": called, "version": "3\n"})
+    archive(folder / "key.pt", {"data.pkl": b"\x80\x02}" + text(HOSTILE) * 2 + b"s.", "version": "3\n"})
+    archive(folder / "version.pt", {"data.pkl": none, "version": f"3{HOSTILE}\n", "byteorder": HOSTILE})
+    archive(folder / f"name{HOSTILE}.pt", {"data.pkl": none, "version": "3\n"})
+    (folder / "foreign.pt").write_bytes(HOSTILE.encode() * 20)
+    tensors = [{"dims": [HOSTILE], "strides": [HOSTILE], "dataType": HOSTILE, "data": {"key": HOSTILE}}]
+    module = {"name": HOSTILE, "parameters": [{"name": HOSTILE, "tensorId": "0"}], "torchscriptArena": {"key": HOSTILE}}
+    model = {"protoVersion": HOSTILE, "producerName": HOSTILE, "mainModule": module, "tensors": tensors}
+    archive(folder / "model.pt", {"version": "1\n", "model.json": json.dumps(model)})
+    source = f"class M(Module):\n  def forward(self: __torch__.M) -> str:\n    return '{HOSTILE}'\n# {HOSTILE}\n"
+    made = b"\x80\x02c__torch__\nM\n)\x81}b."
+    script: dict[str, str | bytes] = {"constants.pkl": b"\x80\x02).", "version": "3\n", "data.pkl": made}
+    archive(folder / "source.pt", {**script, "code/__torch__.py": source})
+    for name, body in {
+        "value": f"return '{HOSTILE}'".replace("\r", "").replace("\u2028", ""),
+        "raise": "ops.prim.RaiseException('\\x1b]0;x\\x07\\x9b \\u202e')",
+        "print": "print('\\x1b]0;x\\x07')\n    return ''",
+        "operator": f"return torch.x{HOSTILE}(1)",
+    }.items():
+        code = f"class M(Module):\n  def forward(self: __torch__.M) -> str:\n    {body}\n"
+        archive(folder / f"{name}.pt", {**script, "code/__torch__.py": code})
+    exported = {
+        "schema_version": {"major": 8, "minor": 8}, "torch_version": HOSTILE, "opset_version": {HOSTILE: HOSTILE},
+        "graph_module": {"graph": {"nodes": [node], "inputs": [], "outputs": [], "tensor_values": {HOSTILE: {}}}},
+    }  # fmt: skip
+    records = {
+        "archive_format": "pt2",
+        "archive_version": f"0{HOSTILE}",
+        "models/m.json": json.dumps(exported),
+        "byteorder": "little",
+    }
+    archive(folder / "export.pt2", {**records, ".data/version": "6\n"})
+    package: dict[str, str | bytes] = {
+        ".data/python_version": HOSTILE,
+        ".data/extern_modules": HOSTILE,
+        ".data/version": "6\n",
+        "m/x.pkl": none,
+    }
+    archive(folder / "package.pt", package)
+    return folder
+
+
+ARCHIVE_COMMANDS = (
+    ("inspect",),
+    ("inspect", "--tree"),
+    ("inspect", "--code"),
+    ("inspect", "--tree", "--code"),
+    ("inspect", "--format", "json"),
+)
+
+
+def test_archives(archives: Path, command: Command) -> None:
+    for path in sorted(archives.iterdir()):
+        for arguments in (*ARCHIVE_COMMANDS, ("run",), ("run", "--explain"), ("run", "--format", "json")):
+            ended = command(*arguments, str(path))
+            assert harmless(ended.out + ended.err), (arguments, ascii(path.name), ascii(ended.out + ended.err))
+            assert "Traceback" not in ended.err
+            if "json" in arguments:
+                json.loads(ended.out)
+    for arguments in (("inspect",), ("inspect", "--format", "json")):
+        ended = command(*arguments, str(archives))
+        assert harmless(ended.out + ended.err)
+
+
+ARGUMENTS = [
+    ["inspect", HOSTILE], ["inspect", f"--{HOSTILE}"], ["run", HOSTILE], ["run", "x.pt", "--reader", HOSTILE], [HOSTILE],
+    ["run", "x.pt", "--reader", f"reference@{HOSTILE}"], ["run", "x.pt", "--method", HOSTILE], ["run", "x.pt", "--args", HOSTILE],
+    ["judge", "--root", HOSTILE], ["judge", "--as-of", HOSTILE], ["judge", "--profile", HOSTILE], ["judge", "--findings", f"{HOSTILE}/x"],
+    ["replay", "--reader", HOSTILE], ["observe", "--reader", HOSTILE], ["observe", "--reader", "torch-1.6.0", "--fixture", HOSTILE],
+    ["observe", "--reader", "torch-1.6.0", "--options", HOSTILE], ["observe", "--reader", "torch-1.6.0", "--sample", HOSTILE],
+    ["produce", HOSTILE], ["produce", "torch-1.6.0", "--recipe", HOSTILE], ["explain", HOSTILE], ["readers", "build", HOSTILE],
+    ["readers", "remove", HOSTILE], ["operators", "history", HOSTILE], ["operators", "diff", HOSTILE, HOSTILE], ["plan", HOSTILE, HOSTILE],
+    ["plan", "removal", HOSTILE], ["plan", "removal", "x", "--write", HOSTILE], ["extension", "check", HOSTILE],
+    ["extension", "record", "--name", HOSTILE], ["extension", "kernels", HOSTILE], ["deprecations", HOSTILE],
+    ["new", "recipe", HOSTILE, "--family", "torchscript"], ["new", "rule", HOSTILE], ["new", "waiver", HOSTILE, "--finding", HOSTILE],
+    ["new", "deprecation", HOSTILE, "--kind", "removal"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda arguments: ascii(" ".join(arguments)))
+def test_arguments(arguments: list[str], command: Command, tree: Tree) -> None:
+    (tree.root / "x.pt").write_bytes(b"")
+    ended = command(*arguments)
+    assert harmless(ended.out + ended.err), ascii(ended.out + ended.err)
+    assert ended.status != 0 or "--findings" in arguments  # a file may be named so
+    assert "Traceback" not in ended.err
+
+
+def test_every_command_is_asked() -> None:
+    assert {arguments[0] for arguments in ARGUMENTS} >= set(COMMANDS) == set(torch_compat.commands or COMMANDS)
+
+
+RECORDED: list[tuple[str, Callable[[str], str]]] = [
+    (
+        "fixtures/recipes/add.py",
+        lambda old: old.replace("numbers", "numbers \x1b[31m\u202e").replace('"aten::add"', '"aten::\\x1b[31m"'),
+    ),
+    ("fixtures/probes/one.py", lambda old: old.replace("one is one", f"one is {HOSTILE}".replace("\r", ""))),
+    ("fixtures/torch-1.6.0/manifest.jsonl", lambda old: old.replace('"aten::add"', json.dumps(f"aten::{HOSTILE}"))),
+    ("fixtures/torch-1.6.0/manifest.jsonl", lambda old: old.replace('"container":"zip"', f'"container":{json.dumps(HOSTILE)}')),
+    ("fixtures/torch-1.5.1/manifest.jsonl", lambda old: old.replace("there is no such thing", json.dumps(HOSTILE)[1:-1])),
+    ("fixtures/FROZEN", lambda old: old + "0" * 64 + "  x\x1b[31m\n"),
+    ("policies/torch/promises.toml", lambda old: old.replace("It holds.", "It \\u001b[31m\\u202eholds.")),
+    ("policies/torch/promises.toml", lambda old: old.replace("kernels round", "\\u001b]0;x\\u0007\\u009b round")),
+    ("policies/torch/promises.toml", lambda old: old.replace('id = "weights-only"', 'id = "\\u001b[31m"')),
+    ("policies/torch/promises.toml", lambda old: old + '\n["\\u001b[31m"]\nx = 1\n'),
+    ("policies/torch/formats.toml", lambda old: old.replace("the first one", "the \\u001b[31m\\u202e one")),
+    ("reports/observations/torch-1.6.0.jsonl", lambda old: old.replace('"default', json.dumps(HOSTILE)[:-1] + "default")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RECORDED)))
+def test_trees(number: int, tree: Tree, command: Command) -> None:
+    place, edit = RECORDED[number]
+    path = tree.root / place
+    if not path.exists():
+        path = min(path.parent.glob(f"*{path.suffix}"))
+    old = path.read_text(encoding="utf-8")
+    new = edit(old)
+    assert new != old
+    if path.suffix == ".jsonl":
+        import hashlib  # noqa: PLC0415
+
+        *lines, end = new.splitlines(keepends=True)
+        footer = json.loads(end) | {"sha256": hashlib.sha256("".join(lines).encode()).hexdigest()}
+        new = "".join(lines) + json.dumps(footer) + "\n"
+    path.write_text(new, encoding="utf-8")
+    shutil.rmtree(tree.root / "reports" / "latest", ignore_errors=True)
+    for arguments in (
+        ("judge",), ("judge", "--full"), ("judge", "--full", "--findings", "findings.md"), ("replay", "--recorded", "--full"),
+        ("replay", "--reader", "torch-1.6.0"), ("observe", "--reader", "torch-1.6.0", "--again", "--show"), ("produce", "torch-1.5.1"),
+        ("observe", "--reader", "torch-1.6.0", "--recorded", "--show"), ("explain", "newer-loads"), ("readers", "list"),
+    ):  # fmt: skip
+        ended = command(*arguments)
+        assert harmless(ended.out + ended.err), (arguments, ascii(ended.out + ended.err))
+        assert "Traceback" not in ended.err
+    findings = tree.root / "findings.md"
+    assert not findings.exists() or harmless(findings.read_text(encoding="utf-8"))
+
+
+def test_what_a_release_says(tree: Tree, command: Command) -> None:
+    """Errors, warnings and prints of a release while it reads: recorded, compared and shown."""
+    from tests.miniatures import miniature  # noqa: PLC0415
+
+    said = "\\x1b]0;x\\x07\\x1b[31m\\x9b1m\\u202e\\r"
+    miniature(tree.cache, "1.6.0", at_call=f"import sys; sys.stderr.write('{said}'); raise RuntimeError('{said}')")
+    for arguments in (
+        ("observe", "--reader", "torch-1.6.0", "--again", "--show"),
+        ("replay", "--reader", "torch-1.6.0", "--full"),
+    ):
+        ended = command(*arguments)
+        assert ended.status == 1
+        assert harmless(ended.out + ended.err), ascii(ended.out + ended.err)
