@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from harness.errors import Unsafe
 
-__all__ = ["FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "PICKLE", "SOURCE", "TABLE", "Allowance"]
+__all__ = ["CALL", "FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "NAME", "PICKLE", "SOURCE", "TABLE", "Allowance"]
 
 MB = 1_000_000
 HASHED = 64 << 30  # bytes of a file up to which all of it is read: for its digest, for checksums, for zeros

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.allowance import CALL, SOURCE
 from harness.errors import Corrupt
 from harness.formats import _zip
 from harness.formats.model import Producer
@@ -45,6 +46,7 @@ __all__ = ["FAMILY", "LAYOUT", "read", "read_program", "read_sources", "recognis
 
 LAYOUT, FAMILY = "torchscript", "torchscript"
 versions = _zip.file_format
+MARKS = "\"'#()[]{},\n"
 STRING_TABLE = b"FORMAT_WITH_STRING_TABLE"
 FIRST_LINES = {4: "1.6", 5: "1.6", 7: "1.11", 8: "1.11", 9: "1.11", 10: "1.12"}  # that write a file format version
 
@@ -102,8 +104,11 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
         except UnicodeDecodeError as error:
             where = f"{archive.path}, record {record!r}"
             raise Corrupt(f"is no text: {error}", where=where, code="bad-text") from error
+        archive.allowance.spend(SOURCE * sum(map(source.count, MARKS)) + len(source) // 4)
         facts.sources[record] = source
+        before = len(found)
         found |= calls(source)
+        archive.allowance.spend(CALL * (len(found) - before))
     facts.calls = facts.calls | found
 
 
