@@ -18,18 +18,19 @@ from typing import NoReturn
 
 from harness.errors import Unsafe
 
-__all__ = ["CALL", "FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "NAME", "PICKLE", "SOURCE", "TABLE", "Allowance"]
+__all__ = ["CALL", "FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "NAME", "NESTED", "PICKLE", "SOURCE", "TABLE", "Allowance"]
 
 MB = 1_000_000
 HASHED = 64 << 30  # bytes of a file up to which all of it is read: for its digest, for checksums, for zeros
 
 # Prices of single steps, in units of work
 PICKLE = 150  # starting to read a pickle
-MEMBER = 150  # a member of a zip or tar archive: its entry, its headers, its names
+MEMBER = 200  # a member of a zip or tar archive: its entry, its headers, its names
 FIND_PER_MB = 3_000  # looking for a signature in a megabyte
 TABLE = 60  # a table of a flatbuffer
-SOURCE = 4  # a mark of TorchScript source: a bracket, a comma, a quote
+SOURCE = 8  # a mark of TorchScript source: a bracket, a comma, a quote, an equals sign
 CALL = 200  # an operator that is called in a new way, and the releases that have it
+NESTED = 1_500  # an archive that is a record of another one
 JSON = 30  # a node, an argument, a tensor of a JSON document
 NAME = 60  # a name to look up: a global of a pickle, a module of a package
 
@@ -73,13 +74,13 @@ class Allowance:
     def to_inspect(cls, size: int) -> Allowance:
         """For `inspect` and for facts: of a file of ``size`` bytes.
 
-        Work is 0.6 s and 10 ms per MB; starting Python takes 0.1 s to 0.2 s, a digest and checksums 3 to 8 ms per MB. Memory: 2**20 objects
+        Work is 0.5 s and 10 ms per MB; starting Python takes 0.1 s to 0.2 s, a digest and checksums 3 to 8 ms per MB. Memory: 2**20 objects
         of at most 300 bytes, their identities while their depth is measured (100 bytes), and 64 MB of texts at up to 4 bytes
         per byte of UTF-8.
         """
         made = cls(
-            size, work=6_000_000 + 100_000 * (size // MB), expanded=(96 << 20) + 2 * size, whole=64 << 20,
-            objects=1 << 20, memo=1 << 20, memory=128 << 20, copied=1 << 19, nodes=1 << 22,
+            size, work=5_000_000 + 100_000 * (size // MB), expanded=(96 << 20) + 2 * size, whole=64 << 20,
+            objects=1 << 20, memo=1 << 20, memory=128 << 20, copied=1 << 19, nodes=1 << 20,
         )  # fmt: skip
         made.complete = size <= HASHED
         return made
@@ -89,7 +90,7 @@ class Allowance:
         """For whoever wants the values of a file of ``size`` bytes, which may be as large as the file."""
         return cls(
             size, work=(1 << 30) + 1_000_000 * (size // MB), expanded=(1 << 30) + 8 * size, whole=8 << 30,
-            objects=1 << 22, memo=1 << 22, memory=(1 << 30) + 2 * size, copied=1 << 23, nodes=1 << 24,
+            objects=1 << 21, memo=1 << 22, memory=(1 << 30) + 2 * size, copied=1 << 23, nodes=1 << 23,
         )  # fmt: skip
 
     @property

@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["HEAD", "WINDOW", "Archive", "Damage", "Findings", "Mapped", "Raw", "close", "find", "let_go", "map_part", "read_raw", "windows"]
+__all__ = [
+    "HEAD",
+    "WINDOW",
+    "Archive",
+    "Damage",
+    "Findings",
+    "Mapped",
+    "Raw",
+    "close",
+    "find",
+    "let_go",
+    "map_part",
+    "read_raw",
+    "windows",
+]
 
 MOST_DAMAGE = 1000  # contradictions that are listed
 MOST_DETAIL = 1000  # characters of a text of one, and of the name of its record

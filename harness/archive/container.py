@@ -45,9 +45,7 @@ OLD_PICKLE = (
 )
 
 
-def open_archive(
-    path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False
-) -> Archive:
+def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
     """Open an archive: recognise its container by its bytes, and read what says where its records are.
 
     Args:

@@ -123,7 +123,9 @@ class TarArchive(Archive):
         if not self.allowance.complete:
             stop = min(stop, position + SEEN_AFTER)
             if stop < self.size:
-                self.allowance.omit("end", f"the {self.size - stop} bytes from {stop} on, behind the end of the tar, were not looked at")
+                self.allowance.omit(
+                    "end", f"the {self.size - stop} bytes from {stop} on, behind the end of the tar, were not looked at"
+                )
         start = position
         for part in windows(self.raw, position, stop):
             if part.nbytes != bytes(part).count(0):

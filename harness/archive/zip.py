@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.archive import offsets
 from harness.allowance import MEMBER
+from harness.archive import offsets
 from harness.archive.base import WINDOW, Archive, find, let_go
 from harness.archive.zip_directory import Directory
 from harness.archive.zip_member import LOCAL, LOCAL_SIGNATURE, LOCAL_SIZE, UTF8, Member, Shared, decode
@@ -42,7 +42,7 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
-LONGEST_UNLISTED = 1000  # bytes of the name of a record without an entry: each may claim that its name is all that follows
+LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
 UNCHECKED = "the file is too large to be read as a whole: the checksums of records that nothing else reads were not compared"
 
 
@@ -55,6 +55,7 @@ class ZipArchive(Archive):
         folder: the top folder, without its slash; empty where there is none.
         torch: whether it is as torch's writer writes; then more is known of its bytes.
         directory_offset: where the central directory starts.
+        moved: records that :meth:`verify_offsets` found elsewhere than calculated.
     """
 
     container = "zip"
@@ -67,6 +68,7 @@ class ZipArchive(Archive):
         self.directory_offset = shared.directory
         self._shift = directory.shift
         self._ordered = directory.ordered
+        self.moved: set[str] = set()
         self._verified = False
         self._kept: dict[str, memoryview] = {}
         self._keep = KEPT_ALL
@@ -236,7 +238,7 @@ class ZipArchive(Archive):
         raw = self.raw
         while 0 <= start <= end - LOCAL_SIZE:
             length = min(LOCAL.unpack_from(raw, start)[8], LONGEST_UNLISTED)
-            self.allowance.spend(MEMBER)
+            self.allowance.spend(2 * MEMBER)
             name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
             record = name.removeprefix(f"{self.folder}/")
             said = "has a local header, but no entry in the central directory"
@@ -304,5 +306,6 @@ class ZipArchive(Archive):
             if (member.header_offset, found) != (cursor, wanted):
                 said = f"its data start at {found} (header at {member.header_offset}), calculated {wanted} (header at {cursor})"
                 self._shared.note("offset-disagrees", member.record, said, found)
+                self.moved.add(member.record)
                 wanted = found
             cursor = offsets.next_header_offset(member.header_offset, wanted, member.size, member.stored_size)

@@ -56,7 +56,7 @@ ZIP64_FREE = frozenset({1, 2, 3})  # other writers say other versions, and may p
 LOCATOR_NAMES = ("signature", "disk", "offset", "disks")
 END_NAMES = ("signature", *ZIP64_NAMES[4:], "comment")
 NOT_IN_NAMES = re.compile(rb"PK[\1\3\5-\7]|FB.\0(?:Z|$)|[\0-\x1f]", re.DOTALL)  # headers, the padding field of torch's writer
-TRY = 10  # units of work for one of them
+TRY = 25  # units of work for one of them
 MOST_TRIES = 1 << 20  # data descriptors looked at for the ends of members, in a file without a directory
 
 

@@ -45,6 +45,7 @@ FREELY_INFLATED = 8 << 20  # below it, any ratio is taken
 HIGHEST_RATIO = 100  # beyond it: text compresses to a tenth, zeros to a thousandth
 AT_ONCE = 16 << 20  # bytes that are inflated at once where only their checksum is wanted
 FED = 1 << 16  # bytes that an inflater is given at a time: what it does not take, it copies
+COMPARED = 300  # units of work for headers that are not as torch's writer writes them
 MOST_FIELDS = 64  # of an extra field: 16,000 fit into one, and a thousand members may share it
 
 
@@ -250,6 +251,7 @@ class Member:
     def _compare(self, local: tuple[Any, ...]) -> None:
         """The same, one field after the other, for whoever wrote it."""
         shared = self._shared
+        shared.allowance.spend(COMPARED)
         signature, _, flags, _, _, crc, stored, size, name_length, extra_length = local
         start, raw, torch = self.header_offset, shared.raw, shared.torch
         named = start + LOCAL_SIZE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.allowance import NESTED
 from harness.archive import Damage, ZipArchive
 from harness.archive.base import Mapped, map_part
 from harness.errors import Corrupt
@@ -26,6 +27,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
     Raises:
         ArchiveError: it cannot be read.
     """
+    archive.allowance.spend(NESTED)
     view = archive.view(record)
     where = f"{archive.path}, record {record!r}"
     if view[:4] != ZIP_MAGIC:

@@ -99,7 +99,6 @@ def add_storages(
     records = facts.records
     holes = _may_have_holes(archive, records)
     seen = facts.held
-    moved = {one.record for one in archive.damage if one.code == "offset-disagrees"} if storages else set()
     for storage in storages:
         record = record_of(storage.key)
         if record in seen:
@@ -126,7 +125,7 @@ def add_storages(
             one.why = NOT_TORCH
         else:
             one.calculated_offset = places[record]
-            if places[record] != offset and record not in moved:
+            if places[record] != offset and record not in archive.moved:
                 said = f"starts at {offset}, its place by the sizes of all records is {places[record]}"
                 note(archive, "offset-disagrees", record, said)
         if holes and member.crc == 0 and member.size and not member.method:

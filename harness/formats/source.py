@@ -110,7 +110,13 @@ def calls(source: str) -> frozenset[Call]:
 
 def called(source: str) -> Called:
     """The same, and which kinds of arguments show."""
-    return _kept(source) if len(source) < LONGEST_KEPT else _scanned(source)
+    return _kept(source) if len(source) < LONGEST_KEPT else _kept_long(source)
+
+
+@lru_cache(maxsize=4)
+def _kept_long(source: str) -> Called:
+    """Asked for twice for each archive: for its calls, and for what it needs."""
+    return _scanned(source)
 
 
 @lru_cache(maxsize=1024)

@@ -97,9 +97,7 @@ def read(archive: Archive, facts: Facts) -> None:
             raise Corrupt(said, where=where, code="missing-tensor")
         return tensors[key]
 
-    facts.pickles["pickle"] = unpickle(
-        archive.view("pickle"), where=where, persistent=tensor, allowance=archive.allowance
-    )
+    facts.pickles["pickle"] = unpickle(archive.view("pickle"), where=where, persistent=tensor, allowance=archive.allowance)
 
 
 def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:

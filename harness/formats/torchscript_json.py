@@ -22,8 +22,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import Corrupt
 from harness.allowance import JSON
+from harness.errors import Corrupt
 from harness.formats import _export, _zip
 from harness.formats.model import Producer, StorageRecord
 from harness.formats.torch_save_zip import read_markers

@@ -106,8 +106,9 @@ WIDTHS = {71: 8, 74: 4, 75: 1, 77: 2, 88: 4, 104: 1, 106: 4, 113: 1, 114: 4, 128
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
 FIRST_WINDOW = 1 << 12  # at first, and then four times as much each time: pickles that stand in a row may be tiny
-MADE = 3  # units of work for an object, beyond the bytes of its opcodes
-SLOW = 3  # and for an opcode that is not among the most frequent ones
+BYTE = 2  # units of work for a byte of opcodes: the shortest ones take the most for a byte
+MADE = 6  # and for an object, beyond its opcodes
+SLOW = 4  # and for an opcode that is not among the most frequent ones
 STRIDE = 1 << 16  # bytes of opcodes between two looks at the limits
 LONGEST = 11  # bytes of the longest opcode with an argument of fixed size, and of BINPUT before it
 NAME = 1 << 16  # bytes of a module and a name, and of any other argument that ends with a newline
@@ -221,7 +222,7 @@ def _run(
                     raise Unsafe(f"has more than {limits.operations} bytes of opcodes", code="too-large")
                 if made + len(marks) > limits.objects or len(memo) > limits.memo:
                     raise _too_many(limits)
-                if i + base - start + SLOW * slow + MADE * made + notes.work > limits.work:
+                if BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work > limits.work:
                     raise _too_costly()
                 if 2 * carried - plain > limits.memory:
                     raise _too_long(limits)
@@ -651,7 +652,7 @@ def _run(
         allowance.memory -= 2 * carried - plain
         allowance.copied -= limits.copied - budget.copied
         allowance.nodes -= limits.nodes - budget.nodes
-        allowance.spend(base + i - start + SLOW * slow + MADE * made + notes.work)
+        allowance.spend(BYTE * (base + i - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work)
     return Unpickled(value, start, base + i, highest, notes)
 
 

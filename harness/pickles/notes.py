@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     weak_keys: int = 10_000
     work: int = 1 << 29
     memory: int = 1 << 34
-    nodes: int = 1 << 24
+    nodes: int = 1 << 23
 
 
 LIMITS = Limits()
@@ -92,7 +92,7 @@ def _class_of(made: Any) -> Any:
 
 
 NAMED = 60  # units of work for a name that was not met before in this pickle
-STORAGE = 40  # and for a storage
+STORAGE = 60  # and for a storage
 
 
 class Notes:
@@ -174,9 +174,7 @@ class Notes:
         kind = pid.__class__.__name__
         if pid.__class__ is tuple and pid:
             first = pid[0]
-            kind = (
-                f"tuple of {first[:80].decode('latin-1') if first.__class__ is bytes else first if first.__class__ is str else '?'}"[
-                    :80
-                ]
-            )
+            kind = f"tuple of {first[:80].decode('latin-1') if first.__class__ is bytes else first if first.__class__ is str else '?'}"[
+                :80
+            ]
         self.event("persistent", kind, kind)
