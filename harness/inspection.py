@@ -170,6 +170,7 @@ def look_at(path: str) -> Inspected:
             close(raw)
     with archive:
         found.damage = archive.damage
+        found.omitted.update(archive.allowance.omitted)
         archive.allowance.omitted = found.omitted
         try:
             facts, module = recognised(archive)
