@@ -253,11 +253,10 @@ class Directory:
         self.shared.directory = position
         self.length = end - position
         raw, members, shared = self.raw, self.members, self.shared
-        spend = shared.allowance.spend
+        shared.allowance.spend(MEMBER * (end - position) // CENTRAL_SIZE)  # as many entries as there can be
         floor = 0
         previous = -1
         while position < end:
-            spend(MEMBER)
             if position == stated and raw[position : position + 4] != CENTRAL_SIGNATURE:
                 self._add(
                     "junk-between", None, f"{end - position} bytes that belong to nothing follow the central directory", position
@@ -315,6 +314,7 @@ class Directory:
     def _torn(self, previous: int, position: int, end: int) -> int:
         """Where the next entry starts, after one whose lengths lead to where none starts. That one gets the bytes up to there."""
         raw = self.raw
+        self.shared.allowance.spend(MEMBER)
         after = self._seek(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
         after = end if after < 0 else after
         if previous < 0:

@@ -88,7 +88,7 @@ def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return opening
 
     for holder in (os, Path, builtins):
-        monkeypatch.setattr(holder, "open", noting(holder.open))  # type: ignore[attr-defined]
+        monkeypatch.setattr(holder, "open", noting(holder.open))
     for one in ("x.pt", "y.txt"):
         harness.inspect(tmp_path / one)
         assert opened.count(str(tmp_path / one)) == 1
