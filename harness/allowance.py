@@ -89,7 +89,7 @@ class Allowance:
     def to_load(cls, size: int) -> Allowance:
         """For whoever wants the values of a file of ``size`` bytes, which may be as large as the file."""
         return cls(
-            size, work=(1 << 30) + 1_000_000 * (size // MB), expanded=(1 << 30) + 8 * size, whole=8 << 30,
+            size, work=(1 << 28) + 1_000_000 * (size // MB), expanded=(1 << 30) + 8 * size, whole=8 << 30,
             objects=1 << 21, memo=1 << 22, memory=(1 << 30) + 2 * size, copied=1 << 23, nodes=1 << 23,
         )  # fmt: skip
 
