@@ -10,20 +10,22 @@ import hashlib
 import json
 import os
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.archive import open_archive
+from harness.allowance import HASHED
+from harness.archive.base import close, read_raw, windows
+from harness.archive.container import recognised_archive
 from harness.errors import ArchiveError, Corrupt, UsageError
 from harness.formats.facts import fill
 from harness.formats.identify import recognised
 from harness.needs import of as needs_of
-from harness.pickles import dangerous
+from harness.pickles import cut, dangerous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.archive import Archive, Damage
+    from harness.archive import Damage
+    from harness.archive.base import Raw
     from harness.errors import HarnessError
     from harness.formats import Facts, Producer
     from harness.needs import Needs
@@ -36,14 +38,15 @@ class Inspected:
 
     Attributes:
         path: as it was given.
-        size, sha256: of the file; None where it could not even be opened.
+        size, sha256: of the file; None where it could not even be opened, the digest also where the file is too large.
+        omitted: what was not done because the file is too large, by name, with the reason.
         facts: None where it is no archive, or nothing of it can be read.
         damage: what contradicts itself in it, and what is ambiguous.
         needs: None where it cannot be read to its end, and so nobody can say.
         error: why it could not be read further, or the first damage; None where all of it is sound.
     """
 
-    __slots__ = ("damage", "error", "facts", "needs", "path", "sha256", "size")
+    __slots__ = ("damage", "error", "facts", "needs", "omitted", "path", "sha256", "size")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -52,6 +55,7 @@ class Inspected:
         self.facts: Facts | None = None
         self.damage: list[Damage] = []
         self.needs: Needs | None = None
+        self.omitted: dict[str, str] = {}
         self.error: HarnessError | None = None
 
     def row(self) -> dict[str, Any]:
@@ -73,7 +77,7 @@ class Inspected:
         rest = _held(self.facts)
         self._judge(rest)
         return (
-            f'{{"path": {json.dumps(self.path)}, "sha256": "{self.sha256}", "size": {self.size}, '
+            f'{{"path": {json.dumps(self.path)}, "sha256": {json.dumps(self.sha256)}, "size": {self.size}, '
             f"{_identified_text(*_identity(self.facts))}, {_needed_text(self.needs)}, {json.dumps(rest)[1:]}"
         )
 
@@ -81,6 +85,7 @@ class Inspected:
         """Add what is wrong with it."""
         row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
         row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
+        row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
         error = self.error
         row["error"] = None if error is None else {"code": error.code, "message": self.message}
 
@@ -106,17 +111,18 @@ class Inspected:
         if error is None:
             return ""
         where = (error.where or "").removeprefix(self.path).lstrip(", ")
-        said = f"{where}: {error.message}" if where else error.message
+        said = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
         return f"{said} ({error.hint})" if error.hint else said
 
 
+LONGEST = 2000  # characters of an error
 _danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
 
 UNKNOWN: dict[str, Any] = {
     "family": None, "container": None, "name": None, "format_version": None, "bytecode_version": None,
     "schema_version_export": None, "producer": None, "readable_by": None, "minimum_release": None, "maximum_release": None,
     "reasons": [], "operators": [], "globals": [], "weights_only": None, "weights_only_default": None, "byteorder": None,
-    "storage_alignment": None, "storages": [], "dangers": [], "damage": [],
+    "storage_alignment": None, "storages": [], "dangers": [], "damage": [], "omitted": [],
 }  # fmt: skip
 
 
@@ -146,18 +152,26 @@ def look_at(path: str) -> Inspected:
     """
     found = Inspected(path)
     try:
-        archive = open_archive(path)
+        raw = read_raw(path)
     except UsageError as error:
         found.error = error
         return found
+    found.size = len(raw)
+    found.sha256 = _sha256(raw)
+    if found.sha256 is None:
+        found.omitted["sha256"] = f"the file has {found.size} bytes; up to {HASHED} bytes are read for a digest"
+    try:
+        archive = recognised_archive(path, raw, inspecting=True)
     except ArchiveError as error:
         found.error = error
-        _hash_file(found)
         return found
+    finally:
+        if found.error is not None:
+            close(raw)
     with archive:
-        found.size = archive.size
         found.damage = archive.damage
-        found.sha256 = _sha256(archive)
+        found.omitted.update(archive.allowance.omitted)
+        archive.allowance.omitted = found.omitted
         try:
             facts, module = recognised(archive)
             found.facts = facts
@@ -174,24 +188,16 @@ def look_at(path: str) -> Inspected:
     return found
 
 
-SMALL = 1 << 16
-
-
-def _sha256(archive: Archive) -> str:
-    """Of the whole file. A large one is read, not mapped: looking at mapped pages would count as memory of this process."""
-    if archive.size <= SMALL:
-        return hashlib.sha256(archive.data).hexdigest()
-    with Path(archive.path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _hash_file(found: Inspected) -> None:
-    try:
-        with Path(found.path).open("rb") as file:
-            found.size = os.fstat(file.fileno()).st_size
-            found.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:  # it went away meanwhile; the row has its error already
-        found.size = found.sha256 = None
+def _sha256(raw: Raw) -> str | None:
+    """Of the whole file, in hex, from the descriptor that everything else is read from; None where it is too large for that."""
+    if isinstance(raw, bytes):
+        return hashlib.sha256(raw).hexdigest()
+    if len(raw) > HASHED:
+        return None
+    digest = hashlib.sha256()
+    for part in windows(raw, 0, len(raw)):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 Identity = tuple[str, str, str, int | None, int | None, str | None, "Producer | None"]

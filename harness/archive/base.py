@@ -2,6 +2,9 @@
 
 The bytes are mapped, so that a storage of many gigabytes is looked at without being copied; a small file is read whole,
 which is quicker than mapping it. A file must not be cut shorter while it is open: the system would end this process.
+
+A file is opened once: its digest and the archives inside it are read from the same descriptor, since the name may stand for
+another file meanwhile.
 """
 
 from __future__ import annotations
@@ -12,16 +15,33 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.allowance import FIND_PER_MB, MB, Allowance
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
     from typing import Self
 
-__all__ = ["HEAD", "WINDOW", "Archive", "Damage", "Raw", "read_raw", "windows"]
+__all__ = [
+    "HEAD",
+    "WINDOW",
+    "Archive",
+    "Damage",
+    "Findings",
+    "Mapped",
+    "Raw",
+    "close",
+    "find",
+    "let_go",
+    "map_part",
+    "read_raw",
+    "windows",
+]
 
-Raw = bytes | mmap.mmap
+MOST_DAMAGE = 1000  # contradictions that are listed
+MOST_DETAIL = 1000  # characters of a text of one, and of the name of its record
+MORE = "more-damage"
 HEAD = 4096  # bytes by which a file is recognised
 READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
 WINDOW = 1 << 22
@@ -43,6 +63,68 @@ class Damage(NamedTuple):
     offset: int | None = None
 
 
+class Findings(list[Damage]):
+    """What contradicts itself in an archive: the first :data:`MOST_DAMAGE`, then the first of each further kind, and how many more.
+
+    A file of a megabyte can contradict itself a hundred thousand times, in names of 65,000 bytes.
+
+    Attributes:
+        left_out: how many are not listed.
+    """
+
+    def __init__(self, found: Iterable[Damage] = ()) -> None:
+        super().__init__()
+        self.left_out = 0
+        self._codes: set[str] = set()
+        for one in found:
+            self.append(one)
+
+    def append(self, one: Damage) -> None:
+        """Add one, or count it."""
+        code, record, detail, offset = one
+        if len(detail) > MOST_DETAIL or (record is not None and len(record) > MOST_DETAIL):
+            record = None if record is None else _cut(record)
+            one = Damage(code, record, _cut(detail), offset)
+        if len(self) < MOST_DAMAGE:
+            self._codes.add(code)
+            super().append(one)
+            return
+        if code not in self._codes:
+            self._codes.add(code)
+            self.insert(MOST_DAMAGE, one)
+            return
+        self.left_out += 1
+        more = Damage(MORE, None, f"{self.left_out} more contradictions were found; they are not listed")
+        if self.left_out > 1:
+            self[-1] = more
+        else:
+            super().append(more)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL]}... ({len(text)} characters)"
+
+
+class Mapped(mmap.mmap):
+    """A mapped file, with a descriptor of it of our own: of more of it, other maps can be made."""
+
+    descriptor: int
+
+    def __new__(cls, descriptor: int, length: int, offset: int = 0) -> Self:
+        """Map a part of a file; 0 bytes stand for all of it."""
+        made = super().__new__(cls, descriptor, length, access=mmap.ACCESS_READ, offset=offset)
+        made.descriptor = os.dup(descriptor)
+        return made
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+Raw = bytes | Mapped
+
+
 class Archive:
     """An open archive.
 
@@ -53,17 +135,21 @@ class Archive:
         size: its length in bytes.
         damage: what contradicts itself in it, as far as it was looked at.
         names: names of its records; empty where the container has none.
+        allowance: what reading it may cost.
     """
 
     container: str
     names: tuple[str, ...] = ()
 
-    def __init__(self, path: str | os.PathLike[str], raw: Raw, container: str = "") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], raw: Raw, container: str = "", *, allowance: Allowance | None = None
+    ) -> None:
         self.path = os.fspath(path)
         self.raw = raw
         self.data = memoryview(raw)
         self.size = len(raw)
-        self.damage: list[Damage] = []
+        self.allowance = Allowance.to_load(self.size) if allowance is None else allowance
+        self.damage: Findings = Findings()
         if container:
             self.container = container
 
@@ -76,9 +162,7 @@ class Archive:
     def close(self) -> None:
         """Let the file go. Views of it that others still hold stay valid, and keep it mapped until they are gone."""
         self.data.release()
-        if isinstance(self.raw, mmap.mmap):
-            with suppress(BufferError):  # a view is still held, and keeps the map
-                self.raw.close()
+        close(self.raw)
         self.raw = b""
 
     def view(self, record: str) -> memoryview:
@@ -103,9 +187,45 @@ def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
             end = min(at + WINDOW, stop)
             with whole[at:end] as part:
                 yield part
-            if isinstance(raw, mmap.mmap) and hasattr(raw, "madvise"):
-                first = at // mmap.PAGESIZE * mmap.PAGESIZE
-                raw.madvise(mmap.MADV_DONTNEED, first, end - first)
+            let_go(raw, at, end)
+
+
+def let_go(raw: Raw, start: int, stop: int) -> None:
+    """Let pages go that were looked at: they would count as memory of this process until the file is closed."""
+    if isinstance(raw, mmap.mmap) and hasattr(raw, "madvise"):
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        raw.madvise(mmap.MADV_DONTNEED, first, stop - first)
+
+
+def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -> int:
+    """Where bytes first stand in a part of a file; -1 where they do not. Looks at a few megabytes at a time, and pays for them.
+
+    Raises:
+        Unsafe: the work that is allowed is spent.
+    """
+    while start < stop:
+        end = min(start + WINDOW, stop)
+        at = raw.find(wanted, start, min(end + len(wanted) - 1, stop))
+        looked = (at if at >= 0 else end) - start
+        allowance.spend(1 + FIND_PER_MB * looked // MB)
+        if at >= 0:
+            return at
+        let_go(raw, start, end)
+        start = end
+    return -1
+
+
+def map_part(raw: Mapped, start: int, length: int) -> tuple[Mapped, int]:
+    """A part of a file as a map of its own, and how many bytes stand before it there."""
+    before = start % mmap.ALLOCATIONGRANULARITY
+    return Mapped(raw.descriptor, before + length, start - before), before
+
+
+def close(raw: Raw) -> None:
+    """Let a file go. Views of it that others hold stay valid, and keep it mapped until they are gone."""
+    if isinstance(raw, mmap.mmap):
+        with suppress(BufferError):  # a view is still held, and keeps the map
+            raw.close()
 
 
 def read_raw(path: str) -> Raw:
@@ -129,7 +249,7 @@ def read_raw(path: str) -> Raw:
         if not stat.S_ISREG(status.st_mode):
             raise UsageError("is no regular file", where=path, hint="save it to a file first")
         if status.st_size > READ_WHOLE:
-            return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            return Mapped(descriptor, 0)
         return os.read(descriptor, status.st_size + 1)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {_words(error)}", where=path) from error

@@ -16,17 +16,18 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from harness.archive.base import HEAD, Archive, Damage, read_raw
+from harness.allowance import Allowance
+from harness.archive.base import HEAD, Archive, Damage, close, read_raw
 from harness.archive.tar import TarArchive, looks_like_tar
 from harness.archive.zip import ZipArchive
 from harness.archive.zip_directory import ends_like_zip
 from harness.archive.zip_member import LOCAL_SIGNATURE
-from harness.errors import Unsupported
+from harness.errors import Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from harness.archive.base import Raw
 
-__all__ = ["VERIFY_OFFSETS", "Archive", "open_archive"]
+__all__ = ["VERIFY_OFFSETS", "Archive", "open_archive", "recognised_archive"]
 
 # Set to 1, each opened archive that states .format_version has its calculated offsets compared with its local headers.
 VERIFY_OFFSETS = "TORCH_COMPAT_VERIFY_OFFSETS"
@@ -44,22 +45,44 @@ OLD_PICKLE = (
 )
 
 
-def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None) -> Archive:
+def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
     """Open an archive: recognise its container by its bytes, and read what says where its records are.
 
     Args:
         path: the file.
         verify_offsets: whether to compare calculated offsets with the local headers of a zip archive that states
             ``.format_version``; as the environment variable TORCH_COMPAT_VERIFY_OFFSETS says unless told.
+        inspecting: whether facts alone are wanted, so that reading it may cost less (:mod:`harness.allowance`).
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
         Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
         Corrupt: it was one, and nothing can be read of it any more.
+        Unsafe: reading it would cost more than is allowed.
     """
     path = os.fspath(path)
     raw = read_raw(path)
-    archive = _open(path, raw)
+    try:
+        return recognised_archive(path, raw, verify_offsets=verify_offsets, inspecting=inspecting)
+    except BaseException:
+        close(raw)
+        raise
+
+
+def recognised_archive(path: str, raw: Raw, *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
+    """The same for the bytes of a file, which stay open where this raises.
+
+    Raises:
+        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        Corrupt: it was one, and nothing can be read of it any more.
+        Unsafe: reading it would cost more than is allowed.
+    """
+    allowance = (Allowance.to_inspect if inspecting else Allowance.to_load)(len(raw))
+    try:
+        archive = _open(path, raw, allowance)
+    except Unsafe as error:
+        error.where = error.where or path
+        raise
     if verify_offsets is None:
         verify_offsets = os.environ.get(VERIFY_OFFSETS) == "1"
     if verify_offsets and isinstance(archive, ZipArchive) and ".format_version" in archive.names:
@@ -67,19 +90,22 @@ def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = 
     return archive
 
 
-def _open(path: str, raw: Raw) -> Archive:
+def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
     head = raw[:HEAD]
     if head.startswith(LOCAL_SIGNATURE):
-        return _zip(path, raw)
+        return _zip(path, raw, allowance)
     container = _container(head, raw)
     if container:
-        archive = TarArchive(path, raw) if container == "tar" else Archive(path, raw, container)
+        if container == "tar":
+            archive: Archive = TarArchive(path, raw, allowance)
+        else:
+            archive = Archive(path, raw, container, allowance=allowance)
         if ends_like_zip(raw):
             said = f"is a {container} at its start and a zip archive at its end: readers may take it for either"
             archive.damage.append(Damage("polyglot", None, said, len(raw)))
         return archive
     if ends_like_zip(raw):
-        return _zip(path, raw)  # with something in front of it
+        return _zip(path, raw, allowance)  # with something in front of it
     from harness.archive.foreign import recognise  # noqa: PLC0415 - archives of PyTorch do not need it
 
     foreign = recognise(head, len(raw))
@@ -104,8 +130,8 @@ def _container(head: bytes, raw: Raw) -> str:
     return "pickle" if re.match(OLD_PICKLE, head) and raw[-1:] == b"." else ""
 
 
-def _zip(path: str, raw: Raw) -> ZipArchive:
-    archive = ZipArchive(path, raw)
+def _zip(path: str, raw: Raw, allowance: Allowance) -> ZipArchive:
+    archive = ZipArchive(path, raw, allowance)
     names = archive.names
     if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
         said = "is an archive of NumPy (.npz), not one that PyTorch writes"

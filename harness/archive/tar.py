@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.archive.base import Archive, Damage
+from harness.allowance import MEMBER
+from harness.archive.base import Archive, Damage, windows
 from harness.errors import Corrupt, Unsupported
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from harness.allowance import Allowance
     from harness.archive.base import Raw
 
 __all__ = ["TarArchive", "looks_like_tar"]
@@ -23,6 +25,7 @@ RECORDS = ("sys_info", "pickle", "storages", "tensors")
 PLAIN_FILES = b"0\0"  # the types of a plain file, of the POSIX form and of the one before
 BASE_256 = 0x80  # set in the first byte of a number that is not octal text
 CHECKSUM = slice(148, 156)
+SEEN_AFTER = 1 << 20  # bytes behind the end of the archive that are looked at in a file which is not read as a whole
 
 
 class TarMember:
@@ -47,8 +50,8 @@ class TarArchive(Archive):
 
     container = "tar"
 
-    def __init__(self, path: str | PathLike[str], raw: Raw) -> None:
-        super().__init__(path, raw)
+    def __init__(self, path: str | PathLike[str], raw: Raw, allowance: Allowance | None = None) -> None:
+        super().__init__(path, raw, allowance=allowance)
         self.members: list[TarMember] = []
         self._index: dict[str, TarMember] = {}
         self._lost: dict[str, str] = {}
@@ -81,6 +84,7 @@ class TarArchive(Archive):
 
     def _member(self, header: bytes, position: int) -> int:
         """Take one member in; give where the next header stands, or -1 where nothing can be read on."""
+        self.allowance.spend(MEMBER)
         name = header[:100].split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
         stated = _number(header[CHECKSUM])
         # the sum counts its own field as spaces
@@ -115,10 +119,19 @@ class TarArchive(Archive):
         return end
 
     def _end(self, position: int) -> None:
-        for start in range(position, self.size, 1 << 16):
-            if any(self.raw[start : start + (1 << 16)]):
+        stop = self.size
+        if not self.allowance.complete:
+            stop = min(stop, position + SEEN_AFTER)
+            if stop < self.size:
+                self.allowance.omit(
+                    "end", f"the {self.size - stop} bytes from {stop} on, behind the end of the tar, were not looked at"
+                )
+        start = position
+        for part in windows(self.raw, position, stop):
+            if part.nbytes != bytes(part).count(0):
                 self._note("junk-after", None, "bytes other than zero follow the end of the archive", start)
                 return
+            start += part.nbytes
         if self.size < position + 2 * BLOCK:
             self._note("cut-off", None, "has one block of zeros at its end instead of two", position)
 

@@ -22,15 +22,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.allowance import MEMBER
 from harness.archive import offsets
-from harness.archive.base import Archive
+from harness.archive.base import WINDOW, Archive, find, let_go
 from harness.archive.zip_directory import Directory
 from harness.archive.zip_member import LOCAL, LOCAL_SIGNATURE, LOCAL_SIZE, UTF8, Member, Shared, decode
-from harness.errors import ArchiveError, Corrupt, Unsupported
+from harness.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from harness.allowance import Allowance
     from harness.archive.base import Raw
 
 __all__ = ["Member", "ZipArchive"]
@@ -40,6 +42,8 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
+LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
+UNCHECKED = "the file is too large to be read as a whole: the checksums of records that nothing else reads were not compared"
 
 
 class ZipArchive(Archive):
@@ -51,22 +55,25 @@ class ZipArchive(Archive):
         folder: the top folder, without its slash; empty where there is none.
         torch: whether it is as torch's writer writes; then more is known of its bytes.
         directory_offset: where the central directory starts.
+        moved: records that :meth:`verify_offsets` found elsewhere than calculated.
     """
 
     container = "zip"
 
-    def __init__(self, path: str | PathLike[str], raw: Raw) -> None:
-        super().__init__(path, raw)
-        self._shared = shared = Shared(self.path, raw, self.data, self.damage)
+    def __init__(self, path: str | PathLike[str], raw: Raw, allowance: Allowance | None = None) -> None:
+        super().__init__(path, raw, allowance=allowance)
+        self._shared = shared = Shared(self.path, raw, self.data, self.damage, self.allowance)
         directory = Directory(shared)
         self.members = tuple(directory.members)
         self.directory_offset = shared.directory
         self._shift = directory.shift
         self._ordered = directory.ordered
+        self.moved: set[str] = set()
         self._verified = False
         self._kept: dict[str, memoryview] = {}
         self._keep = KEPT_ALL
         self._index: dict[str, Member] = {}
+        self._places: dict[int, dict[str, int]] = {}  # by alignment: where the data of each record start, calculated
         self._name_records()
         self._lost: dict[str, str] = {}
         for name, (said, offset) in directory.lost.items():
@@ -160,19 +167,41 @@ class ZipArchive(Archive):
         return data
 
     def verify(self) -> None:
-        """Read every member once and account for every byte of the file; fills ``damage``, never raises for it."""
+        """Read every member once and account for every byte of the file; fills ``damage``, never raises for it.
+
+        Of a file that is too large to be read as a whole, only headers are compared. Where more would be read or expanded than is
+        allowed, it stops, and says so as damage.
+        """
         if self._verified:
             return
         self._verified = True
+        try:
+            self._check()
+            self._account()
+        except Unsafe as error:  # what all members together may cost is spent
+            self._shared.note(error.code, None, f"{error.message}; the rest of it was not looked at")
+
+    def _check(self) -> None:
+        raw, allowance, looked = self.raw, self.allowance, 0
         for member in self.members:
-            if member.state < 2:
-                try:
-                    member.content(check=True)
-                except Unsupported as error:
-                    self._shared.note(error.code, member.record, error.message, member.header_offset)
-                except ArchiveError:  # noted where it was raised
-                    continue
-        self._account()
+            if member.state >= 2:
+                continue
+            try:
+                if allowance.complete:
+                    member.check()
+                elif member.end >= 0:
+                    allowance.omit("checksums", UNCHECKED)
+            except Unsupported as error:
+                self._shared.note(error.code, member.record, error.message, member.header_offset)
+            except Unsafe:
+                if allowance.spent:
+                    raise
+            except ArchiveError:  # noted where it was raised
+                continue
+            looked += member.stored_size
+            if looked > 16 * WINDOW:
+                looked = 0
+                let_go(raw, 0, len(raw))
 
     def _account(self) -> None:
         """Compare where members end with where the next ones start."""
@@ -208,12 +237,13 @@ class ZipArchive(Archive):
         """Note each member that stands between others and has no entry in the directory."""
         raw = self.raw
         while 0 <= start <= end - LOCAL_SIZE:
-            length = LOCAL.unpack_from(raw, start)[8]
+            length = min(LOCAL.unpack_from(raw, start)[8], LONGEST_UNLISTED)
+            self.allowance.spend(2 * MEMBER)
             name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
             record = name.removeprefix(f"{self.folder}/")
             said = "has a local header, but no entry in the central directory"
             self._shared.note("unlisted-record", record, said, start)
-            start = raw.find(LOCAL_SIGNATURE, start + LOCAL_SIZE, end)
+            start = find(raw, LOCAL_SIGNATURE, start + LOCAL_SIZE, end, self.allowance)
 
     # ----------------------------------------------------------------------------------------------------- offsets
 
@@ -241,6 +271,23 @@ class ZipArchive(Archive):
         sizes = [(member.name_length, member.size, member.stored_size) for member in self.members]
         return offsets.calculated_offsets(sizes, alignment or self.alignment(), cursor)
 
+    def places(self, alignment: int) -> dict[str, int]:
+        """Where the data of each record start, from names and sizes alone, by record; empty where torch's writer did not write this.
+
+        Args:
+            alignment: what offsets of data are multiples of.
+        """
+        if not self.torch:
+            return {}
+        found = self._places.get(alignment)
+        if found is None:
+            members = self.members
+            before = min(one.header_offset for one in members)  # bytes that stand before the archive and that it does not count
+            offsets = self.calculated_offsets(alignment)
+            found = {one.record: before + place for one, (_, place) in zip(members, offsets, strict=True)}
+            self._places[alignment] = found
+        return found
+
     def verify_offsets(self) -> None:
         """Compare calculated offsets with the local headers; each record that stands elsewhere is damage."""
         try:
@@ -259,5 +306,6 @@ class ZipArchive(Archive):
             if (member.header_offset, found) != (cursor, wanted):
                 said = f"its data start at {found} (header at {member.header_offset}), calculated {wanted} (header at {cursor})"
                 self._shared.note("offset-disagrees", member.record, said, found)
+                self.moved.add(member.record)
                 wanted = found
             cursor = offsets.next_header_offset(member.header_offset, wanted, member.size, member.stored_size)

@@ -7,6 +7,8 @@ from bisect import bisect_left
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from harness.allowance import MEMBER
+from harness.archive.base import find
 from harness.archive.zip_member import (
     DESCRIBED,
     DESCRIPTOR,
@@ -26,6 +28,7 @@ from harness.errors import Corrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.allowance import Allowance
     from harness.archive.base import Raw
     from harness.archive.zip_member import Shared
 
@@ -53,6 +56,7 @@ ZIP64_FREE = frozenset({1, 2, 3})  # other writers say other versions, and may p
 LOCATOR_NAMES = ("signature", "disk", "offset", "disks")
 END_NAMES = ("signature", *ZIP64_NAMES[4:], "comment")
 NOT_IN_NAMES = re.compile(rb"PK[\1\3\5-\7]|FB.\0(?:Z|$)|[\0-\x1f]", re.DOTALL)  # headers, the padding field of torch's writer
+TRY = 25  # units of work for one of them
 MOST_TRIES = 1 << 20  # data descriptors looked at for the ends of members, in a file without a directory
 
 
@@ -197,7 +201,7 @@ class Directory:
         statements.append(END.unpack_from(raw, end)[4:7])
         stop = zip64 if zip64 >= 0 else end
         for _, length, start in statements:
-            if start + length == stop and (not length or raw.find(CENTRAL_SIGNATURE, start, stop) >= 0):
+            if start + length == stop and (not length or self._seek(CENTRAL_SIGNATURE, start, stop) >= 0):
                 self._read(start, stop)
                 return
         for _, length, start in statements:
@@ -227,13 +231,16 @@ class Directory:
                 return
         self._recover("has no central directory where its end record says", stop)
 
+    def _seek(self, wanted: bytes, start: int, stop: int) -> int:
+        return find(self.raw, wanted, start, stop, self.shared.allowance)
+
     def _lists_first(self, position: int, end: int) -> bool:
         """Whether a directory lists the member at the start of the file; the directory of an archive in a record does not."""
         raw = self.raw
         if raw[:4] != LOCAL_SIGNATURE or len(raw) < LOCAL_SIZE:
             return True
         name = raw[LOCAL_SIZE : LOCAL_SIZE + LOCAL.unpack_from(raw)[8]]
-        return raw.find(name, position, end) >= 0
+        return self._seek(name, position, end) >= 0
 
     def _read(self, position: int, end: int, stated: int = -1) -> None:
         """Read the entries of the directory; one whose lengths are damaged is bounded by the next one.
@@ -246,6 +253,7 @@ class Directory:
         self.shared.directory = position
         self.length = end - position
         raw, members, shared = self.raw, self.members, self.shared
+        shared.allowance.spend(MEMBER * (end - position) // CENTRAL_SIZE)  # as many entries as there can be
         floor = 0
         previous = -1
         while position < end:
@@ -269,7 +277,7 @@ class Directory:
                 continue
             if stop > end:
                 whole = False
-                stop = raw.find(CENTRAL_SIGNATURE, start, end)
+                stop = self._seek(CENTRAL_SIGNATURE, start, end)
                 stop = end if stop < 0 else stop
                 name_length, extra_length = stop - start, 0
             raw_name = raw[start : start + name_length]
@@ -306,14 +314,16 @@ class Directory:
     def _torn(self, previous: int, position: int, end: int) -> int:
         """Where the next entry starts, after one whose lengths lead to where none starts. That one gets the bytes up to there."""
         raw = self.raw
-        after = raw.find(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
+        self.shared.allowance.spend(MEMBER)
+        after = self._seek(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
         after = end if after < 0 else after
         if previous < 0:
             self._add("bad-directory", None, f"{after - position} bytes of the directory are no entry of it", position)
             return after
         old = self.members.pop()
         raw_name = raw[previous + CENTRAL_SIZE : after]
-        self.odd = [(member, what) for member, what in self.odd if member is not old]
+        if self.odd and self.odd[-1][0] is old:
+            self.odd.pop()
         new = Member(
             self.shared, raw_name, decode(raw_name, old.flags), old.needs, old.flags, old.method, old.time, old.crc,
             old.stored_size, old.size, old.header_offset, old.zip64,
@@ -328,8 +338,11 @@ class Directory:
         """Walk the local headers from the first one on; read the directory behind them if there is one."""
         raw, shared = self.raw, self.shared
         size = len(raw)
-        position = raw.find(LOCAL_SIGNATURE)
-        directory = raw.find(CENTRAL_SIGNATURE) if position < 0 else -1
+        if not shared.allowance.complete:
+            said = f"{why}; a file of {size} bytes is not searched for its records"
+            raise Corrupt(said, where=shared.path, code="no-directory")
+        position = self._seek(LOCAL_SIGNATURE, 0, size)
+        directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
         if directory >= 0:  # all that is left: it tells which records are not
             self._add("cut-off", None, why, 0)
             self.shared.slip = -(1 << 64)
@@ -340,14 +353,15 @@ class Directory:
         self._add("no-directory", None, why, size)
         if position:
             self._add("junk-before", None, f"{position} bytes stand before the first record", 0)
-        walk = _Walk(raw)
+        walk = _Walk(raw, shared.allowance)
         padded = 0
         while True:
+            shared.allowance.spend(MEMBER)
             signature = raw[position : position + 4]
             if signature in {CENTRAL_SIGNATURE, ZIP64_SIGNATURE, END_SIGNATURE} or position + len(signature) >= size:
                 break
             if signature != LOCAL_SIGNATURE:
-                after = raw.find(LOCAL_SIGNATURE, position + 1)
+                after = self._seek(LOCAL_SIGNATURE, position + 1, size)
                 after = size if after < 0 else after
                 last = self.members[-1] if self.members else None
                 self._add("junk-between", last, f"{after - position} bytes that belong to nothing follow it", position)
@@ -379,8 +393,9 @@ class Directory:
 class _Walk:
     """Finds the end of members by what stands in front of and behind them. Linear in the size of the file."""
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, raw: Raw, allowance: Allowance) -> None:
         self.raw = raw
+        self.allowance = allowance
         self.descriptors: list[int] | None = None
         self.tries = MOST_TRIES
         self.end = 0
@@ -395,10 +410,10 @@ class _Walk:
         _, needs, flags, method, time, crc, stored, length, name_length, extra_length = LOCAL.unpack_from(raw, position)
         start = position + LOCAL_SIZE
         raw_name = raw[start : start + name_length]
-        name = decode(raw_name, flags)
         data = start + name_length + extra_length
         torn = NOT_IN_NAMES.search(raw_name)
-        lost = decode(raw_name[: torn.start()], flags) if torn else name  # where the length of the name is what is damaged
+        lost = decode(raw_name[: torn.start()] if torn else raw_name, flags)  # where the length of the name is what is damaged
+        self.allowance.spend((name_length + extra_length) >> 7)
         if data > size:
             return lost, "the file ends within its local header"
         extra = raw[start + name_length : data]
@@ -408,7 +423,7 @@ class _Walk:
         if flags & DESCRIBED and not stored:
             found = self._descriptor(data)
             if found is None:
-                after = raw.find(LOCAL_SIGNATURE, data)
+                after = find(raw, LOCAL_SIGNATURE, data, size, self.allowance)
                 self.end = size if after < 0 else after
                 ends = "the file ends within it, or" if after < 0 else ""
                 return lost, f"{ends} its end cannot be found: {self.end - data} bytes follow its local header".strip()
@@ -417,19 +432,21 @@ class _Walk:
             self.end = data + stored
             if self.end > size:
                 said = f"the file ends within it: {size - data} of {stored} bytes are there"
-                after = raw.find(LOCAL_SIGNATURE, start)
+                after = find(raw, LOCAL_SIGNATURE, start, size, self.allowance)
                 self.end = size if after < 0 else after
                 return lost, said
+        name = decode(raw_name, flags)
         return Member(shared, raw_name, name, needs, flags, method, time, crc, stored, length, position, zip64)
 
     def _descriptor(self, data: int) -> tuple[int, int, int, int] | None:
         """Checksum, sizes and end of the first data descriptor that fits data starting at an offset."""
         raw = self.raw
         if self.descriptors is None:
-            self.descriptors = list(_positions(raw, DESCRIPTOR_SIGNATURE))
+            self.descriptors = list(_positions(raw, DESCRIPTOR_SIGNATURE, self.allowance))
         for index in range(bisect_left(self.descriptors, data), len(self.descriptors)):
             at = self.descriptors[index]
             self.tries -= 1
+            self.allowance.spend(TRY)
             if self.tries < 0:
                 return None
             if at + 16 > len(raw):
@@ -471,11 +488,13 @@ def _torch_ends(count: int, length: int, start: int) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _positions(raw: Raw, wanted: bytes) -> Iterator[int]:
-    at = raw.find(wanted)
+def _positions(raw: Raw, wanted: bytes, allowance: Allowance) -> Iterator[int]:
+    size = len(raw)
+    at = find(raw, wanted, 0, size, allowance)
     while at >= 0:
         yield at
-        at = raw.find(wanted, at + 1)
+        allowance.spend(TRY)
+        at = find(raw, wanted, at + 1, size, allowance)
 
 
 def _value(value: object) -> str:

@@ -14,7 +14,8 @@ from harness.errors import Corrupt, Unsafe, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.archive.base import Raw
+    from harness.allowance import Allowance
+    from harness.archive.base import Findings, Raw
     from harness.errors import ArchiveError
 
 __all__ = ["Member", "Shared", "decode", "from_zip64", "padding"]
@@ -42,6 +43,10 @@ LONGEST_SHOWN = 200  # bytes of a name
 MOST_INFLATED = 8 << 30  # bytes of one record
 FREELY_INFLATED = 8 << 20  # below it, any ratio is taken
 HIGHEST_RATIO = 100  # beyond it: text compresses to a tenth, zeros to a thousandth
+AT_ONCE = 16 << 20  # bytes that are inflated at once where only their checksum is wanted
+FED = 1 << 16  # bytes that an inflater is given at a time: what it does not take, it copies
+COMPARED = 300  # units of work for headers that are not as torch's writer writes them
+MOST_FIELDS = 64  # of an extra field: 16,000 fit into one, and a thousand members may share it
 
 
 class Shared:
@@ -55,13 +60,15 @@ class Shared:
         directory: where the central directory starts; no member reaches beyond it.
         torch: whether torch's writer wrote the archive.
         inflated: bytes of the file that were inflated so far.
+        summed: bytes of the file whose checksum was calculated so far, of stored members.
+        allowance: what all of it may cost.
         slip: how far the directory stands behind the place that its end record states: as far have members slipped that
             stand behind the bytes that were put in or taken out.
     """
 
-    __slots__ = ("damage", "directory", "inflated", "path", "raw", "slip", "torch", "view")
+    __slots__ = ("allowance", "damage", "directory", "inflated", "path", "raw", "slip", "summed", "torch", "view")
 
-    def __init__(self, path: str, raw: Raw, view: memoryview, damage: list[Damage]) -> None:
+    def __init__(self, path: str, raw: Raw, view: memoryview, damage: Findings, allowance: Allowance) -> None:
         self.path = path
         self.raw = raw
         self.view = view
@@ -69,7 +76,9 @@ class Shared:
         self.directory = len(raw)
         self.torch = False
         self.inflated = 0
+        self.summed = 0
         self.slip = 0
+        self.allowance = allowance
 
     def note(self, code: str, record: str | None, detail: str, offset: int | None = None) -> None:
         """Note damage."""
@@ -207,6 +216,8 @@ class Member:
         length = self.name_length
         extra = local[9]
         data = named + length + extra
+        if extra > 1024:  # many members may share one header
+            shared.allowance.spend(extra >> 4)
         # Nearly every member of nearly every archive is exactly this.
         if (
             shared.torch
@@ -240,6 +251,7 @@ class Member:
     def _compare(self, local: tuple[Any, ...]) -> None:
         """The same, one field after the other, for whoever wrote it."""
         shared = self._shared
+        shared.allowance.spend(COMPARED)
         signature, _, flags, _, _, crc, stored, size, name_length, extra_length = local
         start, raw, torch = self.header_offset, shared.raw, shared.torch
         named = start + LOCAL_SIZE
@@ -406,45 +418,114 @@ class Member:
             said = "is encrypted, which torch's writer never does"
             raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="encrypted")
         if self.method == DEFLATED:
-            data = memoryview(self._inflate(data))
+            data = memoryview(self._inflated(data))
         elif self.method != STORED:
             said = f"is compressed with method {self.method}; torch's writer stores (0) or deflates (8)"
             raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="compression")
         if check and self.state < 2:
             self.state = 2
+            if self.method == STORED:
+                shared.summed += self._stored
+                if shared.summed > len(shared.raw):  # members that lie upon each other would be read again and again
+                    raise self._refuse("overlap", "more bytes are said to belong to records than there are in the file")
             if self.method == STORED and self._stored > WINDOW:
+                if not shared.allowance.complete:
+                    said = "the file is too large to be read as a whole: checksums of large records were not compared"
+                    shared.allowance.omit("checksums", said)
+                    return data
                 crc = 0
                 for part in windows(shared.raw, offset, offset + self._stored):
                     crc = zlib.crc32(part, crc)
             else:
                 crc = zlib.crc32(data)
-            if crc != self.crc:
-                if self.crc == 0 or self._crc == 0:
-                    self.protected = False
-                elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
-                    said = f"its bytes have the checksum {crc:#010x}, stated is {self.crc:#010x}"
-                    raise self._spoil("crc-mismatch", said, offset)
+            self._compare_sum(crc)
         return data
 
-    def _inflate(self, data: memoryview) -> bytes:
-        shared, sizes = self._shared, (self._size, self._other_size)
-        size = max(sizes)
-        if size > MOST_INFLATED or (size > FREELY_INFLATED and size > HIGHEST_RATIO * len(data)):
-            raise self._refuse("too-large", f"inflates {len(data)} bytes to {size}, more than is taken from one record")
+    def check(self) -> None:
+        """Compare the checksum of a member, if that has not been done; a large deflated one is inflated piece by piece."""
+        if not self.state:
+            self._place()
+        if self._fault is not None:
+            raise self._fault
+        if self.method != DEFLATED or self.flags & ENCRYPTED or max(self._size, self._other_size) <= AT_ONCE:
+            self.content(check=True)
+            return
+        shared, crc, length = self._shared, 0, 0
+        sizes = (self._size, self._other_size)
+        data = shared.view[self._offset : self._offset + self._stored]
+        self._pay(len(data), max(sizes))
+        self.state = 2
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        fed = 0
+        try:
+            while not inflater.eof and fed < len(data) and length <= max(sizes):
+                given = data[fed : fed + FED]
+                fed += len(given)
+                left: bytes | memoryview = given
+                while len(left) and length <= max(sizes) and not inflater.eof:
+                    part = inflater.decompress(left, WINDOW)
+                    left = inflater.unconsumed_tail
+                    crc = zlib.crc32(part, crc)
+                    length += len(part)
+            if not inflater.eof and length <= max(sizes):
+                part = inflater.decompress(b"", WINDOW)
+                crc, length = zlib.crc32(part, crc), length + len(part)
+        except zlib.error as error:
+            raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
+        self._compare_length(length, sizes, whole=inflater.eof, more=bool(inflater.unused_data) or fed < len(data))
+        self._compare_sum(crc)
+
+    def _compare_sum(self, crc: int) -> None:
+        """Compare a checksum that was calculated with those that are stated."""
+        if crc != self.crc:
+            if self.crc == 0 or self._crc == 0:
+                self.protected = False
+            elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
+                said = f"its bytes have the checksum {crc:#010x}, stated is {self.crc:#010x}"
+                raise self._spoil("crc-mismatch", said, self._offset)
+
+    def _pay(self, stored: int, size: int) -> None:
+        """Pay for inflating so many bytes to so many.
+
+        Raises:
+            Unsafe: it is too much for one member, or too much was inflated before.
+        """
+        shared = self._shared
+        if size > MOST_INFLATED or (size > FREELY_INFLATED and size > HIGHEST_RATIO * stored):
+            raise self._refuse("too-large", f"inflates {stored} bytes to {size}, more than is taken from one record")
         if self.state < 2:  # members that lie upon each other would inflate the same bytes again and again
-            shared.inflated += len(data)
+            shared.inflated += stored
             if shared.inflated > len(shared.raw):
                 raise self._refuse("overlap", "more bytes are said to be compressed than there are in the file")
+        try:
+            shared.allowance.expand(size)
+        except Unsafe as error:
+            error.where = f"{shared.path}, record {self.record!r}"
+            self._fault = error
+            raise
+
+    def _inflated(self, data: memoryview) -> bytes:
+        shared, sizes = self._shared, (self._size, self._other_size)
+        size = max(sizes)
+        if size > shared.allowance.whole:
+            said = f"is wanted as a whole, and inflates to {size} bytes; {shared.allowance.whole} are taken"
+            raise self._refuse("too-large", said)
+        self._pay(len(data), size)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
             found = inflater.decompress(data, size + 1)
         except zlib.error as error:
             raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
-        if len(found) in sizes and inflater.eof and not inflater.unused_data:
-            return found
-        said = f"inflates to {len(found)} bytes{' or more' if len(found) > size else ''}, stated are {self._size}"
-        if len(found) in sizes:
-            said = "has bytes behind its compressed data" if inflater.eof else "ends before its compressed data do"
+        self._compare_length(len(found), sizes, whole=inflater.eof, more=bool(inflater.unused_data))
+        return found
+
+    def _compare_length(self, length: int, sizes: tuple[int, int], *, whole: bool, more: bool) -> None:
+        """Compare the length of what was inflated with those that are stated."""
+        if length in sizes and whole and not more:
+            return
+        said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, stated are {self._size}"
+        if length in sizes:
+            said = "has bytes behind its compressed data" if whole else "ends before its compressed data do"
         raise self._spoil("size-disagrees", said, self._offset)
 
     def _refuse(self, code: str, detail: str) -> Unsafe:
@@ -463,9 +544,11 @@ def padding(length: int) -> bytes:
 
 
 def _fields(extra: bytes) -> Iterator[tuple[int, int, int]]:
-    """The extra fields: identifier, start, end. Stops at what is none."""
+    """The extra fields: identifier, start, end. Stops at what is none, and behind the first :data:`MOST_FIELDS`."""
     position = 0
-    while position + 4 <= len(extra):
+    for _ in range(MOST_FIELDS):
+        if position + 4 > len(extra):
+            return
         identifier = int.from_bytes(extra[position : position + 2], "little")
         start = position + 4
         position = start + int.from_bytes(extra[position + 2 : start], "little")

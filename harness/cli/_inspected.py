@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.escapes import escaped as _plain
 from harness.formats.tree import shown
+from harness.pickles import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +29,8 @@ def line(found: Inspected) -> str:
     """One line of a table."""
     name = found.facts.name if found.facts else "-"
     sound = "dangerous" if found.dangers else "sound"
+    if found.omitted:
+        sound += ", not all checked"
     state = sound if found.error is None else shown(found.error.code)
     return _plain(f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {found.path}")
 
@@ -54,7 +58,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "what", [facts.name]
     if found.size is not None:
         yield "size", [f"{found.size:,} bytes"]
-        yield "sha256", [found.sha256 or ""]
+        yield "sha256", [found.sha256 or "not calculated"]
     if facts is not None:
         yield "written by", [_producer(facts.producer)]
     if found.needs is not None:
@@ -76,6 +80,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     if facts is not None or found.damage:
         more = [f"and {len(found.damage) - MOST} more"] if len(found.damage) > MOST else []
         yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]
+    yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
     if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
         yield "error", [f"{found.error.code}: {_plain(found.message)}"]
 
@@ -102,7 +107,8 @@ def _stated(facts: Facts) -> Iterator[str]:
     """What only some formats say about themselves."""
     extra = facts.extra
     if isinstance(extra.get("opset_version"), dict):
-        yield "operator set " + shown(", ".join(f"{name} {number}" for name, number in extra["opset_version"].items()))
+        sets = islice(extra["opset_version"].items(), MOST)
+        yield "operator set " + shown(", ".join(f"{shown(name)} {brief(number, 20)}" for name, number in sets))
     if extra.get("archive_version"):
         yield f"archive version {shown(extra['archive_version'])}"
     if "operator_version" in extra:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli._processes import in_processes
 from harness.cli._status import exit_status
-from harness.errors import HarnessError, PolicyError
+from harness.errors import HarnessError
 from harness.inspection import Inspected, files_of, look_at
 from harness.needs import packaged_rules
 
@@ -63,10 +63,24 @@ def inspected(paths: Iterable[str], tree: bool, code: bool, format_: str) -> int
 
 
 def _print(rendered: Iterator[Rendered], form: str) -> int:
-    statuses = set()
+    """Print all rows. JSON is closed whatever happens, so that the rows which are there can be read."""
+    statuses: set[int] = set()
     out = sys.stdout
     if form == "json":
         out.write('{"schema_version": 1, "archives": [')
+    try:
+        _print_rows(rendered, form, statuses)
+    finally:
+        if form == "json":
+            out.write("\n]}\n" if statuses else "]}\n")
+    if not statuses:
+        sys.stderr.write("torch-compat: there is no file to inspect\n")
+        return 4
+    return exit_status(statuses)
+
+
+def _print_rows(rendered: Iterator[Rendered], form: str, statuses: set[int]) -> None:
+    out = sys.stdout
     before = "\n"
     for number, (status, text) in enumerate(rendered):
         statuses.add(status)
@@ -81,12 +95,6 @@ def _print(rendered: Iterator[Rendered], form: str) -> int:
             out.write(_writable(text) + "\n")
         else:
             out.write("\n" * bool(number) + _writable(text))
-    if form == "json":
-        out.write("\n]}\n" if statuses else "]}\n")
-    if not statuses:
-        sys.stderr.write("torch-compat: there is no file to inspect\n")
-        return 4
-    return exit_status(statuses)
 
 
 def _writable(text: str) -> str:
@@ -99,22 +107,26 @@ def _writable(text: str) -> str:
 
 
 def _render(path: str, form: str) -> Rendered:
-    status = 0
+    """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
     try:
         found = look_at(path)
-        status = 0 if found.error is None else 2
-        return status, _text(found, form)
-    except PolicyError:  # no fault of the file
-        raise
-    except Exception as error:  # whatever one file leads to must not cost the rows of others
+        text = _text(found, form)
+    except HarnessError as error:  # none of an archive: of what is recorded of the releases
+        return error.exit_status, _text(_failed(path, error.message, error.code, error.hint), form)
+    except Exception as error:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
             raise
-        return 3, _text(_failed(path, f"a fault of torch-compat: {type(error).__name__}: {error}", "fault"), form)
+        kind = type(error).__name__
+        return 3, _text(_failed(path, f"a fault of torch-compat: {kind}", "fault"), form)
+    return 0 if found.error is None else 2, text
 
 
-def _failed(path: str, message: str, code: str) -> Inspected:
+REPORT = "please report it, with the file if you may; TORCH_COMPAT_DEBUG=1 shows the traceback"
+
+
+def _failed(path: str, message: str, code: str, hint: str | None = REPORT) -> Inspected:
     found = Inspected(path)
-    found.error = HarnessError(message, hint="please report it", code=code)
+    found.error = HarnessError(message, hint=hint, code=code)
     return found
 
 

@@ -206,7 +206,7 @@ def _serve(tasks: int, answers: int, answer: Callable[[str], Answer]) -> None:
                 return
             try:
                 told: Any = [answer(path) for path in paths]
-            except Exception:  # noqa: BLE001 - the parent raises it
+            except Exception:  # noqa: BLE001 - the parent raises it; an answer that fails says so itself
                 import traceback  # noqa: PLC0415 - nobody else needs it
 
                 told = traceback.format_exc()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-import click
-
 from harness.errors import EnvironmentUnavailable, UsageError
 from harness.readers.environments import Environments
 from harness.readers.isolation import isolation, trust_everything, trust_nothing
@@ -76,4 +74,4 @@ def warn_unless_isolated() -> None:
     """Say on standard error what a release can reach here that it should not."""
     fence = isolation()
     if not fence.whole:
-        click.echo(f"torch-compat: releases are not isolated on this machine: {fence}", err=True)
+        say(f"torch-compat: releases are not isolated on this machine: {fence}", err=True)

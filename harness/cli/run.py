@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli._format import format_option, print_json, trust_option
+from harness.cli._format import format_option, print_json, say, trust_option
 from harness.cli._values import plain, read_arguments, shown_value, value_text
 from harness.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from harness.readers.reference import NAME, Reference, is_reference
@@ -199,16 +199,16 @@ def _said(error: HarnessError) -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    click.echo(f"{document['outcome']}  ({plain(document['reader'])}, {plain(document['method'])})")
+    say(f"{document['outcome']}  ({plain(document['reader'])}, {plain(document['method'])})")
     if "value" in document:
-        click.echo(value_text(document["value"]))
+        say(value_text(document["value"]))
     if "error" in document:
         error = document["error"]
         at = f" at {plain(error['where'])}" if error.get("where") else ""
-        click.echo(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
+        say(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
     for note in document["notes"]:
-        click.echo(f"note: {plain(note)}")
+        say(f"note: {plain(note)}")
     for one in document.get("upgraders", ()):
-        click.echo(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, is {one['upgrader']}")
+        say(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, is {one['upgrader']}")
     if document.get("upgraders") == []:
-        click.echo("upgrader: none")
+        say("upgrader: none")

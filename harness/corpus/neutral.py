@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import binascii
 import json
-import marshal  # to compare values in one step: nothing is ever read with it
+import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
 from typing import Any, Final
 
 from harness.corpus.lines import dump

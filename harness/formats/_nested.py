@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import mmap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.allowance import NESTED
 from harness.archive import Damage, ZipArchive
+from harness.archive.base import Mapped, map_part
 from harness.errors import Corrupt
 from harness.formats import _zip, torch_save_zip
 from harness.formats.model import Facts
@@ -27,6 +27,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
     Raises:
         ArchiveError: it cannot be read.
     """
+    archive.allowance.spend(NESTED)
     view = archive.view(record)
     where = f"{archive.path}, record {record!r}"
     if view[:4] != ZIP_MAGIC:
@@ -34,7 +35,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
         raise Corrupt(said, where=where, code="bad-nested")
     member = archive.member(record)
     raw, before = _raw(archive, record)
-    inner = ZipArchive(where, raw)
+    inner = ZipArchive(where, raw, archive.allowance)
     with inner:
         found = Facts(where, len(view), names=inner.names, records=frozenset(inner.names))
         if torch_save_zip.recognise(found.records) is None:
@@ -57,6 +58,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
                 else:
                     storage.calculated_offset, storage.why = None, _zip.NOT_TORCH
     facts.storages += found.storages
+    facts.held.update(one.record for one in found.storages)
     facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in found.pickles.items()})
     facts.byteorder = facts.byteorder or found.byteorder
 
@@ -65,9 +67,7 @@ def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:
     """The bytes of a record as a file of its own, and how many bytes stand before it there."""
     view = archive.view(record)
     member = archive.member(record)
-    if len(view) <= COPIED or member.method:
-        return bytes(view), 0
-    before = member.data_offset % mmap.ALLOCATIONGRANULARITY
-    with Path(archive.path).open("rb") as file:
-        start = member.data_offset - before
-        return mmap.mmap(file.fileno(), before + len(view), access=mmap.ACCESS_READ, offset=start), before
+    if len(view) > COPIED and not member.method and isinstance(archive.raw, Mapped):
+        return map_part(archive.raw, member.data_offset, len(view))
+    archive.allowance.expand(len(view))
+    return bytes(view), 0

@@ -23,6 +23,7 @@ __all__ = ["add_storages", "calculated", "file_format", "note", "read_pickle", "
 VERSION_RECORDS = (".data/version", "version")
 NOT_TORCH = "torch's writer did not lay out this archive"
 COMPRESSED = "its record is compressed"
+BEGINNING = 1 << 20  # bytes
 
 
 def note(archive: ZipArchive, code: str, record: str | None, detail: str) -> None:
@@ -68,18 +69,14 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
     """
     found = facts.pickles.get(record)
     if found is None:
-        found = facts.pickles[record] = unpickle(archive.view(record), where=f"{archive.path}, record {record!r}")
+        where = f"{archive.path}, record {record!r}"
+        found = facts.pickles[record] = unpickle(archive.view(record), where=where, allowance=archive.allowance)
     return found
 
 
 def calculated(archive: ZipArchive, facts: Facts) -> dict[str, int]:
     """Where the data of each record start, from names and sizes alone; empty where torch's writer did not write the archive."""
-    if not archive.torch:
-        return {}
-    members = archive.members
-    before = min(one.header_offset for one in members)  # bytes that stand before the archive and that it does not count
-    places = archive.calculated_offsets(facts.storage_alignment or ALIGNMENT)
-    return {one.record: before + place for one, (_, place) in zip(members, places, strict=True)}
+    return archive.places(facts.storage_alignment or ALIGNMENT)
 
 
 def add_storages(
@@ -101,7 +98,7 @@ def add_storages(
     places: dict[str, int] | None = None
     records = facts.records
     holes = _may_have_holes(archive, records)
-    seen = {one.record for one in facts.storages}
+    seen = facts.held
     for storage in storages:
         record = record_of(storage.key)
         if record in seen:
@@ -128,11 +125,11 @@ def add_storages(
             one.why = NOT_TORCH
         else:
             one.calculated_offset = places[record]
-            if places[record] != offset and not any(x.code == "offset-disagrees" and x.record == record for x in archive.damage):
+            if places[record] != offset and record not in archive.moved:
                 said = f"starts at {offset}, its place by the sizes of all records is {places[record]}"
                 note(archive, "offset-disagrees", record, said)
         if holes and member.crc == 0 and member.size and not member.method:
-            one.absent = _zeros(windows(archive.raw, offset, offset + member.size))
+            one.absent = _is_hole(archive, offset, member.size)
 
 
 def _may_have_holes(archive: ZipArchive, records: frozenset[str]) -> bool:
@@ -142,6 +139,21 @@ def _may_have_holes(archive: ZipArchive, records: frozenset[str]) -> bool:
     of all records are 0, and the two cannot be told apart.
     """
     return "data.pkl" in records and archive.member("data.pkl").crc != 0
+
+
+def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
+    """Whether a record holds nothing but zeros. Of a file that is not read as a whole, its beginning is looked at.
+
+    Raises:
+        Unsafe: too much was looked at before: records that lie upon each other.
+    """
+    looked = size
+    if not archive.allowance.complete and size > BEGINNING:
+        looked = BEGINNING
+        said = f"the file is too large to be read as a whole: of records without a checksum {BEGINNING} bytes were looked at"
+        archive.allowance.omit("absent", said)
+    archive.allowance.spend(looked >> 9)
+    return _zeros(windows(archive.raw, offset, offset + looked))
 
 
 def _zeros(parts: Iterator[memoryview]) -> bool:

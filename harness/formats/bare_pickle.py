@@ -33,7 +33,7 @@ def read(archive: Archive, facts: Facts) -> None:
     Raises:
         ArchiveError: it cannot be read.
     """
-    found = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path)
+    found = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path, allowance=archive.allowance)
     facts.extra["pickle_protocol"] = found.protocol
     for storage in found.storages:
         facts.storages.append(StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY))

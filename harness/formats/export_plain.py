@@ -22,7 +22,7 @@ from harness.formats.model import Producer
 
 if TYPE_CHECKING:
     from harness.archive import ZipArchive
-    from harness.formats.model import Facts
+    from harness.formats.model import Call, Facts
 
 __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 
@@ -52,14 +52,16 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     Raises:
         ArchiveError: a record of it cannot be read.
     """
-    _export.add_program(archive, facts, PROGRAM, _export.load_json(archive, PROGRAM))
+    calls: set[Call] = set()
+    _export.add_program(archive, facts, PROGRAM, _export.load_json(archive, PROGRAM), calls)
+    facts.calls = frozenset(calls)
     said = _zip.text(archive, "version") if "version" in facts.records else None
     if said is not None and said != facts.export_schema:
         _zip.note(archive, "version-disagrees", "version", f"says {said[:40]!r}, the program says {facts.export_schema!r}")
-    torch = facts.extra.get("torch_version")
+    torch = _export.release(facts)
     line = LINES.get(facts.export_schema or "")
     because = (f"schema version {facts.export_schema}",)
-    facts.producer = Producer(str(torch) if torch else None, line or "2.1", line or "2.8", because=because)
+    facts.producer = Producer(torch, line or "2.1", line or "2.8", because=because)
     for record in archive.names:
         if record.rpartition(".")[0] in NESTED:
             _nested.add(archive, facts, record)

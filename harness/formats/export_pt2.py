@@ -20,14 +20,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.allowance import JSON
 from harness.errors import Corrupt
 from harness.formats import _export, _nested, _zip
 from harness.formats.model import Producer, StorageRecord
 from harness.formats.torch_save_zip import read_markers
+from harness.pickles import brief
 
 if TYPE_CHECKING:
     from harness.archive import ZipArchive
-    from harness.formats.model import Facts
+    from harness.formats.model import Call, Facts
 
 __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 
@@ -78,12 +80,14 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     if said != "pt2":
         raise Corrupt(f"holds {said[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
     facts.extra["archive_version"] = _zip.text(archive, "archive_version") if "archive_version" in facts.records else None
+    calls: set[Call] = set()
     for record in reversed(programs(archive.names)):
-        _export.add_program(archive, facts, record, _export.load_json(archive, record))
-    torch = facts.extra.get("torch_version")
+        _export.add_program(archive, facts, record, _export.load_json(archive, record), calls)
+    facts.calls = frozenset(calls)
+    torch = _export.release(facts)
     line = LINES.get(facts.export_schema or "")
     first, last = (line, line) if line else ("2.12" if facts.export_schema == "8.20" else "2.8", None)
-    facts.producer = Producer(str(torch) if torch else None, first, last, because=(f"schema version {facts.export_schema}",))
+    facts.producer = Producer(torch, first, last, because=(f"schema version {facts.export_schema}",))
     for record in archive.names:
         if record.startswith("data/") and record.endswith(".pt") and archive.member(record).size:
             _nested.add(archive, facts, record)
@@ -94,7 +98,7 @@ def read(archive: ZipArchive, facts: Facts) -> None:
 def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
     places = _zip.calculated(archive, facts)
     folder = config.rpartition("/")[0]
-    seen = {one.record for one in facts.storages}
+    seen = facts.held
     where = f"{archive.path}, record {config!r}"
     weights = _export.load_json(archive, config).get("config")
     shown = facts.extra.setdefault("tensors", {})
@@ -107,7 +111,8 @@ def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
         if record in seen:
             continue
         seen.add(record)
-        dtype = SCALAR_TYPES.get(meta.get("dtype", 0)) if isinstance(meta, dict) else None
+        archive.allowance.spend(JSON)
+        dtype = _dtype(meta)
         if record not in facts.records:
             said = f"has no record {record!r} for the weight {name!r}"
             _zip.note(archive, "missing-record", record, said)
@@ -123,8 +128,14 @@ def _shape(weight: Any, meta: Any) -> str:
     kind = "parameter" if weight.get("is_param") else "tensor"
     if not isinstance(meta, dict) or not isinstance(meta.get("sizes"), list):
         return kind
-    sizes = [str(size.get("as_int", "?"))[:20] if isinstance(size, dict) else "?" for size in meta["sizes"]]
-    return f"{kind} {SCALAR_TYPES.get(meta.get('dtype', 0), '(dtype not stated)')} [{', '.join(sizes)}]"
+    sizes = [brief(size.get("as_int", "?"), 20) if isinstance(size, dict) else "?" for size in meta["sizes"][:64]]
+    return f"{kind} {_dtype(meta) or '(dtype not stated)'} [{', '.join(sizes)}]"
+
+
+def _dtype(meta: Any) -> str | None:
+    """The dtype that the description of a weight states; None where it states none that is known."""
+    number = meta.get("dtype") if isinstance(meta, dict) else None
+    return SCALAR_TYPES.get(number) if isinstance(number, int) else None
 
 
 def _described(weight: Any, name: str, where: str) -> tuple[str, Any]:

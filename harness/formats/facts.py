@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harness.archive import Archive, open_archive
+from harness.errors import Unsafe
 from harness.formats.identify import add_versions, recognised
 from harness.formats.model import Call, Facts, Producer, StorageRecord
 
@@ -37,7 +38,7 @@ def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
         facts, module = recognised(source)
         fill(facts, module, source, verify=verify)
         return facts
-    with open_archive(source) as archive:
+    with open_archive(source, inspecting=True) as archive:
         facts, module = recognised(archive)
         fill(facts, module, archive, verify=verify)
         return facts
@@ -52,6 +53,9 @@ def fill(facts: Facts, module: Format | OtherFormat, archive: Any, *, verify: bo
     try:
         add_versions(facts, module, archive)
         module.read(archive, facts)
+    except Unsafe as error:  # raised where work is paid for, which knows no place
+        error.where = error.where or archive.path
+        raise
     finally:
         facts.name = name_of(facts)
         if verify:

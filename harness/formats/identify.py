@@ -108,7 +108,7 @@ def identify(path: Path) -> Identity:
         Corrupt: it contradicts its own container.
         Unsupported: no format that PyTorch writes.
     """
-    with open_archive(path) as archive:
+    with open_archive(path, inspecting=True) as archive:
         facts, module = recognised(archive)
         add_versions(facts, module, archive)
         return Identity(facts.family, facts.container, facts.versions)

@@ -24,12 +24,14 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import Corrupt
+from harness.allowance import CALL, TABLE
+from harness.errors import ArchiveError, Corrupt
 from harness.formats.model import Call, Producer, StorageRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.allowance import Allowance
     from harness.archive import Archive
     from harness.formats.model import Facts
 
@@ -52,7 +54,7 @@ ERRORS = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 class _Buffer:
     """Tables and vectors of a flatbuffer, by field number. Reads no more elements than the file has bytes."""
 
-    def __init__(self, data: memoryview, where: str) -> None:
+    def __init__(self, data: memoryview, where: str, allowance: Allowance) -> None:
         # Imported here, since only this format needs it and it imports numpy. It has no types.
         import flatbuffers.number_types as numbers  # type: ignore[import-untyped]  # noqa: PLC0415
         from flatbuffers import encode, packer  # noqa: PLC0415
@@ -61,6 +63,8 @@ class _Buffer:
         self.data = data
         self.where = where
         self.left = len(data)
+        self.letters = 4 * len(data) + (1 << 16)  # writers let tables share their texts, but not by the thousand
+        self.allowance = allowance
         self.table = Table
         self.numbers = numbers
         self.root = self._table(encode.Get(packer.uoffset, data, 0))
@@ -72,7 +76,13 @@ class _Buffer:
     def text(self, table: Any, field: int) -> str:
         """A text; empty where it is left out."""
         at = table.Offset(4 + 2 * field)
-        return bytes(table.String(table.Pos + at)).decode("utf-8", "replace") if at else ""
+        if not at:
+            return ""
+        found = bytes(table.String(table.Pos + at))
+        self.letters -= len(found)
+        if self.letters < 0:
+            raise Corrupt("its tables share more text than it has bytes", where=self.where, code="overlap")
+        return found.decode("utf-8", "replace")
 
     def follow(self, table: Any, field: int) -> Any:
         """The table that a field points to, or None."""
@@ -100,6 +110,7 @@ class _Buffer:
 
     def _table(self, position: int) -> Any:
         """The table at a place, once its list of fields has been seen to be one; readers of C++ verify that, too."""
+        self.allowance.spend(TABLE)
         data = self.data
         if not 4 <= position <= len(data) - 4:
             raise Corrupt(f"a table is said to stand at {position}, outside of the file", where=self.where, code="bad-offset")
@@ -118,7 +129,7 @@ def versions(archive: Archive) -> dict[str, int]:
         Corrupt: the root table cannot be read.
     """
     try:
-        buffer = _Buffer(archive.data, archive.path)
+        buffer = _Buffer(archive.data, archive.path, archive.allowance)
         found = buffer.number(buffer.root, BYTECODE_VERSION, buffer.numbers.Uint32Flags, 0)
     except Corrupt as error:
         raise Corrupt(f"its root table cannot be read: {error.message}", where=error.where, code="bad-table") from error
@@ -138,8 +149,8 @@ def read(archive: Archive, facts: Facts) -> None:
     facts.byteorder = "little"  # of every flatbuffer
     facts.producer = Producer(first="1.12", because=(f"bytecode {facts.versions['bytecode']} in a flatbuffer",))
     try:
-        _fill(_Buffer(archive.data, archive.path), facts)
-    except Corrupt:
+        _fill(_Buffer(archive.data, archive.path, archive.allowance), facts)
+    except ArchiveError:
         raise
     except ERRORS as error:
         raise Corrupt(f"a table of it cannot be read: {error}", where=archive.path, code="bad-table") from error
@@ -165,6 +176,7 @@ def _fill(buffer: _Buffer, facts: Facts) -> None:
         for operator in buffer.tables(held, OPERATORS):
             count = buffer.number(operator, 2, numbers.Int32Flags, -1)
             found.add(Call(buffer.text(operator, 0), buffer.text(operator, 1), count if count >= 0 else None, ()))
+    buffer.allowance.spend(CALL * len(found))
     facts.calls = frozenset(found)
     for index, storage in enumerate(buffer.tables(root, STORAGE_DATA)):
         start, length = buffer.vector(storage, 0, 1)

@@ -33,6 +33,8 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 
 LAYOUT, FAMILY = "mobile_pickle", "mobile"
 RECORD = "bytecode.pkl"
+MOST_ARGUMENTS = 1 << 31
+ENTRY = 3  # units of work for an instruction, an operator, a function
 FIRST_LINES = {4: "1.7", 5: "1.9", 6: "1.10", 7: "1.10", 8: "1.12"}
 # PROTO n, MARK, then a number: the version; anything else is the first function
 NUMBERS = {0x4B: 1, 0x4D: 2, 0x4A: 4}  # BININT1, BININT2, BININT
@@ -85,11 +87,13 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
     instructions: set[str] = set()
     try:
         for function in functions:
-            code = dict(function[1])
-            instructions.update(instruction[0] for instruction in code["instructions"])
+            archive.allowance.spend(ENTRY)
+            code = {_text(key): value for key, value in function[1]}
+            archive.allowance.spend(ENTRY * (len(code["instructions"]) + len(code["operators"])))  # functions may share them
+            instructions.update(_text(instruction[0]) for instruction in code["instructions"])
             for operator in code["operators"]:
                 name, overload, *count = operator
-                found.add(Call(_text(name), _text(overload), count[0] if count else None, ()))
+                found.add(Call(_text(name), _text(overload), _count(count[0]) if count else None, ()))
         return frozenset(found), tuple(sorted(instructions))
     except (TypeError, ValueError, LookupError):
         pass
@@ -98,8 +102,14 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
 
 
 def _text(found: Any) -> str:
-    if not isinstance(found, str):
-        raise TypeError(found)
+    if not isinstance(found, str):  # of a tuple that shares itself not even the hash may be asked for
+        raise TypeError
+    return found
+
+
+def _count(found: Any) -> int:
+    if not isinstance(found, int) or not 0 <= found < MOST_ARGUMENTS:
+        raise TypeError
     return found
 
 

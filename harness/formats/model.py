@@ -105,6 +105,7 @@ class Facts:
         calls: the distinct shapes in which operators are called.
         pickles: what was unpickled, by record; containers without records use the name of the part.
         storages: in the order in which the pickles name them.
+        held: the records that hold them.
         byteorder: of the elements of storages, ``little`` or ``big``; None where the archive does not say.
         storage_alignment: what the data of records is aligned to.
         damage: what contradicts its own format, and what is ambiguous.
@@ -113,8 +114,8 @@ class Facts:
     """
 
     __slots__ = (
-        "byteorder", "calls", "container", "damage", "export_schema", "extra", "family", "layout", "name", "names", "path", "pickles",
-        "producer", "records", "size", "sources", "storage_alignment", "storages", "versions",
+        "byteorder", "calls", "container", "damage", "export_schema", "extra", "family", "held", "layout", "name", "names", "path",
+        "pickles", "producer", "records", "size", "sources", "storage_alignment", "storages", "versions",
     )  # fmt: skip
 
     def __init__(
@@ -148,6 +149,7 @@ class Facts:
         self.calls = calls
         self.pickles = {} if pickles is None else pickles
         self.storages: list[StorageRecord] = []
+        self.held: set[str | None] = set()
         self.byteorder: str | None = None
         self.storage_alignment: int | None = None
         self.damage = [] if damage is None else damage

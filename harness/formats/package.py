@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.allowance import NAME
 from harness.errors import Corrupt
 from harness.formats import _zip
 from harness.formats.model import Producer
@@ -56,7 +57,8 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     for record in ("extern_modules", ".data/extern_modules"):
         if record in names:
             modules = str(archive.view(record), "utf-8", "replace")
-            facts.extra["extern_modules"] = [line for line in modules.splitlines() if line]
+            facts.extra["extern_modules"] = found = [line for line in modules.splitlines() if line]
+            archive.allowance.spend(NAME * len(found) + len(modules) // 8)
     old = "extern_modules" in names
 
     def record_of(key: str) -> str:
@@ -64,8 +66,8 @@ def read(archive: ZipArchive, facts: Facts) -> None:
 
     for record in archive.names:
         if record.endswith(".pkl") and _begins_like_pickle(archive, record):
-            found = _zip.read_pickle(archive, facts, record)
-            _zip.add_storages(archive, facts, found.storages, record_of)
+            storages = _zip.read_pickle(archive, facts, record).storages
+            _zip.add_storages(archive, facts, storages, record_of)
     read_sources(archive, facts)
 
 

@@ -52,8 +52,11 @@ class CallShape(NamedTuple):
 
     def __str__(self) -> str:
         words = {"x": "_", **{letter: word for word, letter in KINDS.items()}}
-        given = [words[kind] for kind in self.positional] + [f"{name}={words[kind]}" for name, kind in self.keywords]
-        return f"{self.name}({', '.join(given)})"
+        given = [words[kind] for kind in self.positional[:MOST_SHOWN]]
+        given += [f"{name[:LONGEST_NAME]}={words[kind]}" for name, kind in self.keywords[:MOST_SHOWN]]
+        if max(len(self.positional), len(self.keywords)) > MOST_SHOWN:
+            given.append("...")
+        return f"{self.name[:LONGEST_NAME]}({', '.join(given)})"
 
 
 class Called(NamedTuple):
@@ -76,7 +79,7 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 NUMBER = re.compile(r"-?(?:\d+(\.\d*)?|(\.\d+))((?:e[-+]?\d+)?)(j?)\Z")
-PARAMETER = re.compile(r"(\w+)\s*:\s*(\w+)\s*\Z")
+BACKWARDS = re.compile(r"\s*(\w+)")  # a word at the end of a text, which is looked at from its end: nothing is tried twice
 WORDS = {
     "bool": "aten::Bool",
     "complex": "aten::Complex",
@@ -90,6 +93,8 @@ WORDS = {
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}
 DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
+MOST_SHOWN = 64  # arguments of a call
+LONGEST_NAME = 200  # characters of a name that is shown
 LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
@@ -105,7 +110,13 @@ def calls(source: str) -> frozenset[Call]:
 
 def called(source: str) -> Called:
     """The same, and which kinds of arguments show."""
-    return _kept(source) if len(source) < LONGEST_KEPT else _scanned(source)
+    return _kept(source) if len(source) < LONGEST_KEPT else _kept_long(source)
+
+
+@lru_cache(maxsize=4)
+def _kept_long(source: str) -> Called:
+    """Asked for twice for each archive: for its calls, and for what it needs."""
+    return _scanned(source)
 
 
 @lru_cache(maxsize=1024)
@@ -119,8 +130,8 @@ def _scanned(source: str) -> Called:
     # Of what is open: what is called ("" where that is no operator, "def" where it is a list of parameters), the kinds of the
     # arguments that ended, those given by name, the name of the argument that has begun, and its kind ("" while it is plain text).
     name, kinds, word, begun = "", "", "", ""
-    keywords: Keywords = ()
-    outer: list[tuple[str, str, Keywords, str, str]] = []
+    keywords: list[tuple[str, str]] = []
+    outer: list[tuple[str, str, list[tuple[str, str]], str, str]] = []
     declared: dict[str, str] = {}
     ended = False  # whether the mark before this one is the end of a call of an operator
     for before, mark in map(re.Match.groups, TOKEN.finditer(source)):
@@ -143,7 +154,7 @@ def _scanned(source: str) -> Called:
                 if not begun:
                     _declare(before, declared)
             elif word:
-                keywords = (*keywords, (word, begun or _kind(before, declared)))
+                keywords.append((word, begun or _kind(before, declared)))
                 word = ""
             else:
                 kinds += begun or _kind(before, declared)
@@ -154,7 +165,7 @@ def _scanned(source: str) -> Called:
             ended = False
             if mark == first:
                 outer.append((name, kinds, keywords, word, "x"))
-                name, kinds, keywords, word, begun = inner, "", (), "", ""
+                name, kinds, keywords, word, begun = inner, "", [], "", ""
                 if inner == "def":
                     declared = {}
             else:
@@ -173,10 +184,10 @@ def _scanned(source: str) -> Called:
                     _declare(before, declared)
             else:
                 if word:
-                    keywords = (*keywords, (word, begun or _kind(before, declared)))
+                    keywords.append((word, begun or _kind(before, declared)))
                 elif begun or before.strip():  # there is an argument behind the last comma
                     kinds += begun or _kind(before, declared)
-                found.add((name, kinds, keywords))
+                found.add((name, kinds, tuple(keywords)))
                 ended = True
             if outer:
                 name, kinds, keywords, word, begun = outer.pop()
@@ -203,11 +214,11 @@ def _scanned(source: str) -> Called:
             begun = "x" if begun or before.strip() else "s"
             ended = False
     shapes = set()
-    for name, kinds, keywords in found:
+    for name, kinds, given in found:
         own = WORDS.get(name)
-        spelled.add(Call(own or name, None, len(kinds), tuple([keyword for keyword, _ in keywords])))
+        spelled.add(Call(own or name, None, len(kinds), tuple([keyword for keyword, _ in given])))
         if own is None:
-            shapes.add(CallShape(name, kinds, keywords))
+            shapes.add(CallShape(name, kinds, given))
     return Called(frozenset(shapes), frozenset(spelled))
 
 
@@ -247,7 +258,7 @@ def _given(mark: str, declared: dict[str, str]) -> tuple[str, Keywords]:
     if len(mark) == 2:
         return "", ()
     kinds = ""
-    keywords: Keywords = ()
+    keywords: list[tuple[str, str]] = []
     parts = mark[1:-1].split(",")
     if not parts[-1].strip():
         parts.pop()
@@ -255,12 +266,12 @@ def _given(mark: str, declared: dict[str, str]) -> tuple[str, Keywords]:
         if "=" in part:
             word, value = _word(part)
             if word:
-                keywords = (*keywords, (word, _kind(value, declared)))
+                keywords.append((word, _kind(value, declared)))
             else:
                 kinds += "x"
         else:
             kinds += _kind(part, declared)
-    return kinds, keywords
+    return kinds, tuple(keywords)
 
 
 def _declared(mark: str) -> dict[str, str]:
@@ -272,10 +283,12 @@ def _declared(mark: str) -> dict[str, str]:
 
 
 def _declare(parameter: str, declared: dict[str, str]) -> None:
-    if ":" in parameter and parameter[parameter.rfind(":") + 1 :].strip() in DECLARED:
-        match = PARAMETER.search(parameter)
+    name, colon, type_ = parameter.rpartition(":")
+    kind = DECLARED.get(type_.strip()) if colon else None
+    if kind is not None:
+        match = BACKWARDS.match(name[::-1])
         if match:
-            declared[match[1]] = DECLARED[match[2]]
+            declared[match[1][::-1]] = kind
 
 
 def _kind(text: str, declared: dict[str, str]) -> str:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from harness.archive import Damage
 from harness.errors import Corrupt
 from harness.formats.model import Producer, StorageRecord
-from harness.pickles import unpickle
+from harness.pickles import brief, unpickle
 from harness.pickles.dtypes import ELEMENT_SIZES
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ __all__ = ["FAMILY", "LAYOUT", "MAGIC", "PROTOCOL", "read", "versions"]
 
 LAYOUT, FAMILY = "torch_save_stream", "torch-save"
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+HIGHEST = 1 << 31  # a protocol is below it
+STORAGE = 60  # units of work for one that the list of keys names, perhaps once more
 
 
 def versions(archive: Archive) -> dict[str, int]:
@@ -41,13 +43,14 @@ def versions(archive: Archive) -> dict[str, int]:
     Raises:
         Corrupt: there is none.
     """
-    magic = unpickle(archive.data, where=f"{archive.path}, magic number")
-    protocol = unpickle(archive.data, magic.end, where=f"{archive.path}, protocol").value
+    data, allowance = archive.data, archive.allowance
+    magic = unpickle(data, where=f"{archive.path}, magic number", allowance=allowance)
+    protocol = unpickle(data, magic.end, where=f"{archive.path}, protocol", allowance=allowance).value
     if magic.value != MAGIC:
         where = f"{archive.path}, magic number"
-        raise Corrupt(f"is {str(magic.value)[:40]}, expected {MAGIC:#x}", where=where, code="bad-magic")
-    if not isinstance(protocol, int) or isinstance(protocol, bool):
-        raise Corrupt(f"is {str(protocol)[:40]}, expected a number", where=f"{archive.path}, protocol", code="bad-version")
+        raise Corrupt(f"is {brief(magic.value, 40)}, expected {MAGIC:#x}", where=where, code="bad-magic")
+    if not isinstance(protocol, int) or isinstance(protocol, bool) or not 0 <= protocol < HIGHEST:
+        raise Corrupt(f"is {brief(protocol, 40)}, expected a number", where=f"{archive.path}, protocol", code="bad-version")
     return {"stream-protocol": protocol}
 
 
@@ -62,7 +65,7 @@ def read(archive: Archive, facts: Facts) -> None:
     facts.byteorder = "little"
     end = 0
     for part in ("magic", "protocol", "system", "object", "keys"):
-        found = facts.pickles[part] = unpickle(data, end, where=f"{archive.path}, {part}")
+        found = facts.pickles[part] = unpickle(data, end, where=f"{archive.path}, {part}", allowance=archive.allowance)
         end = found.end
     facts.extra["sys_info"] = facts.pickles["system"].value
     storages = {storage.key: storage for storage in facts.pickles["object"].storages}
@@ -73,6 +76,7 @@ def read(archive: Archive, facts: Facts) -> None:
     place = end
     for key in keys:
         storage = storages[key]
+        archive.allowance.spend(STORAGE)
         if end + 8 > len(data):
             raise _cut_off(archive, key, end, 8)
         count = int.from_bytes(data[end : end + 8], "little", signed=True)

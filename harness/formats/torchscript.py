@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.allowance import CALL, SOURCE
 from harness.errors import Corrupt
 from harness.formats import _zip
 from harness.formats.model import Producer
@@ -45,6 +46,9 @@ __all__ = ["FAMILY", "LAYOUT", "read", "read_program", "read_sources", "recognis
 
 LAYOUT, FAMILY = "torchscript", "torchscript"
 versions = _zip.file_format
+MARKS = "\"'#()[]{},="
+SHORT = 2000  # characters of source
+CALLED = 40  # units of work for what may be a call of an operator
 STRING_TABLE = b"FORMAT_WITH_STRING_TABLE"
 FIRST_LINES = {4: "1.6", 5: "1.6", 7: "1.11", 8: "1.11", 9: "1.11", 10: "1.12"}  # that write a file format version
 
@@ -102,8 +106,15 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
         except UnicodeDecodeError as error:
             where = f"{archive.path}, record {record!r}"
             raise Corrupt(f"is no text: {error}", where=where, code="bad-text") from error
+        if len(source) < SHORT:
+            archive.allowance.spend(2 * SOURCE * len(source))  # more than it can take: counting takes longer
+        else:
+            marks = SOURCE * sum(map(source.count, MARKS)) + CALLED * source.count("(")
+            archive.allowance.spend(marks + len(source) // 4)
         facts.sources[record] = source
+        before = len(found)
         found |= calls(source)
+        archive.allowance.spend(CALL * (len(found) - before))
     facts.calls = facts.calls | found
 
 

@@ -19,18 +19,21 @@ Source begins with ``op_version_set = 0`` (1.0, 1.1) or ``1`` (1.2); methods are
 
 from __future__ import annotations
 
-import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from harness.allowance import JSON
 from harness.errors import Corrupt
-from harness.formats import _zip
+from harness.formats import _export, _zip
 from harness.formats.model import Producer, StorageRecord
 from harness.formats.torch_save_zip import read_markers
 from harness.formats.torchscript import read_sources
+from harness.pickles import brief, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.allowance import Allowance
     from harness.archive import ZipArchive
     from harness.formats.model import Facts
 
@@ -38,6 +41,8 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 
 LAYOUT, FAMILY = "torchscript_json", "torchscript"
 versions = _zip.file_format
+LONGEST = 200  # characters of one name
+MOST_SIZES = 64  # that are shown of a shape
 LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
 # caffe2/proto/caffe2.proto, message TensorProto.DataType
 DATA_TYPES = {
@@ -59,15 +64,9 @@ def read(archive: ZipArchive, facts: Facts) -> None:
         ArchiveError: a record of it cannot be read.
     """
     read_markers(archive, facts)
-    where = f"{archive.path}, record 'model.json'"
-    data = archive.record("model.json")
-    try:
-        model = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise Corrupt(f"is no JSON: {error}", where=where, code="bad-json") from error
-    if not isinstance(model, dict):
-        raise Corrupt(f"holds a {type(model).__name__}, expected an object", where=where, code="bad-json")
-    proto = str(model.get("protoVersion"))
+    model = _export.load_json(archive, "model.json")
+    stated = model.get("protoVersion")
+    proto = stated if isinstance(stated, str) else brief(stated, 20)
     line = LINES.get(proto)
     because = f"protoVersion {proto[:20]} in model.json"
     facts.producer = Producer(first=line or "1.0", last=line or "1.2", because=(because,))
@@ -78,24 +77,37 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     tensors = model.get("tensors", [])
     tensors = tensors if isinstance(tensors, list) else [tensors]
     _add_tensors(archive, facts, tensors)
-    facts.extra["tensors"] = dict(_parameters(model.get("mainModule"), tensors))
+    facts.extra["tensors"] = dict(_parameters(model.get("mainModule"), tensors, archive.allowance))
 
 
-def _parameters(module: Any, tensors: list[Any]) -> Iterator[tuple[str, str]]:
-    """The parameters of a module and of all those in it: qualified names, and dtype and shape as text."""
+def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterator[tuple[str, str]]:
+    """The parameters of a module and of all those in it: qualified names, and dtype and shape as text.
+
+    Names and shapes are cut: each parameter may name the same tensor, and each module stands in the names of all those in it.
+    """
     modules = [("", module)]
     while modules:
         prefix, one = modules.pop()
         if not isinstance(one, dict):
             continue
         for parameter in _dicts(one.get("parameters")):
-            number = str(parameter.get("tensorId"))
-            tensor = tensors[int(number)] if number.isdigit() and len(number) < 9 and int(number) < len(tensors) else {}
-            dtype = DATA_TYPES.get(str(tensor.get("dataType")), ("(dtype not stated)",))[0]
+            allowance.spend(JSON)
+            number = _word(parameter.get("tensorId"), 9)
+            known = number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(tensors)
+            tensor = tensors[int(number)] if known else {}
+            dtype = DATA_TYPES.get(_word(tensor.get("dataType")), ("(dtype not stated)",))[0]
             kind = "buffer" if parameter.get("isBuffer") else "parameter"
-            shape = ", ".join(str(size)[:20] for size in tensor.get("dims", ()))
-            yield f"{prefix}{parameter.get('name')}", f"{kind} {dtype} [{shape}]"
-        modules += [(f"{prefix}{inner.get('name')}.", inner) for inner in reversed(_dicts(one.get("submodules")))]
+            dims = tensor.get("dims")
+            shape = ", ".join(_word(size, 20) for size in islice(dims, MOST_SIZES)) if isinstance(dims, list) else "?"
+            yield f"{prefix}{_word(parameter.get('name'), LONGEST)}", f"{kind} {dtype} [{shape if dims is not None else ''}]"
+        inside = _dicts(one.get("submodules"))
+        allowance.spend(JSON * len(inside))
+        modules += [(cut(f"{prefix}{_word(inner.get('name'), LONGEST)}.", 4 * LONGEST), inner) for inner in reversed(inside)]
+
+
+def _word(found: Any, longest: int = 80) -> str:
+    """A text as it is, anything else as it would be written, cut where it is longer."""
+    return cut(found, longest) if isinstance(found, str) else brief(found, longest)
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:
@@ -110,11 +122,12 @@ def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
         record = data.get("key") if isinstance(data, dict) else None
         if not isinstance(record, str):
             where = f"{archive.path}, record 'model.json'"
-            raise Corrupt(f"describes a tensor without data: {str(tensor)[:80]}", where=where, code="bad-json")
+            raise Corrupt(f"describes a tensor without data: {brief(tensor)}", where=where, code="bad-json")
         if record in seen:
             continue
         seen.add(record)
-        dtype = DATA_TYPES.get(str(tensor.get("dataType")), (None, 0))[0]
+        dtype = DATA_TYPES.get(_word(tensor.get("dataType")), (None, 0))[0]
+        archive.allowance.spend(JSON)
         if record not in facts.records:
             said = f"has no record {record!r} for a tensor"
             _zip.note(archive, "missing-record", record, said)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from harness.pickles import (
@@ -16,12 +18,11 @@ from harness.pickles import (
     PersistentId,
     Storage,
     Tensor,
+    brief,
 )
 from harness.pickles.values import Deque, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harness.formats.model import Facts
 
 __all__ = ["tree"]
@@ -30,11 +31,17 @@ __all__ = ["tree"]
 FRAMES = frozenset({"magic", "protocol", "keys", "system", "sys_info", "bytecode.pkl"})
 LONGEST = 80  # characters of a text
 DEEPEST = 100
-MOST_LINES = 1_000_000
+MOST_LINES = 200_000
+MOST_SIZES = 64  # of a shape: tensors may share one
+Parts = Iterable[tuple[str, Any]]
 
 
 def tree(facts: Facts) -> list[str]:
-    """The contents, as lines of text; control characters of the archive's own texts are shown as escapes."""
+    """The contents, as lines of text without control characters: what is none of printable text is shown as escapes."""
+    return [printable(line) for line in _tree(facts)]
+
+
+def _tree(facts: Facts) -> list[str]:
     lines: list[str] = []
     for record, unpickled in facts.pickles.items():
         if record in FRAMES:
@@ -47,13 +54,21 @@ def tree(facts: Facts) -> list[str]:
                 return lines
     for name, tensor in _json_tensors(facts):
         lines.append(f"{shown(name)}: {tensor}")
+        if len(lines) >= MOST_LINES:
+            lines.append("... and more: the tree is cut here")
+            break
     return lines
+
+
+def printable(text: str) -> str:
+    """A text without anything that a terminal would act on."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def shown(text: str) -> str:
     """A text without anything that a terminal would act on, and not too long."""
-    safe = text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-    return safe if len(safe) <= LONGEST else f"{safe[:LONGEST]}... ({len(text)} characters)"
+    safe = printable(text[: LONGEST + 1])
+    return safe if len(text) <= LONGEST and len(safe) <= LONGEST else f"{safe[:LONGEST]}... ({len(text)} characters)"
 
 
 def _lines(value: Any) -> Iterator[tuple[int, str]]:
@@ -61,13 +76,13 @@ def _lines(value: Any) -> Iterator[tuple[int, str]]:
     first, parts = _line(value)
     yield 0, first
     seen = {id(value)}
-    stack = [iter(parts)]
+    stack = [iter(parts or ())]
     while stack:
         for name, part in stack[-1]:
             line, inner = _line(part)
-            again = bool(inner) and id(part) in seen
+            again = inner is not None and id(part) in seen
             yield len(stack), f"{name}: {line}{' (as above)' if again else ''}"
-            if inner and not again:
+            if inner is not None and not again:
                 seen.add(id(part))
                 if len(stack) >= DEEPEST:
                     yield len(stack) + 1, "... and deeper"
@@ -78,58 +93,62 @@ def _lines(value: Any) -> Iterator[tuple[int, str]]:
             stack.pop()
 
 
-def _line(value: Any) -> tuple[str, list[tuple[str, Any]]]:
-    """How a value is shown in one line, and what is in it."""
+def _line(value: Any) -> tuple[str, Parts | None]:
+    """How a value is shown in one line, and what is in it; None where nothing is."""
     kind = value.__class__
     if kind is Tensor:
-        return _tensor(value), [(name, part) for name, part in (value.parts or {}).items() if part is not None]
+        return _tensor(value), [(name, part) for name, part in (value.parts or {}).items() if part is not None] or None
     if kind is dict or kind is Dict:
         name = value.type.path if kind is Dict else "dict"
-        parts = [(_key(key), one) for key, one in value.items()]
-        if kind is Dict and value.state:
-            parts.append(("(attributes)", value.state))
+        last = [("(attributes)", value.state)] if kind is Dict and value.state else []
+        parts = chain(((_key(key), one) for key, one in value.items()), last) if value or last else None
         return f"{shown(name)} of {len(value)}", parts
     if kind in {list, tuple, set, frozenset, Deque, Size}:
-        items = list(value)
-        if kind is Size or (len(items) <= 8 and all(one.__class__ in {int, float, bool, type(None)} for one in items)):
+        items = list(islice(value, MOST_SIZES))
+        if kind is Size or (len(value) <= 8 and all(one.__class__ in {int, float, bool, type(None)} for one in items)):
             name = "torch.Size" if kind is Size else kind.__name__
-            return f"{name} {shown(repr(list(items)))}", []
-        return f"{kind.__name__.lower()} of {len(items)}", [(f"[{index}]", one) for index, one in enumerate(items)]
+            return f"{name} {brief(items, LONGEST)}", None
+        inner = ((f"[{index}]", one) for index, one in enumerate(value)) if value else None
+        return f"{kind.__name__.lower()} of {len(value)}", inner
     if kind is Described:
         return _described(value)
     if kind is str:
-        return shown(repr(value)), []
+        quoted = repr(value[: LONGEST + 1])
+        return (quoted if len(quoted) <= LONGEST else f"{quoted[:LONGEST]}... ({len(value)} characters)"), None
     if kind in {bytes, bytearray}:
-        return f"{kind.__name__} of {len(value)}", []
-    if kind is int and value.bit_length() > 256:
-        return f"int of {value.bit_length()} bits", []
+        return f"{kind.__name__} of {len(value)}", None
     if kind is Global:
-        return shown(value.path), []
+        return shown(value.path), None
     if kind is Storage:
         part = f", part of {shown(value.root.key)}" if value.root else ""
-        return f"storage {shown(value.key)}: {value.dtype} x {value.numel} on {shown(value.location)}{part}", []
+        return f"storage {shown(value.key)}: {value.dtype} x {value.numel} on {shown(value.location)}{part}", None
     if kind is NumpyArray:
-        return f"numpy.ndarray {value.dtype} {list(value.shape)}", []
+        return f"numpy.ndarray {shown(str(value.dtype))} {brief(list(value.shape))}", None
     if kind is NumpyScalar:
-        return f"numpy scalar {value.dtype}", []
+        return f"numpy scalar {shown(str(value.dtype))}", None
     if kind is NumpyDtype:
-        return f"numpy.dtype {shown(str(value))}", []
+        return f"numpy.dtype {shown(str(value))}", None
     if kind is Device:
-        return f"device {shown(str(value))}", []
+        return f"device {shown(str(value))}", None
     if kind is PersistentId:
         return "persistent id", [("id", value.pid)]
     if kind is ModuleSource:
-        return f"class {_line(value.type)[0]} (with its source)", []
-    return shown(repr(value)), []
+        return f"class {_target(value.type)} (with its source)", None
+    return brief(value, LONGEST), None
+
+
+def _target(value: Any) -> str:
+    """What is called, or the class of what is made."""
+    return shown(value.path) if value.__class__ is Global else brief(value, LONGEST)
 
 
 def _tensor(value: Tensor) -> str:
-    shape = ", ".join(map(str, value.shape))
+    shape = ", ".join(map(str, value.shape[:MOST_SIZES]))
     words = ["parameter" if value.parameter else "tensor", value.dtype or "(dtype not stated)", f"[{shape}]"]
     if value.subclass is not None:
-        words.append(f"as {_line(value.subclass)[0]}")
+        words.append(f"as {_target(value.subclass)}")
     if value.layout != "strided":
-        words.append(value.layout)
+        words.append(shown(value.layout))
     if value.device != "cpu":
         words.append(f"on {shown(value.device)}")
     if value.quantizer is not None:
@@ -141,22 +160,32 @@ def _tensor(value: Tensor) -> str:
     return " ".join(words)
 
 
-def _described(value: Described) -> tuple[str, list[tuple[str, Any]]]:
-    target = shown(value.target.path) if value.target.__class__ is Global else _line(value.target)[0]
+def _described(value: Described) -> tuple[str, Parts | None]:
     verb = {"reduce": "call of ", "newobj": "", "instance": ""}[value.kind]
-    parts: list[tuple[str, Any]] = [(f"({index})", one) for index, one in enumerate(value.args)]
-    parts += [(f"({_key(key)})", one) for key, one in (value.kwargs or {}).items()]
+    anything = value.args or value.kwargs or value.state is not None or value.items or value.pairs
+    return f"{verb}{_target(value.target)}", _inside(value) if anything else None
+
+
+def _inside(value: Described) -> Iterator[tuple[str, Any]]:
+    for index, one in enumerate(value.args):
+        yield f"({index})", one
+    for key, one in (value.kwargs or {}).items():
+        yield f"({_key(key)})", one
     if value.state.__class__ in {dict, Dict}:
-        parts += [(f".{_key(key)}", one) for key, one in value.state.items()]
+        for key, one in value.state.items():
+            yield f".{_key(key)}", one
     elif value.state is not None:
-        parts.append(("(state)", value.state))
-    parts += [(f"[{index}]", one) for index, one in enumerate(value.items or ())]
-    parts += [(_key(key), one) for key, one in (value.pairs or ())]
-    return f"{verb}{target}", parts
+        yield "(state)", value.state
+    for index, one in enumerate(value.items or ()):
+        yield f"[{index}]", one
+    for key, one in value.pairs or ():
+        yield _key(key), one
 
 
 def _key(key: Any) -> str:
-    return (shown(key) or "''") if key.__class__ is str else _line(key)[0]
+    if key.__class__ is str:
+        return shown(key) or "''"
+    return _line(key)[0] if key.__class__ not in {tuple, Size} else brief(key, LONGEST)
 
 
 def _json_tensors(facts: Facts) -> Iterator[tuple[str, str]]:

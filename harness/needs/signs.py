@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harness.needs.source import bases, has_word, scan
-from harness.pickles import tensors, walk
+from harness.pickles import Tensor, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -160,7 +160,7 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
     with_none = asked.get("none-in", ())
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
-        if record in with_none and any(part is None for _, part in walk(unpickled.value)):
+        if record in with_none and any(part is None for part in parts(unpickled.value)):
             found[f"none-in:{record}"] = record
         if facts.family == "torch-save":
             sparse = False
@@ -168,8 +168,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
                 found.setdefault(f"args:{function}/{count}", record)
                 sparse = sparse or function == SPARSE
             if sparse:
-                for _, tensor in tensors(unpickled.value):
-                    if tensor.layout != "strided":
+                for tensor in parts(unpickled.value):
+                    if tensor.__class__ is Tensor and tensor.layout != "strided":
                         found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)

@@ -7,6 +7,7 @@ or a word. Calls of operators are read by :mod:`harness.formats.source`; here is
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.formats.source import KINDS, CallShape, called
@@ -38,14 +39,15 @@ BASE = re.compile(r"^class [^\s(]+\(([^)\s]+)\)", re.MULTILINE)
 FUNCTION = re.compile(r"^( *)def ", re.MULTILINE)
 RETURN = re.compile(r"^ *return (.+)$", re.MULTILINE)
 NAMED = re.compile(r"^ *(_\d+) = (.+)$", re.MULTILINE)
-NONE_LISTED = re.compile(r"\[[^\[\]]*annotate\(Tensor, None\)[^\[\]]*\]")
+LISTED = re.compile(r"\[([^\[\]]*+)\]")
+NONE = "annotate(Tensor, None)"
 INT = re.compile(r"-?\d+\Z")
 
 
 def scan(source: str) -> Source:
     """Read one file of source."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
-    none_listed = "annotate(Tensor, None)" in code and NONE_LISTED.search(code) is not None
+    none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     return Source(called(source).shapes, code, "float" in code and _whole_floats(code), none_listed)
 
 
@@ -74,7 +76,7 @@ def bases(code: str) -> Iterable[str]:
 def _whole_floats(code: str) -> bool:
     """Whether some function returns an int constant where it is declared to return a float."""
     starts = [match.start() for match in FUNCTION.finditer(code)]
-    for start, end in zip(starts, [*starts[1:], len(code)], strict=True):
+    for start, end in pairwise([*starts, len(code)]):
         arrow = code.find("->", start, end)
         behind = code.find("\n", arrow, end)
         declared = code[arrow + 2 : behind].strip() if 0 <= arrow < behind else ""
@@ -82,7 +84,7 @@ def _whole_floats(code: str) -> bool:
             continue
         types = _elements(declared[:-1].removeprefix("Tuple[").removesuffix("]"))
         values = None
-        for value in RETURN.findall(code, behind, end):
+        for value in dict.fromkeys(RETURN.findall(code, behind, end)):  # each once: a name may stand for a long text
             if value.startswith("_"):
                 if values is None:
                     values = dict(NAMED.findall(code, behind, end))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from harness.needs.fit import fits, read_schema
 from harness.needs.rules import packaged_rules, spans_of
 from harness.needs.signs import signs_of
+from harness.pickles.brief import cut
 from harness.pickles.weights_only import refusals
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ Answer = TypeVar("Answer")
 BY_OVERLOAD = frozenset({"mobile", "export"})
 """The families that name the very overload of each operator."""
 KEPT = 8192
+DEEPEST = 16
+LONGEST = 1000  # characters of a name in a reason
 STATED = {"file-format": (".data/version", "version"), "bytecode": ("bytecode.pkl",)}
 """The records that state a version."""
 NUMBERED = frozenset({"file-format", "bytecode", "export-schema"})
@@ -263,7 +266,7 @@ class Judge:
         if known is None:
             if module == "torch" or module.startswith("torch."):
                 names = self.rules.names
-                found, unknown = names.having_bits(module, name)
+                found, unknown = names.having_bits(_upper(module), name)
                 known = self.rules.translated(found | unknown, names.releases)
             else:
                 known = self._by_module(module)
@@ -278,6 +281,7 @@ class Judge:
         return known.takers if known else 0
 
     def _module(self, module: str) -> Module | None:
+        module = _upper(module)
         while module:
             known = self.rules.modules.get(module)
             if known is not None:
@@ -329,8 +333,8 @@ class Judge:
 
     def _reason(self, item: Item) -> Reason:
         because = item.because if isinstance(item.because, str) else self._schemas(item.takers, item.because)
-        inside = f"record {item.where}: " if item.where else ""
-        return Reason(f"{item.what}: {self._named(item.takers)}", f"{inside}{because}")
+        inside = f"record {cut(item.where, LONGEST)}: " if item.where else ""
+        return Reason(f"{cut(item.what, LONGEST)}: {self._named(item.takers)}", f"{inside}{because}")
 
     def _named(self, bits: int) -> str:
         """A set of releases in words."""
@@ -369,6 +373,11 @@ def _kept(answers: dict[Key, Answer]) -> dict[Key, Answer]:
     if len(answers) >= KEPT:
         answers.clear()
     return answers
+
+
+def _upper(module: str) -> str:
+    """The upper packages of a module: nobody nests them deeper than :data:`DEEPEST`, and each of them is looked up."""
+    return ".".join(module.split(".", DEEPEST)[:DEEPEST])
 
 
 def _own(module: str) -> bool:

@@ -53,6 +53,8 @@ _NAMES: dict[str, str] = {
     "numpy.testing._private.utils.runstring": CODE,
 }  # fmt: skip
 
+DEEPEST_MODULE = 1 + max(module.count(".") for module in _MODULES)
+
 _REACHED = frozenset({
     "os", "sys", "subprocess", "builtins", "__import__", "__builtins__", "__globals__", "__subclasses__", "__code__",
 })  # fmt: skip
@@ -68,7 +70,7 @@ def dangerous(global_: Global) -> str | None:
     if reason is not None:
         return reason
     # "os" and "path.join" name what "os.path" and "join" do: any part of the dotted path may be the module
-    module = path
+    module = ".".join(path.split(".", DEEPEST_MODULE)[:DEEPEST_MODULE])
     while module:
         reason = _MODULES.get(module)
         if reason is not None:

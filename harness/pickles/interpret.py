@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NEWOBJ", "REBUILDERS", "Budget", "build", "storage_of"]
 
+MOST_KEY_BITS = 4096  # of an integer in a key: its hash takes all of it, each time
+MOST_DIMENSIONS = 64  # as torch has it; tensors may share one shape
 KEY_NODES = 200  # in one key, tuples within tuples counted each time: beyond that nobody means a key
 SMALL = 1 << 60  # hashes of integers are taken modulo 2**61 - 1: smaller ones differ
 TINY = 1 << 31
@@ -46,13 +48,14 @@ _ENCODINGS = frozenset({"latin1", "latin-1", "utf-8", "utf8", "ascii"})
 
 
 class Budget:
-    """What may still be spent: elements that calls copy, and keys whose hash the pickle can choose."""
+    """What may still be spent: elements that calls copy, keys whose hash the pickle can choose, parts of keys."""
 
-    __slots__ = ("copied", "weak_keys")
+    __slots__ = ("copied", "nodes", "weak_keys")
 
-    def __init__(self, copied: int, weak_keys: int) -> None:
+    def __init__(self, copied: int, weak_keys: int, nodes: int) -> None:
         self.copied = copied
         self.weak_keys = weak_keys
+        self.nodes = nodes
 
     def copy(self, count: int) -> None:
         """Charge a copy.
@@ -80,10 +83,12 @@ class Budget:
                     said = "has too many keys whose hash can be chosen (large numbers, tuples of them)"
                     raise Unsafe(said, code="too-large")
 
-    @staticmethod
-    def _weak(key: Any) -> bool:
+    def _weak(self, key: Any) -> bool:
         if key.__class__ is int:
-            return not -SMALL < key < SMALL
+            if -SMALL < key < SMALL:
+                return False
+            _bounded(key)
+            return True
         weak = False
         left = [key]
         nodes = 0
@@ -98,12 +103,22 @@ class Budget:
                     raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
                 left.extend(part)
             elif kind is int:
-                weak = weak or not -TINY < part < TINY
+                if not -TINY < part < TINY:
+                    weak = True
+                    _bounded(part)
             elif kind is float or kind is complex or kind is range:
                 weak = True
             elif kind not in SAFE_KEYS:
                 raise Corrupt(f"has a key that cannot be one: it is or holds a {kind.__name__}", code="unhashable")
+        self.nodes -= nodes
+        if self.nodes < 0:
+            raise Unsafe("has too many keys that are tuples", code="too-large")
         return weak
+
+
+def _bounded(key: int) -> None:
+    if key.bit_length() > MOST_KEY_BITS:
+        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} are taken", code="too-large")
 
 
 def _described(target: Global, args: tuple[Any, ...]) -> Described:
@@ -124,9 +139,11 @@ def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: Budget) -
         budget.copy(len(given))
         made.update(given)
         return made
-    if given.__class__ is not list or any(pair.__class__ not in {list, tuple} or len(pair) != 2 for pair in given):
+    if given.__class__ is not list:
         return _described(target, args)
-    budget.copy(len(given))
+    budget.copy(len(given))  # before they are looked at: many calls may share them
+    if any(pair.__class__ not in {list, tuple} or len(pair) != 2 for pair in given):
+        return _described(target, args)
     budget.keys([pair[0] for pair in given])
     made.update(given)
     return made
@@ -162,7 +179,7 @@ def _set(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
 def _encode(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     if not 0 < len(args) < 3 or any(part.__class__ is not str for part in args) or not _ENCODINGS.issuperset(args[1:]):
         return _described(target, args)
-    budget.copy(len(args[0]))
+    budget.copy(len(args[0]) >> 6)
     try:
         return args[0].encode(*args[1:])
     except UnicodeEncodeError as error:
@@ -174,7 +191,7 @@ def _bytes(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     if not args:
         return make()
     if len(args) == 1 and args[0].__class__ is bytes:
-        budget.copy(len(args[0]))
+        budget.copy(len(args[0]) >> 6)
         return make(args[0])
     if len(args) == 2 and args[0].__class__ is str:
         encoded = _encode(target, args, budget)
@@ -208,7 +225,8 @@ def _reconstructor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return Described("newobj", args[0], () if bare else args[2:])
 
 
-def _newobj_function(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _newobj_function(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    budget.copy(len(args))
     return Described("newobj", args[0], args[1:]) if args else _described(target, args)
 
 
@@ -263,7 +281,9 @@ def _sizes(found: Any) -> Any:
     if found.__class__ is not tuple:
         if found.__class__ is not Size and found.__class__ is not list:
             return None
+        _few(len(found))
         found = tuple(found)
+    _few(len(found))
     for size in found:
         if size.__class__ is not int:
             return None
@@ -272,11 +292,18 @@ def _sizes(found: Any) -> Any:
     return found
 
 
+def _few(dimensions: int) -> None:
+    if dimensions > MOST_DIMENSIONS:
+        raise Corrupt(f"has a tensor or an array of {dimensions} dimensions; {MOST_DIMENSIONS} are possible", code="bad-tensor")
+
+
 def _strides(found: Any, shape: tuple[int, ...]) -> Any:
     if found.__class__ is not tuple:
         if found.__class__ is not Size and found.__class__ is not list:
             return None
+        _few(len(found))
         found = tuple(found)
+    _few(len(found))
     for stride in found:
         if stride.__class__ is not int:
             return None
@@ -326,7 +353,7 @@ def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
             and shape.__class__ is strides.__class__ is tuple
             and offset.__class__ is int
             and 0 <= offset < MAX
-            and len(shape) == len(strides)
+            and len(shape) == len(strides) <= MOST_DIMENSIONS
         ):
             for size in shape:
                 if size.__class__ is not int or not 0 <= size < MAX:
@@ -361,7 +388,7 @@ def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
         quantizer: Any = ("per_tensor_affine", args[4], args[5])
     else:
         quantizer = args[4]
-        if quantizer.__class__ is not tuple or not quantizer:
+        if quantizer.__class__ is not tuple or not 0 < len(quantizer) < 9:
             return _described(target, args)
         scheme = quantizer[0]
         quantizer = (scheme.name if scheme.__class__ is Global else scheme, *quantizer[1:])

@@ -21,6 +21,7 @@ import codecs
 import struct
 from typing import TYPE_CHECKING, Any
 
+from harness.allowance import PICKLE
 from harness.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from harness.pickles.interpret import NEWOBJ, build, storage_of
 from harness.pickles.notes import LIMITS, Limits, Notes
@@ -39,6 +40,8 @@ from harness.pickles.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from harness.allowance import Allowance
 
 __all__ = ["CORE", "LIMITS", "Limits", "Unpickled", "unpickle"]
 
@@ -97,10 +100,15 @@ CORE = frozenset({
 # what carries a length of so many bytes, and then as many
 COUNTED = {66: 4, 67: 1, 84: 4, 85: 1, 138: 1, 139: 4, 140: 1, 141: 8, 142: 8, 150: 8}
 SIGNED = frozenset({84, 139})
+PLAIN = frozenset({66, 67, 138, 139, 142, 150})  # of them, those that are no texts
 LINES = frozenset({70, 73, 76, 80, 83, 86, 103, 105, 112})
 WIDTHS = {71: 8, 74: 4, 75: 1, 77: 2, 88: 4, 104: 1, 106: 4, 113: 1, 114: 4, 128: 1, 149: 8}
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
+FIRST_WINDOW = 1 << 12  # at first, and then four times as much each time: pickles that stand in a row may be tiny
+BYTE = 2  # units of work for a byte of opcodes: the shortest ones take the most for a byte
+MADE = 6  # and for an object, beyond its opcodes
+SLOW = 4  # and for an opcode that is not among the most frequent ones
 STRIDE = 1 << 16  # bytes of opcodes between two looks at the limits
 LONGEST = 11  # bytes of the longest opcode with an argument of fixed size, and of BINPUT before it
 NAME = 1 << 16  # bytes of a module and a name, and of any other argument that ends with a newline
@@ -132,6 +140,7 @@ def unpickle(
     where: str,
     persistent: Callable[[Any], Any] | None = None,
     limits: Limits = LIMITS,
+    allowance: Allowance | None = None,
 ) -> Unpickled:
     """Read one pickle. What stands behind its STOP is not looked at.
 
@@ -142,6 +151,7 @@ def unpickle(
         persistent: what a persistent id stands for. By default storages and modules of ``torch.save`` are recognised; everything
             else is a :class:`PersistentId`.
         limits: what it may cost.
+        allowance: what all pickles of a file may cost, and what else is in it; it is charged for this one.
 
     Raises:
         Corrupt: it contradicts itself, or ends too early.
@@ -150,7 +160,10 @@ def unpickle(
     """
     place = [start]
     try:
-        return _run(data, start, persistent, limits, place)
+        if allowance is None:
+            return _run(data, start, persistent, limits, place)
+        allowance.spend(PICKLE)
+        return _run(data, start, persistent, _left(limits, allowance), place, allowance)
     except HarnessError as error:
         if error.where is None:
             error.where = f"{where}, offset {place[0]}"
@@ -161,18 +174,35 @@ def _cut_off(message: str = "the pickle ends before its STOP") -> Corrupt:
     return Corrupt(message, code="cut-off")
 
 
+def _left(limits: Limits, allowance: Allowance) -> Limits:
+    """Limits for one pickle, where others of its file were read before."""
+    operations, objects, memo, depth, copied, weak_keys, work, memory, nodes = limits
+    return Limits(
+        operations, min(objects, allowance.objects), min(memo, allowance.memo), depth, min(copied, allowance.copied), weak_keys,
+        min(work, allowance.work), min(memory, allowance.memory), min(nodes, allowance.nodes),
+    )  # fmt: skip
+
+
 def _run(
-    view: bytes | memoryview, start: int, persistent: Callable[[Any], Any] | None, limits: Limits, place: list[int]
+    view: bytes | memoryview,
+    start: int,
+    persistent: Callable[[Any], Any] | None,
+    limits: Limits,
+    place: list[int],
+    allowance: Allowance | None = None,
 ) -> Unpickled:
     total = len(view)
     if view.__class__ is bytes:
         data, base = view, 0
     else:
-        data, base = bytes(view[start : start + WINDOW]), start
+        data, base = bytes(view[start : start + min(FIRST_WINDOW, WINDOW)]), start
     i = start - base
     end = len(data)
     stop = 0  # up to here opcodes are run without a look at limits and window; now
     carried = 0  # bytes of texts, which are no operations
+    plain = 0  # bytes of those that are no texts
+    slow = 0  # rare opcodes
+    window = len(data)
     made = 0
     highest = 0
     op = -1
@@ -192,9 +222,14 @@ def _run(
                     raise Unsafe(f"has more than {limits.operations} bytes of opcodes", code="too-large")
                 if made + len(marks) > limits.objects or len(memo) > limits.memo:
                     raise _too_many(limits)
-                if base + end < total and end - i < WINDOW // 2:
+                if BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work > limits.work:
+                    raise _too_costly()
+                if 2 * carried - plain > limits.memory:
+                    raise _too_long(limits)
+                if base + end < total and end - i < window // 2:
                     base += i
-                    data = bytes(view[base : base + WINDOW])
+                    window = min(4 * window, WINDOW)
+                    data = bytes(view[base : base + window])
                     i, end = 0, len(data)
                 if i >= end:
                     raise _cut_off()
@@ -224,6 +259,8 @@ def _run(
                     except UnicodeDecodeError:  # lone surrogates; asked for only now, since the plain way is much faster
                         stack.append(data[i:j].decode("utf-8", "surrogatepass"))
                     carried += n
+                    if n > STRIDE:
+                        stop = 0  # so that the limits are looked at
                     i = j
                     continue
                 if op == 82:  # REDUCE
@@ -453,6 +490,7 @@ def _run(
                     i += 5
                     continue
             i += 1
+            slow += 1
             name = OPCODES.get(op)
             if name is None:
                 raise Corrupt(f"has the byte {op:#04x} where an opcode is expected", code="bad-opcode")
@@ -471,6 +509,12 @@ def _run(
                     data, base, i, end, stop = _longer(view, base, at, max(i, j) - at, total)
                     continue
                 carried += n
+                if op in PLAIN:
+                    plain += n
+                if n > STRIDE:
+                    stop = 0  # so that the limits are looked at
+                    if 2 * carried - plain > limits.memory:
+                        raise _too_long(limits)
                 stack.append(_carried(op, data[i:j]))
                 i = j
             elif op in LINES:  # up to a newline
@@ -483,6 +527,8 @@ def _run(
                     data, base, i, end, stop = _longer(view, base, at, min(2 * (end - at), total - base - at), total)
                     continue
                 line = data[i:j]
+                if j - i > NAME and op not in {83, 86}:
+                    raise Corrupt(f"has an argument of {j - i} bytes for {name}", code="bad-number")
                 carried += j - i
                 i = j + 1
                 if op == 112:  # PUT
@@ -535,6 +581,7 @@ def _run(
                     stack.append(items)
                 elif op == 144:  # ADDITEMS
                     budget.keys(items)
+                    made += len(items) >> 1  # a set of five takes as much as four lists
                     into = stack[-1]
                     if into.__class__ is set:
                         into.update(items)
@@ -545,6 +592,7 @@ def _run(
                         raise Corrupt(f"adds to a {into.__class__.__name__}", code="bad-build")
                 elif op == 145:  # FROZENSET
                     budget.keys(items)
+                    made += len(items) >> 1
                     stack.append(frozenset(items))
                 elif op == 100:  # DICT
                     if len(items) % 2:
@@ -595,6 +643,16 @@ def _run(
     if made > limits.objects or len(memo) > limits.memo:
         place[0] = base + at
         raise _too_many(limits)
+    if allowance is not None:
+        place[0] = base + at
+        if 2 * carried - plain > limits.memory:
+            raise _too_long(limits)
+        allowance.objects -= made
+        allowance.memo -= len(memo)
+        allowance.memory -= 2 * carried - plain
+        allowance.copied -= limits.copied - budget.copied
+        allowance.nodes -= limits.nodes - budget.nodes
+        allowance.spend(BYTE * (base + i - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work)
     return Unpickled(value, start, base + i, highest, notes)
 
 
@@ -607,6 +665,15 @@ def _set_positions(into: list[Any], keys: list[Any], items: list[Any]) -> None:
 
 def _too_many(limits: Limits) -> Unsafe:
     return Unsafe(f"makes more than {limits.objects} objects, or memoizes more than {limits.memo}", code="too-large")
+
+
+def _too_costly() -> Unsafe:
+    return Unsafe("asks for more work than is allowed for a file of its size", code="too-large")
+
+
+def _too_long(limits: Limits) -> Unsafe:
+    said = f"has texts and byte strings that take more than the {limits.memory} bytes which are allowed"
+    return Unsafe(said, code="too-large")
 
 
 def _memo(index: int, so_far: int) -> Unsafe:

@@ -24,20 +24,26 @@ class Limits(NamedTuple):
     """What one pickle may cost.
 
     Attributes:
-        operations: bytes of opcodes, without the texts and bytes that they carry: bounds time, the stack and plain values.
+        operations: bytes of opcodes, without the texts and bytes that they carry: bounds the stack and plain values.
         objects: containers, tensors and descriptions.
         memo: entries of the memo.
         depth: how deep values are nested, as a reader meets them who enters each object once.
-        copied: elements and characters that calls copy out of shared objects.
+        copied: elements that calls copy out of shared objects; 64 characters count as one.
         weak_keys: keys whose hash a pickle can choose: large integers, tuples of them.
+        work: units of work (:mod:`harness.allowance`): bytes of opcodes, and what rare opcodes, objects and names cost beyond that.
+        memory: bytes of texts and byte strings, texts twice: in memory they can be four times as long.
+        nodes: parts of keys that are tuples, each time they are hashed.
     """
 
     operations: int = 1 << 26
     objects: int = 1 << 22
     memo: int = 1 << 22
     depth: int = 2000
-    copied: int = 1 << 26
+    copied: int = 1 << 23
     weak_keys: int = 10_000
+    work: int = 1 << 29
+    memory: int = 1 << 34
+    nodes: int = 1 << 23
 
 
 LIMITS = Limits()
@@ -85,13 +91,17 @@ def _class_of(made: Any) -> Any:
     return _CLASSES.get(kind) or kind.__name__
 
 
+NAMED = 60  # units of work for a name that was not met before in this pickle
+STORAGE = 60  # and for a storage
+
+
 class Notes:
     """What happened on the way, each thing once."""
 
     __slots__ = ("arities", "budget", "events", "globals", "keys", "known", "opcodes", "protocol", "seen", "sources", "storages")
 
     def __init__(self, limits: Limits) -> None:
-        self.budget = Budget(limits.copied, limits.weak_keys)
+        self.budget = Budget(limits.copied, limits.weak_keys, limits.nodes)
         self.arities: set[tuple[str, int]] = set()
         self.events: list[Event] = []
         self.globals: dict[int, Global] = {}  # by identity
@@ -108,6 +118,11 @@ class Notes:
         if (kind, key) not in self.keys:
             self.keys.add((kind, key))
             self.events.append(Event(kind, subject, self.protocol))
+
+    @property
+    def work(self) -> int:
+        """Units of work that names and storages cost, beyond the opcodes that name them."""
+        return NAMED * len(self.globals) + STORAGE * len(self.storages)
 
     def named(self, raw: bytes) -> Global:
         """The global of ``module newline name``."""
@@ -159,9 +174,7 @@ class Notes:
         kind = pid.__class__.__name__
         if pid.__class__ is tuple and pid:
             first = pid[0]
-            kind = (
-                f"tuple of {first.decode('latin-1') if first.__class__ is bytes else first if first.__class__ is str else '?'}"[
-                    :80
-                ]
-            )
+            kind = f"tuple of {first[:80].decode('latin-1') if first.__class__ is bytes else first if first.__class__ is str else '?'}"[
+                :80
+            ]
         self.event("persistent", kind, kind)

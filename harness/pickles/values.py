@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.pickles.brief import brief
 from harness.pickles.dtypes import ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "Size",
     "Storage",
     "Tensor",
+    "parts",
     "tensors",
     "walk",
 ]
@@ -98,14 +99,19 @@ class Size(tuple[Any, ...]):
     __slots__ = ()
 
 
+LONGEST = 2000
+
+
 class _Parts:
-    """Shown by its parts, and equal to itself alone. What ``dataclass`` makes takes long to import."""
+    """Shown by its parts, as far as a text of :data:`LONGEST` characters goes, and equal to itself alone.
+
+    What ``dataclass`` makes takes long to import.
+    """
 
     __slots__: tuple[str, ...] = ()
 
-    @recursive_repr()
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+        return brief(self, LONGEST)
 
 
 class Device:
@@ -391,27 +397,42 @@ def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterato
         value: anything that came out of a pickle.
         into: whether the parts of this object are wanted, too.
     """
-    yield (), value
+    for keys, part in _visited(value, into):
+        yield tuple(keys), part
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """The same objects without their paths, which cost as much as they are long."""
+    for _, part in _visited(value, lambda _: True):
+        yield part
+
+
+def _visited(value: Any, into: Callable[[Any], bool]) -> Iterator[tuple[list[Any], Any]]:
+    """The keys that lead to each object, in a list that is used again, and the object."""
+    keys: list[Any] = []
+    yield keys, value
     if value.__class__ in _LEAVES or not into(value):
         return
     seen = {id(value)}
-    frames: list[tuple[tuple[Any, ...], Iterator[tuple[Any, Any]]]] = [((), children(value))]
+    frames = [children(value)]
+    keys.append(None)
     while frames:
-        above, parts = frames[-1]
-        for key, part in parts:
-            path = (*above, key)
+        for key, part in frames[-1]:
+            keys[-1] = key
             if part.__class__ in _LEAVES:
-                yield path, part
+                yield keys, part
                 continue
             if id(part) in seen:
                 continue
             seen.add(id(part))
-            yield path, part
+            yield keys, part
             if into(part):
-                frames.append((path, children(part)))
+                frames.append(children(part))
+                keys.append(None)
                 break
         else:
             frames.pop()
+            keys.pop()
 
 
 def depth(value: Any, limit: int) -> int:
@@ -439,6 +460,6 @@ def depth(value: Any, limit: int) -> int:
 
 def tensors(value: Any) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
     """Every tensor that a value holds, each once, with the path to it; not the parts of tensors."""
-    for path, found in walk(value, into=lambda part: part.__class__ is not Tensor):
+    for keys, found in _visited(value, lambda part: part.__class__ is not Tensor):
         if found.__class__ is Tensor:
-            yield path, found
+            yield tuple(keys), found

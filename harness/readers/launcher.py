@@ -22,7 +22,7 @@ from __future__ import annotations
 
 # pathlib takes as long to import as everything else here
 # ruff: noqa: PTH112, PTH123, PTH208
-import ctypes
+import ctypes  # noqa: TID251 - system calls that Python has no function for
 import errno
 import json
 import os

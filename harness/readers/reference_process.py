@@ -44,7 +44,7 @@ PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when it
 
 def main() -> None:
     """Serve until standard input ends, or the process that is named on the command line does, however it ends."""
-    import ctypes  # noqa: PLC0415 - of the process alone, not of those who call answer()
+    import ctypes  # noqa: PLC0415, TID251 - of the process alone, not of those who call answer()
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if len(sys.argv) > 1 and os.getppid() != int(sys.argv[1]):

@@ -156,6 +156,7 @@ class Program:
         self.slips = Slipping(horizon)
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
+        self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
         self._names = frozenset(archive.names)
         self._storages: dict[str, np.ndarray[Any, Any]] = {}
         self._tensors: dict[int, Any] = {}
@@ -219,7 +220,9 @@ class Program:
         """A tensor of ``CONSTANTS``."""
         if self._constants is None:
             if "constants.pkl" in self._names:
-                found = unpickle(self._open.view("constants.pkl"), where=f"{self.path}, record 'constants.pkl'").value
+                found = unpickle(
+                    self._open.view("constants.pkl"), where=f"{self.path}, record 'constants.pkl'", allowance=self._allowance
+                ).value
                 if found.__class__ not in {tuple, list}:
                     raise Corrupt("constants.pkl is no tuple", where=self.path, code="constants")
                 self._constants = [self._value(item, "constants/") for item in found]
@@ -340,14 +343,16 @@ class Program:
             if self.horizon.release != registry.NEWEST:
                 self.bytecode = self._bytecode(archive)
             self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
-        found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'").value
+        found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
             raise Refused(f"data.pkl holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return Module(self, value)
 
     def _bytecode(self, archive: ZipArchive) -> int:
-        found = unpickle(archive.view("bytecode.pkl"), where=f"{self.path}, record 'bytecode.pkl'").value
+        found = unpickle(
+            archive.view("bytecode.pkl"), where=f"{self.path}, record 'bytecode.pkl'", allowance=self._allowance
+        ).value
         return found[0] if isinstance(found, tuple) and found and found[0].__class__ is int else 0
 
     def _value(self, value: Any, folder: str) -> Any:
@@ -459,6 +464,8 @@ class Program:
             parts = dict(value.parts or {})
             opaque = dtype if dtype is not None else dtypes.FLOAT32
             return OpaqueTensor(f"torch.{value.layout}", opaque, tuple(value.shape), parts)
+        if any(step < 0 for step in value.strides or ()):
+            raise Corrupt("a tensor has a stride below 0; torch has none", where=self.path, code="bad-tensor")
         if not value.fits or value.strides is None:
             raise Corrupt(f"a tensor of {value.shape} does not fit its storage", where=self.path, code="storage-too-short")
         base = self._storage(value.storage, folder, dtype)
@@ -499,7 +506,9 @@ class Program:
                 data: bytes | memoryview = archive.view("attributes.pkl")
                 if self.horizon.release < SIGNED_BYTES_UNTIL:
                     data = _signed_bytes(bytes(data))
-                values = self._value(unpickle(data, where=f"{self.path}, record 'attributes.pkl'").value, "data/")
+                values = self._value(
+                    unpickle(data, where=f"{self.path}, record 'attributes.pkl'", allowance=self._allowance).value, "data/"
+                )
             return Module(self, self._json_module(main, values, "", 0))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, HarnessError):

@@ -107,7 +107,14 @@ def test_an_archive_whose_tensor_is_there_loads() -> None:
 def test_a_record_shorter_than_its_storage_is_damage_by_name(made: bytes, tmp_path: Path) -> None:
     with pytest.raises((Corrupt, Raised)) as caught:
         load(made)()
-    assert caught.value.code in {"size-disagrees", "storage-too-short", "outside-storage", "missing-record", "RuntimeError"}
+    assert caught.value.code in {
+        "size-disagrees",
+        "storage-too-short",
+        "outside-storage",
+        "missing-record",
+        "bad-tensor",
+        "RuntimeError",
+    }
     if caught.value.code == "size-disagrees":
         assert "record 'data/0'" in str(caught.value)
         path = tmp_path / "short.pt"
@@ -262,10 +269,6 @@ def test_functions_that_variables_stand_for_are_called() -> None:
 
 
 def test_members_of_enumerations_are_values() -> None:
-    source = HEAD + "  def forward(self) -> int:\n    x = __torch__.m.E.B\n    return ops.prim.EnumValue(x) if False else 3\n"
-    source += "class E(Enum):\n  A = 1\n  B = 2\n"
-    with pytest.raises(HarnessError):  # not an operator that is here; the member itself compiles
-        program(source).run("forward")
     source = (
         HEAD
         + "  def forward(self) -> bool:\n    x = __torch__.m.E.B\n    return torch.eq(x, __torch__.m.E.B)\nclass E(Enum):\n  A = 1\n  B = 2\n"
@@ -344,8 +347,8 @@ def test_chained_variables_are_settled_in_linear_time() -> None:
         ("return torch.einsum('ij,jk,kl,li->', [torch.ones([2000, 2000]), torch.ones([2000, 2000]), torch.ones([2000, 2000]), torch.ones([2000, 2000])])", "work-limit"),
         ("x = torch.expand(torch.ones([1, 1]), [40000, 40000])\nreturn torch.matmul(x, x)", "too-large"),
         ("x = torch.expand(torch.ones([1, 1]), [8000, 8000])\nreturn torch.add(torch.matmul(x, x), torch.matmul(x, x))", "work-limit"),
-        ("return torch.mul(torch.ones([60000, 1]), torch.ones([1, 60000]))", "memory-limit"),
-        ("return torch.outer(torch.ones([60000]), torch.ones([60000]))", "memory-limit"),
+        ("return torch.mul(torch.ones([30000, 1]), torch.ones([1, 30000]))", "memory-limit"),
+        ("return torch.outer(torch.ones([30000]), torch.ones([30000]))", "memory-limit"),
         ("x = torch.expand(torch.ones([1, 1]), [5000, 5000])\nreturn torch.svd(x)", "work-limit"),
         ("return torch.adaptive_avg_pool2d(torch.ones([1, 1, 8, 8]), [100000, 100000])", "work-limit"),
         ("return torch.chunk(torch.ones([0]), 4611686018427387904)", "RuntimeError"),
@@ -360,7 +363,11 @@ def test_chained_variables_are_settled_in_linear_time() -> None:
 def test_budgets_are_named(body: str, code: str) -> None:
     from harness.runtime.limits import LIMITS, meter  # noqa: PLC0415 - not there before budgets were
 
-    limits = LIMITS._replace(steps=3_000_000 if code == "step-limit" else LIMITS.steps, seconds=2.0, memory=256 << 20)
+    limits = LIMITS._replace(
+        steps=3_000_000 if code == "step-limit" else LIMITS.steps,
+        seconds=2.0,
+        memory=256 << 20 if code == "memory-limit" else LIMITS.memory,
+    )
     source = "def forward(self) -> Any:\n  " + body.replace("\n", "\n  ")
     module = load(
         archive({"__torch__/m.py": (HEAD + "".join(f"  {line}\n" for line in source.split("\n"))).encode()}), limits=limits

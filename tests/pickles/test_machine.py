@@ -337,7 +337,7 @@ def test_values_of_numpy() -> None:
     (Limits(objects=100), b"(" * 200 + b"N."),
     (Limits(memo=100), b"N" + b"\x94" * 200 + b"."),
     (Limits(depth=100), b")" + b"\x85" * 200 + b"."),
-    (Limits(copied=100), b"\x80\x02c_codecs\nencode\nq\0X\x40\0\0\0" + b"a" * 64 + b"\x85q\1R0h\0h\1R."),
+    (Limits(copied=1), b"\x80\x02c_codecs\nencode\nq\0X\x40\0\0\0" + b"a" * 64 + b"\x85q\1R0h\0h\1R."),
     (Limits(weak_keys=10), pickle.dumps({1 << 61 + number: 0 for number in range(11)})),
 ])  # fmt: skip
 def test_limits(limits: Limits, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -414,6 +414,9 @@ class Body:
         if self.is_fork(name):
             raise self.unit.fail(node, f"uses the function {name} as a value")
         if self.known(name):
+            alias = self.alias(name)
+            if alias:
+                self.unit.reference(alias, "value")  # a function is none: linking says so
             node.id = "v" + name
             return node
         if name in NUMBERS:
