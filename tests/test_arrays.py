@@ -180,7 +180,7 @@ def test_counts() -> None:
 def test_strides_of_arrays_without_holes() -> None:
     for shape in [(), (3,), (2, 3, 4), (2, 0, 3)]:
         for order in ("C", "F"):
-            made = np.zeros(shape, np.uint8, order=order)  # type: ignore[call-overload]
+            made = np.zeros(shape, np.uint8, order=order)
             if made.size:
                 assert arrays.contiguous_strides(shape, order) == made.strides
     assert math.prod(arrays.contiguous_strides((2, 0, 3))) == 9

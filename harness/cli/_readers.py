@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from harness.cli._format import say
 from harness.errors import EnvironmentUnavailable, UsageError
 from harness.readers.environments import Environments
 from harness.readers.isolation import isolation, trust_everything, trust_nothing

@@ -9,7 +9,7 @@ import time
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
@@ -516,23 +516,9 @@ def test_records_that_are_sound_are_arrays(tmp_path: Path) -> None:
 
 def test_shared_fields_are_bounded(tmp_path: Path) -> None:
     """Fields of fields, each twice the one before: 2 to the 18th, which numpy goes through to compare two dtypes."""
-    one = plain("u1")
-    for level in range(18):
-        fields = (
-            text("a")
-            + b"("
-            + (one if not level else b"h" + bytes([level]))
-            + b"K\x00t"
-            + text("b")
-            + b"(h"
-            + bytes([level])
-            + b"K\x00t"
-        )
-        if not level:
-            one = plain("u1") + b"q\x00"
-            fields = text("a") + b"(" + one + b"K\x00t" + text("b") + b"(h\x00K\x00t"
-        else:
-            fields = text("a") + b"(" + whole + b"K\x00t" + text("b") + b"(h" + bytes([level]) + b"K\x00t"  # noqa: F821 - of the level before
+    whole = plain("u1") + b"q\x00"
+    for level in range(18):  # twice the one before, at the same place
+        fields = text("a") + b"(" + whole + b"K\x00t" + text("b") + b"(h" + bytes([level]) + b"K\x00t"
         whole = record(fields, 1, ("a", "b")) + b"q" + bytes([level + 1])
     path = tmp_path / "r.pt"
     path.write_bytes(saved(array(whole, b"A" * 2)))

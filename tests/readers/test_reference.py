@@ -14,6 +14,7 @@ import harness
 from harness.errors import Corrupt, Raised, Refused, Unsupported, UsageError
 from harness.readers.reference import Reference, identity, is_reference, load
 from harness.readers.reference_process import answer
+from harness.runtime.limits import LIMITS
 from tests.runtime.archives import HEAD, archive
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_a_release_is_named_as_what_another_command_takes() -> None:
 def test_an_endless_loop_ends(tmp_path: Path) -> None:
     path = endless(tmp_path)
     with pytest.raises(Raised, match="more than 1000 steps"):
-        harness.load(path, steps=1000)()
+        harness.load(path, limits=LIMITS._replace(steps=1000))()
 
 
 def lacking(folder: Path) -> Path:
