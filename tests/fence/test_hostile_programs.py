@@ -43,7 +43,12 @@ def test_the_oracle_notices_memory_outside() -> None:
     assert not inside(np.array([None, 1]))
 
 
-@pytest.mark.parametrize("value", [len, [1].index, int, Tensor, object(), [(1, {2: eval})], lambda: 1], ids=repr)
+VALUES_OF_PYTHON = {
+    "builtin": len, "method": [1].index, "type": int, "class": Tensor, "object": object(), "inside": [(1, {2: eval})], "function": lambda: 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES_OF_PYTHON.values(), ids=VALUES_OF_PYTHON)
 def test_the_oracle_notices_values_of_python(value: object) -> None:
     with pytest.raises(Outside):
         check_value(value)
