@@ -108,7 +108,7 @@ def _text(found: Any) -> str:
 
 
 def _count(found: Any) -> int:
-    if not isinstance(found, int) or not 0 <= found < MOST_ARGUMENTS:
+    if not isinstance(found, int) or not -1 <= found < MOST_ARGUMENTS:  # -1: as many as there are
         raise TypeError
     return found
 

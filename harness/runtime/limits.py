@@ -106,6 +106,16 @@ class Meter(threading.local):
         )
         raise Raised(said, code="too-large")
 
+    def read(self, count: int) -> None:
+        """Pay for the elements of a tensor that an operator looks at.
+
+        Raises:
+            Raised: one of the budgets is spent.
+        """
+        self._made += count
+        if self._made > LOOK:
+            self.look()
+
     def items(self, count: int) -> None:
         """Pay for a list or a text.
 

@@ -25,7 +25,7 @@ def test_no_program_gets_outside() -> None:
 
 def test_programs_are_the_same_each_time_and_reach_every_operator() -> None:
     assert generated(1, 5) == generated(1, 5)
-    assert len({name for name, _, _ in operators()}) > 1000
+    assert len({name for name, _, _ in operators()}) > 900
 
 
 # The oracle itself notices what is outside.

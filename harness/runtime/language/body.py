@@ -604,6 +604,9 @@ class Body:
             where.lower = self.expr(where.lower) if where.lower is not None else None
             where.upper = self.expr(where.upper) if where.upper is not None else None
             where.step = self.expr(where.step) if where.step is not None else None
+            node.value = ast.Call(
+                self._table_name("sliceable", called.sliceable, node), [node.value], [], lineno=node.lineno, col_offset=0
+            )
         else:
             node.slice = self._keyed(where)
         return node if type_ is None else self._guarded(node, type_, node)

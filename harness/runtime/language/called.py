@@ -13,7 +13,7 @@ from harness.runtime.values import Future, bounded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "to_list", "wrapped"]
+__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "sliceable", "to_list", "wrapped"]
 
 INT64 = 1 << 63
 
@@ -51,6 +51,13 @@ def is_instance(value: Any, types: tuple[Type, ...]) -> bool:
 def fork(call: Callable[..., Any], *args: Any) -> Future:
     """``fork(f, x)``: what ``wait`` runs."""
     return Future(call, args)
+
+
+def sliceable(value: Any) -> Any:
+    """The list or text of ``x[a:b]``, whose copy is paid for."""
+    if value.__class__ is list or value.__class__ is str:
+        bounded(len(value))
+    return value
 
 
 def raised(message: Any = "", *_: Any) -> None:

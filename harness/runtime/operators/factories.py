@@ -199,7 +199,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A number, or lists of numbers, as a tensor."""
     on_cpu(device)
     if data.__class__ is Tensor:
@@ -207,6 +207,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         found.array = found.array.copy()
         return found
     kinds = {one.__class__ for one in _leaves(data, Budget())}
+    if not kinds <= {bool, int, float, complex}:
+        raise fail(f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}")
     if complex in kinds:
         kind = dtypes.of_scalar(1j).array
     elif float in kinds or not kinds:
