@@ -134,7 +134,9 @@ class Border:
 
 def fits(value: Any, place: Place) -> bool:
     """Whether the items of a list are such as a parameter takes; of any other value True."""
-    return place.items is None or value.__class__ not in LISTS or place.items.issuperset(map(type, value))
+    if place.items is None or not isinstance(value, list | tuple):
+        return True
+    return place.items.issuperset({one.__class__ for one in value})
 
 
 class _Names(dict[str, Any]):

@@ -76,6 +76,8 @@ class Tensor:
             raise Raised(f"torch has no tensors of {self.array.dtype}", code="RuntimeError")
         if self.array.size > SMALL:
             meter.tensor(self.array)
+        elif not self.array.size and math.prod(size or 1 for size in self.array.shape) > meter.limits.elements:
+            meter.too_large(0)  # nothing, by the billion: loops over its other dimensions would not end
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
         self.is_leaf = True

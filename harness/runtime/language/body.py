@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEPTH", "NUMBERS", "Body"]
 
+ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
 MOST_CALLS = 20_000  # in one statement
 DEPTH = 100  # of expressions within expressions, and of blocks within blocks
@@ -631,6 +632,7 @@ class Body:
             node.elts = self._once(node.elts)
         else:
             node.elts = [self.expr(item) for item in node.elts]
+        self.calls += len(node.elts) // ITEMS
         return node
 
     def dict_(self, node: ast.Dict) -> ast.expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import Raised
@@ -79,5 +80,5 @@ def to_list(value: Any, type_: Type) -> Any:
         raise Raised(
             "Output annotation element type and runtime tensor element type must match for tolist()", code="RuntimeError"
         )
-    bounded(value.array.size)
+    bounded(math.prod(size or 1 for size in value.array.shape))
     return value.array.tolist()

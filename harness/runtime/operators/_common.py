@@ -343,7 +343,7 @@ def to_size(size: Any) -> tuple[int, ...]:
     for one in sizes:
         if one < 0:
             raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
-    meter.array(math.prod(sizes))
+    meter.array(math.prod(one or 1 for one in sizes))
     return sizes
 
 

@@ -354,7 +354,7 @@ def all_list(a: list[Any]) -> bool:
 @operator("aten::min", of="list")
 def min_list(a: list[Any]) -> Any:
     """The smallest."""
-    return min(a)
+    return min(measured(a))
 
 
 # ---------------------------------------------------------------------------------------------------------- dictionaries
@@ -407,7 +407,7 @@ def popitem(a: dict[Any, Any]) -> tuple[Any, Any]:
     """Remove the pair whose key is the least, up to 1.5."""
     if not a:
         raise raised("KeyError", "popitem(): dictionary is empty")
-    key = min(a)
+    key = min(measured(list(a)))
     return key, a.pop(key)
 
 

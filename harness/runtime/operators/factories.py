@@ -325,6 +325,7 @@ def _steps(steps: Any, *, one: bool = True) -> int:
         raise fail("number of steps must be non-negative")
     if steps == 1 and not one:
         raise fail("invalid number of points")
+    meter.array(5 * steps)
     return steps  # type: ignore[no-any-return]
 
 
@@ -479,6 +480,7 @@ def _triangle(name: str, keep: Any) -> None:
 
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
+        meter.array(3 * max(row, 0) * max(col, 0))
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
         return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
@@ -524,6 +526,7 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
         if window_length < 0:
             raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
+        meter.array(4 * window_length)
         if window_length <= 1:
             return _out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1

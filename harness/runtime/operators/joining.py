@@ -62,6 +62,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
                 raise fail(
                     f"Sizes of tensors must match except in dimension {at}. Expected size {a} but got size {b} for tensor number {place} in the list."
                 )
+    sized(sum(one.size for one in kept))
     return np.concatenate([cast(one, kind) for one in kept], axis=at)
 
 

@@ -509,7 +509,7 @@ def _running_extreme(name: str, *, largest: bool) -> None:
             return Tensor(array.copy()), Tensor(np.zeros((), INT64))
         moved = np.moveaxis(array, at, 0)
         values, places = np.empty_like(moved), np.zeros(moved.shape, INT64)
-        for step in range(moved.shape[0]):
+        for step in range(looped(moved.shape[0])):
             if not step:
                 values[0] = moved[0]
                 continue
