@@ -61,7 +61,7 @@ class Border:
     """What an operator's function takes.
 
     Attributes:
-        name: of the function, for messages.
+        name: of the operator, for messages.
         places: of the parameters, by position.
         words: of the parameters, by name.
         others: of further keywords; None where the function takes none.
@@ -69,8 +69,8 @@ class Border:
 
     __slots__ = ("name", "others", "places", "words")
 
-    def __init__(self, function: Callable[..., Any], kind: str = "tensor") -> None:
-        self.name = getattr(inspect.unwrap(function), "__name__", "operator").strip("_")
+    def __init__(self, function: Callable[..., Any], kind: str = "tensor", name: str = "operator") -> None:
+        self.name = name
         hints = _hints(function)
         places: list[Place] = []
         self.words: dict[str, Place] = {}

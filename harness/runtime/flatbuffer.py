@@ -52,6 +52,8 @@ class Flatbuffer:
             self._storage_tables = self._tables(self._root, STORAGES)
             self._types = self._tables(self._root, TYPES)
             files = {self._text(one, 0): self._text(one, 1) for one in self._tables(self._root, SOURCES)}
+        except HarnessError:
+            raise
         except ERRORS as error:
             raise Corrupt(f"a table of it cannot be read: {error}", where=where, code="bad-table") from error
         self._sources = {"code/" + name.replace(".", "/") + ".py": text.encode("latin-1") for name, text in files.items()}

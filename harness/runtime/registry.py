@@ -141,7 +141,9 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
             version = usable[-1]
             forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
             if kind in {"tensor", "scalar"}:
-                calls[kind] = _bordered(version.function, kind, tracks=version.gradient, forgets=forgets)
+                calls[kind] = _bordered(
+                    version.function, kind, name.rpartition("::")[2], tracks=version.gradient, forgets=forgets
+                )
             else:
                 calls[kind] = _taking_out(version.function)
     if not calls:
@@ -198,16 +200,17 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
     return written if isinstance(result, tuple) else written[0]
 
 
-def _bordered(function: Callable[..., Any], kind: str, *, tracks: bool, forgets: bool = False) -> Callable[..., Any]:
+def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool, forgets: bool = False) -> Callable[..., Any]:
     """The function behind its border, which puts its results into ``out`` where there is one.
 
     Parameters:
         kind: of the first argument, ``tensor`` or ``scalar``.
+        name: of the operator, for messages.
         tracks: whether floating point results require gradients where an argument does.
         forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
     """
     names = _outless(function)
-    border = Border(function, kind)
+    border = Border(function, kind, name)
     places, most = border.places, len(border.places)
 
     def call(*args: Any, **keywords: Any) -> Any:
