@@ -14,7 +14,7 @@ Two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms fo
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from harness.errors import Unsafe
 
@@ -47,12 +47,13 @@ class Allowance:
         memory: bytes of texts and byte strings in all pickles, texts twice.
         copied: elements that calls in pickles copy.
         nodes: parts of keys in pickles.
+        limits: those of one pickle (:class:`harness.pickles.notes.Limits`), as they were when the last ones were calculated.
         complete: whether all bytes of the file are looked at; False where a file of more than :data:`HASHED` bytes is inspected.
         omitted: what was not done because of the size of the file, by name, with the reason.
     """
 
     __slots__ = (
-        "complete", "copied", "expanded", "memo", "memory", "nodes", "objects", "omitted", "size", "whole", "work",
+        "complete", "copied", "expanded", "limits", "memo", "memory", "nodes", "objects", "omitted", "size", "whole", "work",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +68,7 @@ class Allowance:
         self.memory = memory
         self.copied = copied
         self.nodes = nodes
+        self.limits: Any = None
         self.complete = True
         self.omitted: dict[str, str] = {}
 

@@ -77,7 +77,7 @@ class Inspected:
         rest = _held(self.facts)
         self._judge(rest)
         return (
-            f'{{"path": {json.dumps(self.path)}, "sha256": {json.dumps(self.sha256)}, "size": {self.size}, '
+            f'{{"path": {json.dumps(self.path)}, "sha256": {_quoted(self.sha256)}, "size": {self.size}, '
             f"{_identified_text(*_identity(self.facts))}, {_needed_text(self.needs)}, {json.dumps(rest)[1:]}"
         )
 
@@ -113,6 +113,10 @@ class Inspected:
         where = (error.where or "").removeprefix(self.path).lstrip(", ")
         said = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
         return f"{said} ({error.hint})" if error.hint else said
+
+
+def _quoted(digest: str | None) -> str:
+    return "null" if digest is None else f'"{digest}"'
 
 
 LONGEST = 2000  # characters of an error

@@ -163,7 +163,10 @@ def unpickle(
         if allowance is None:
             return _run(data, start, persistent, limits, place)
         allowance.spend(PICKLE)
-        return _run(data, start, persistent, _left(limits, allowance), place, allowance)
+        known = allowance.limits
+        if known is None or limits is not LIMITS or _mostly_spent(known, allowance):
+            known = allowance.limits = _left(limits, allowance)
+        return _run(data, start, persistent, known, place, allowance)
     except HarnessError as error:
         if error.where is None:
             error.where = f"{where}, offset {place[0]}"
@@ -172,6 +175,14 @@ def unpickle(
 
 def _cut_off(message: str = "the pickle ends before its STOP") -> Corrupt:
     return Corrupt(message, code="cut-off")
+
+
+def _mostly_spent(known: Limits, allowance: Allowance) -> bool:
+    """Whether less than half of what an earlier pickle of the file could cost is left."""
+    return (
+        2 * allowance.work < known.work or 2 * allowance.objects < known.objects or 2 * allowance.memory < known.memory
+        or 2 * allowance.memo < known.memo or 2 * allowance.copied < known.copied or 2 * allowance.nodes < known.nodes
+    )  # fmt: skip
 
 
 def _left(limits: Limits, allowance: Allowance) -> Limits:
@@ -218,14 +229,18 @@ def _run(
         while True:
             if i >= stop:
                 # the limits, and whether the window has to move
-                if i + base - start - carried > limits.operations:
-                    raise Unsafe(f"has more than {limits.operations} bytes of opcodes", code="too-large")
-                if made + len(marks) > limits.objects or len(memo) > limits.memo:
-                    raise _too_many(limits)
-                if BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work > limits.work:
-                    raise _too_costly()
-                if 2 * carried - plain > limits.memory:
-                    raise _too_long(limits)
+                if made or carried or i + base > start:  # not before the first opcode
+                    if i + base - start - carried > limits.operations:
+                        raise Unsafe(f"has more than {limits.operations} bytes of opcodes", code="too-large")
+                    if made + len(marks) > limits.objects or len(memo) > limits.memo:
+                        raise _too_many(limits)
+                    if (
+                        BYTE * (i + base - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work
+                        > limits.work
+                    ):
+                        raise _too_costly()
+                    if 2 * carried - plain > limits.memory:
+                        raise _too_long(limits)
                 if base + end < total and end - i < window // 2:
                     base += i
                     window = min(4 * window, WINDOW)
