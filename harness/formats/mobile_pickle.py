@@ -34,6 +34,7 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 LAYOUT, FAMILY = "mobile_pickle", "mobile"
 RECORD = "bytecode.pkl"
 MOST_ARGUMENTS = 1 << 31
+ANY_NUMBER = -1  # what torch states for an operator that takes any number of arguments, as aten::format
 ENTRY = 3  # units of work for an instruction, an operator, a function
 FIRST_LINES = {4: "1.7", 5: "1.9", 6: "1.10", 7: "1.10", 8: "1.12"}
 # PROTO n, MARK, then a number: the version; anything else is the first function
@@ -108,7 +109,7 @@ def _text(found: Any) -> str:
 
 
 def _count(found: Any) -> int:
-    if not isinstance(found, int) or not 0 <= found < MOST_ARGUMENTS:
+    if not isinstance(found, int) or not ANY_NUMBER <= found < MOST_ARGUMENTS:
         raise TypeError
     return found
 
