@@ -268,13 +268,17 @@ def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare:
 
 
 @lru_cache(64)
-def _manifest(path: Path) -> dict[str, list[dict[str, Any]]]:
+def _manifest(path: Path) -> dict[str, tuple[str, list[dict[str, Any]]]]:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {entry["file"]: entry["calls"][:CALLS] for entry in lines if "calls" in entry}
+    return {entry["file"]: (entry["family"], entry["calls"][:CALLS]) for entry in lines if "calls" in entry}
 
 
 def _calls(sample: Sample) -> list[dict[str, Any]]:
-    return _manifest(sample.path.parent / "manifest.jsonl").get(sample.path.name, [])
+    return _manifest(sample.path.parent / "manifest.jsonl")[sample.path.name][1]
+
+
+def _family(sample: Sample) -> str:
+    return _manifest(sample.path.parent / "manifest.jsonl")[sample.path.name][0]
 
 
 # ----------------------------------------------------------------------------------------------------------- judging
@@ -282,29 +286,31 @@ def _calls(sample: Sample) -> list[dict[str, Any]]:
 
 def _judged(fault: Fault, path: Path, steps: _Steps) -> Judged:
     row = _inspected(path, steps)
-    sound = _sound(fault.sample)
+    sample = fault.sample
     compare = not fault.resealed and fault.kind != BOMB
-    families = {row["family"], sound.row["family"]}
+    families = {row["family"], _family(sample)}
     state = _state(path, steps) if "torch-save" in families or fault.number % 16 == 0 else None
     results = None
     if families & {"torchscript", "mobile"} or fault.number % 16 == 1:
-        results = _results(path, _calls(fault.sample), steps, compare=compare)
+        results = _results(path, _calls(sample), steps, compare=compare)
         if fault.number % 4 == 0:
-            _results(path, _calls(fault.sample), steps, compare=False, reader=HORIZONS[fault.number // 4 % len(HORIZONS)])
+            _results(path, _calls(sample), steps, compare=False, reader=HORIZONS[fault.number // 4 % len(HORIZONS)])
     if fault.resealed:
         return Judged(fault, HELD if row["error"] is None else REFUSED, str(row["error"])[:300])
-    other = None not in (state, sound.state) and state != sound.state
-    if compare and results is not None and sound.results is not None:
-        other |= results != sound.results
+    other = False
+    if compare and state is not None and _family(sample) == "torch-save":
+        other = state != _sound_state(sample)
+    if compare and results is not None and _family(sample) in {"torchscript", "mobile"} and sample.layout.protected:
+        other |= _sound_results(sample) not in (None, results)
     if row["error"] is not None:
-        if other and _protects(fault, sound):
+        if other and _protects(fault):
             return Judged(fault, UNNOTICED, "inspect notices it, load_state or load gives other values without a word")
         return _named(fault, row)
     if fault.kind == BOMB:
         return Judged(fault, HELD)
-    changed = _changed(fault, path, row, sound)
+    changed = _changed(fault, path, row)
     if other:
-        changed |= {"(the values)"} if _protects(fault, sound) else {"-"}
+        changed |= {"(the values)"} if _protects(fault) else {"-"}
     if not changed:
         return Judged(fault, HARMLESS)
     if changed == {"-"}:
@@ -312,9 +318,10 @@ def _judged(fault: Fault, path: Path, steps: _Steps) -> Judged:
     return Judged(fault, UNNOTICED, f"changed: {', '.join(sorted(changed))}"[:300])
 
 
-def _protects(fault: Fault, sound: _Sound) -> bool:
+def _protects(fault: Fault) -> bool:
     """Whether the records that were hit have checksums."""
-    return bool(sound.protected) and (fault.hit <= sound.protected)
+    protected = fault.sample.layout.protected
+    return bool(protected) and fault.hit <= protected
 
 
 # ----------------------------------------------------------------------------------------------------------- naming
@@ -341,30 +348,33 @@ def _named(fault: Fault, row: dict[str, Any]) -> Judged:
 # --------------------------------------------------------------------------------------------------------- comparing
 
 
-@dataclass(frozen=True, slots=True)
-class _Sound:
-    """What the undamaged archive gives."""
-
-    row: dict[str, Any]
-    records: dict[str, list[bytes]]
-    protected: frozenset[str]
-    state: object
-    results: Any
+# What the undamaged archive gives. Each is asked for only where it is compared: reading all samples takes longer than most runs.
 
 
 @lru_cache(4096)
-def _sound(sample: Sample) -> _Sound:
+def _sound_row(sample: Sample) -> dict[str, Any]:
     row = harness.inspect(sample.path)
     if row["error"] is not None:
         raise AssertionError(f"{sample.name} is not sound: {row['error']}")
+    return _telling(row)
+
+
+@lru_cache(1024)
+def _sound_state(sample: Sample) -> object:
+    return _state(sample.path, _Steps(len(sample.raw)))
+
+
+@lru_cache(1024)
+def _sound_records(sample: Sample) -> dict[str, list[bytes]]:
+    return _records(sample.path)
+
+
+@lru_cache(1024)
+def _sound_results(sample: Sample) -> Any:
+    """What the program gives; None where that depends on chance."""
     steps = _Steps(len(sample.raw))
-    state = _state(sample.path, steps) if row["family"] == "torch-save" else None
-    results = None
-    if row["family"] in {"torchscript", "mobile"} and sample.layout.protected:
-        results = _results(sample.path, _calls(sample), steps, compare=True)
-        if results != _results(sample.path, _calls(sample), steps, compare=True):
-            results = None  # what it gives depends on chance
-    return _Sound(_telling(row), _records(sample.path), sample.layout.protected, state, results)
+    results = _results(sample.path, _calls(sample), steps, compare=True)
+    return results if results == _results(sample.path, _calls(sample), steps, compare=True) else None
 
 
 def _telling(row: dict[str, Any]) -> dict[str, Any]:
@@ -381,17 +391,18 @@ def _records(path: Path) -> dict[str, list[bytes]]:
     return {}
 
 
-def _changed(fault: Fault, path: Path, row: dict[str, Any], sound: _Sound) -> set[str]:
+def _changed(fault: Fault, path: Path, row: dict[str, Any]) -> set[str]:
     """The protected records that differ; ``-`` for all that has no checksum."""
-    if not sound.records:
+    sample, sound = fault.sample, _sound_row(fault.sample)
+    if not sample.layout.members:
         # that a container without checksums is taken for another one is no wonder either: its first bytes are not protected
         # and where nobody reads the values, nobody can say that they are the same
-        return {"-"} if sound.state is None or _telling(row) != sound.row else set()
-    found = _records(path)
-    names = found.keys() | sound.records.keys()
-    changed = {one if one in sound.protected else "-" for one in names if found.get(one) != sound.records.get(one)}
-    if not changed and _telling(row) != sound.row:
-        changed.add(f"the row: {', '.join(name for name, value in _telling(row).items() if sound.row[name] != value)}")
+        return {"-"} if _family(sample) != "torch-save" or _telling(row) != sound else set()
+    protected, known, found = sample.layout.protected, _sound_records(sample), _records(path)
+    names = found.keys() | known.keys()
+    changed = {one if one in protected else "-" for one in names if found.get(one) != known.get(one)}
+    if not changed and _telling(row) != sound:
+        changed.add(f"the row: {', '.join(name for name, value in _telling(row).items() if sound[name] != value)}")
     return changed
 
 

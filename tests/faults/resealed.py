@@ -290,8 +290,8 @@ def mutated_source(rng: random.Random, data: bytes) -> Mutated:
         if not tokens:
             return mutated_bytes(rng, data)
         what = rng.choice([
-            "operator", "operator", "operator", "number", "number", "number", "line deleted", "line doubled", "lines exchanged", "renamed",
-            "renamed everywhere", "snippet", "token deleted", "type", "argument",
+            *["operator"] * 5, *["number"] * 5, "snippet", "snippet", "argument", "argument", "argument", "renamed", "renamed", "type",
+            "renamed everywhere", "line deleted", "line doubled", "lines exchanged", "token deleted",
         ])  # fmt: skip
         text, where = _one_of_source(rng, what, text, tokens)
         said.append(f"{what} {where:.40}")
@@ -321,6 +321,7 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
         "number": lambda token: token[0].isdigit(),
         "type": lambda token: token in {"int", "float", "Tensor", "bool", "str"},
         "renamed": str.isidentifier,
+        "argument": lambda token: token[0].isdigit() or token in {"None", "True", "False"} or token.startswith("_"),
         "renamed everywhere": str.isidentifier,
     }.get(what)
     places = [token for token in tokens if wanted is None or wanted(token[0])] or tokens
@@ -336,7 +337,10 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
         if what == "renamed everywhere":
             return re.sub(rf"\b{re.escape(token[0])}\b", lambda _: new, text), token[0]
     elif what == "argument":
-        new = f"{token[0]}, {rng.choice(tokens)[0]}"
+        values = [one for one in tokens if one[0][0].isdigit() or one[0].startswith("_") or one[0] in {"x", "input", "self"}]
+        new = rng.choice(
+            [f"{token[0]}, {rng.choice(values or tokens)[0]}", rng.choice(values or tokens)[0], rng.choice(SNIPPETS)]
+        )
     else:
         new = "" if what == "token deleted" else rng.choice(SNIPPETS)
     return text[: token.start()] + new + text[token.end() :], f"{token[0]} at {token.start()}"
@@ -434,8 +438,7 @@ def _mutated_record(rng: random.Random, raw: bytes, groups: Groups, wanted: str 
         name, data, deflated = records[at]
         what, new = mutated(rng, name.decode("utf-8", "replace"), data, kinds[at], groups)
         records[at] = name, new, deflated
-        if kinds[at] == "nested":
-            kinds[at] = "bytes"  # what came out need not be an archive that can be taken apart
+        kinds[at] = "bytes"  # what came out need not be anything that can be taken apart
         said.append(f"{name.decode('utf-8', 'replace')}: {what}")
     return "; ".join(said), _sealed(records, crc32=rng.random() < 0.97)
 
@@ -573,7 +576,7 @@ RESEALED: dict[str, tuple[float, Callable[[random.Random, Sample, Groups], Made 
     "record's bytes": (12, bytes_of_record),
     "pickle": (28, _of_kind("pickle")),
     "JSON": (30, _of_kind("JSON")),
-    "source": (28, _of_kind("source")),
+    "source": (60, _of_kind("source")),
     "flatbuffer": (60, flatbuffer),
     "tar": (60, tar),
     "nested archive": (30, _of_kind("nested")),
