@@ -3,8 +3,11 @@
     python -m tests.faults --count 100000 --seed 1
     python -m tests.faults --seed 1 --only 4711 --keep FOLDER
 
+    python -m tests.faults --bombs
+
 Exit status: 0 nothing happened that must not; 1 something did, and each find is told with its number. ``--only`` does the one fault of
-a number again; ``--keep`` writes the files of what must not happen (with ``--only``: of that fault) to a folder.
+a number again; ``--keep`` writes the files of what must not happen (with ``--only``: of that fault) to a folder. ``--bombs`` opens each file of
+tests/hostile/bombs.py in all ways instead.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from pathlib import Path
 from tests.faults.faults import BOMB, samples
 from tests.faults.judge import BAD, CRASHED, ELSEWHERE, OUTCOMES, RIGHT, judge
 from tests.faults.kinds import KINDS, make
+from tests.hostile.opening import Opened, open_all
 
 __all__ = ["LEAST_NAMED", "Summary", "main", "run"]
 
@@ -184,6 +188,24 @@ def _one_by_one(seed: int, numbers: range, keep: Path | None) -> Summary:
     return summary
 
 
+def open_bombs(processes: int) -> int:
+    """Open all bombs in all ways, and tell what it costs."""
+    wrong = []
+
+    def tell(one: Opened) -> None:
+        wrong.extend(one.wrong)
+        steps = "; ".join(
+            f"{step} {code or 'sound'} {seconds:.1f} s {most} MiB" for step, (code, seconds, most) in one.steps.items()
+        )
+        sys.stdout.write(f"{one.name:<40} {one.size / 1e6:5.1f} MB: {steps}\n")
+        sys.stdout.flush()
+
+    with tempfile.TemporaryDirectory() as name:
+        found = open_all(Path(name), processes, tell)
+    sys.stdout.write("".join(f"  WRONG: {one}\n" for one in wrong) + f"{len(found)} bombs, {len(wrong)} findings\n")
+    return int(bool(wrong))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
@@ -192,7 +214,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", type=int)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--bombs", action="store_true")
     asked = parser.parse_args(arguments)
+    if asked.bombs:
+        return open_bombs(asked.processes)
     if asked.keep is not None:
         asked.keep.mkdir(parents=True, exist_ok=True)
     if asked.only is not None:
