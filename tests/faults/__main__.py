@@ -2,7 +2,6 @@
 
     python -m tests.faults --count 100000 --seed 1
     python -m tests.faults --seed 1 --only 4711 --keep FOLDER
-
     python -m tests.faults --bombs
 
 Exit status: 0 nothing happened that must not; 1 something did, and each find is told with its number. ``--only`` does the one fault of
@@ -14,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import resource
 import sys
 import tempfile
@@ -116,6 +116,7 @@ def run(seed: int, numbers: range | list[int], *, keep: Path | None = None) -> S
     summary = Summary()
     started = time.perf_counter()
     faulthandler.dump_traceback_later(STANDSTILL, exit=True)
+    gc.freeze()  # what the judge remembers of the samples is not searched in the time of the harness
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if Path(IN_MEMORY).is_dir() else None) as name:
         for number in numbers:
             found = judge(make(groups, seed, number), Path(name))

@@ -27,11 +27,13 @@ from harness.errors import HarnessError, UsageError
 from harness.inspection import look_at
 from harness.runtime.encoding import Decoder, Encoder
 from harness.runtime.limits import LIMITS
+from harness.runtime.tensor import Tensor
+from harness.runtime.values import ScriptObject
 from tests.faults.faults import BOMB
 from tests.fence.oracle import Outside, check_value, inside, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
     from tests.faults.faults import Fault, Sample
@@ -64,8 +66,11 @@ sys.setrecursionlimit(20_000)  # values are nested up to Limits.depth, and _plai
 SECONDS = {"inspect": 1.0, "tree": 1.0, "state": 10.0, "load": 10.0, "call": 10.0}
 MEGABYTES = {"inspect": 512, "tree": 512, "state": 2048, "load": 1024, "call": 1024}
 SMALL = LIMITS._replace(steps=200_000, seconds=5, memory=512 << 20, work=1 << 28)
+RETRIES = 3
 CALLS = 3
 HORIZONS = ("reference@1.4.0", "reference@1.8.1", "reference@1.11.0", "reference@2.4.1")
+WAYS: tuple[Mapping[str, bool], ...] = ({}, {"with_types": True}, {"mmap": False}, {"mmap": True})  # of load_state
+DEEPEST = 8  # levels down to which results are measured
 TOUCHED = 4 << 20  # bytes of an array that are all read
 
 
@@ -147,12 +152,14 @@ class _Steps:
                 self.again(name, what, bound)
 
     def again(self, name: str, what: Callable[[], object], bound: float) -> None:
-        """A second time: other processes may have taken the caches of the processor."""
-        first = self.seconds[name]
-        with contextlib.suppress(HarnessError):
-            self._measured(name, what)
-        if self.seconds[name] > bound:
-            raise _Bad(TIMED_OUT, f"{name}: {min(first, self.seconds[name]):.1f} s of {bound:.1f} s")
+        """Up to three times more: processes beside this one take the caches and half of the processor, which counts as time of this one."""
+        taken = [self.seconds[name]]
+        while taken[-1] > bound and len(taken) <= RETRIES:
+            with contextlib.suppress(HarnessError):
+                self._measured(name, what)
+            taken.append(self.seconds[name])
+        if taken[-1] > bound:
+            raise _Bad(TIMED_OUT, f"{name}: {min(taken):.1f} s of {bound:.1f} s")
 
     def _measured(self, name: str, what: Callable[[], Found]) -> Found:
         before = _peak(reset=True)
@@ -229,16 +236,16 @@ def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
     return said
 
 
-def _state(path: Path, steps: _Steps) -> object:
+def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> object:
     """The values that load_state gives, in a form that compares bit for bit; None where it refuses."""
     try:
-        return steps.do("state", lambda: _plain(harness.load_state(path)))
+        return steps.do("state", lambda: _plain(harness.load_state(path, **way)))
     except HarnessError:
         return None
 
 
 def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare: bool, reader: str = "reference") -> Any:
-    """What a program gives for the calls that are recorded of it; None where it is refused. Only what is compared is written down."""
+    """What a program gives for the calls that are recorded of it; None where it is refused. What is large is only written down to be compared."""
     try:
         module = steps.do("load", lambda: harness.load(path, reader, limits=SMALL))
     except HarnessError:
@@ -248,7 +255,7 @@ def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare:
     def called(method: str, args: tuple[Any, ...]) -> None:
         value = module.run(method, args)
         check_value(value)
-        if compare:
+        if compare or _size(value) <= TOUCHED:
             results.append(Encoder().encode(value))
 
     def tensors() -> None:
@@ -265,6 +272,19 @@ def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare:
         except HarnessError as error:
             results.append(error.code)
     return results
+
+
+def _size(value: Any, depth: int = 0) -> int:
+    """Bytes of the tensors of a value."""
+    if isinstance(value, Tensor):
+        return value.array.nbytes
+    if depth > DEEPEST:
+        return TOUCHED + 1
+    if isinstance(value, dict):
+        return sum(_size(item, depth + 1) for pair in value.items() for item in pair)
+    if isinstance(value, ScriptObject):
+        return _size(value.__dict__, depth + 1)
+    return sum(_size(item, depth + 1) for item in value) if isinstance(value, list | tuple) else 0
 
 
 @lru_cache(64)
@@ -289,7 +309,8 @@ def _judged(fault: Fault, path: Path, steps: _Steps) -> Judged:
     sample = fault.sample
     compare = not fault.resealed and fault.kind != BOMB
     families = {row["family"], _family(sample)}
-    state = _state(path, steps) if "torch-save" in families or fault.number % 16 == 0 else None
+    way = WAYS[fault.number // 4 % len(WAYS)] if fault.resealed else WAYS[0]
+    state = _state(path, steps, way) if "torch-save" in families or fault.number % 16 == 0 else None
     results = None
     if families & {"torchscript", "mobile"} or fault.number % 16 == 1:
         results = _results(path, _calls(sample), steps, compare=compare)

@@ -166,7 +166,7 @@ def test_an_exception_of_a_call_is_noticed(tmp_path: Path, monkeypatch: pytest.M
 def test_memory_outside_of_arrays_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = judge(fault(SAVED, SAVED.read_bytes()), tmp_path), judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path)
     assert {one.outcome for one in sound} == {HARMLESS}
-    monkeypatch.setattr(harness, "load_state", lambda _: {"weight": beyond()})
+    monkeypatch.setattr(harness, "load_state", lambda _, **__: {"weight": beyond()})
     monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: Tensor(beyond())))
     assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == OUTSIDE
     assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == OUTSIDE
