@@ -31,7 +31,7 @@ __all__ = ["RESEALED", "mutated_flatbuffer", "mutated_json", "mutated_pickle", "
 Groups = list[list["Path"]]
 Mutated = tuple[str, bytes]
 BOUNDARIES = (
-    0, 1, 2, 3, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40,
+    0, 1, 2, 3, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 1 << 20, 30_000_000, 1_000_000_000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40,
     (1 << 61) + 1, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, -1, -2, -8, -128, -(1 << 31), -(1 << 63), 1 << 200,
 )  # fmt: skip
 LONGEST = 1 << 16  # bytes of a record that is parsed; parsing a larger one takes longer than reading the archive

@@ -194,6 +194,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
     _options(options)
     if n < 0:
         raise fail(f"n must be greater or equal to 0, got {n}")
+    meter.array(n * (n if m is None else m))
     array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
     return Tensor(array) if out is None else into(out, array)
 
@@ -270,6 +271,7 @@ def _ranges() -> None:
             if kind == BOOL or kind.kind == "c":
                 raise not_implemented("arange_cpu", kind)
             count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
+            meter.array(count)
             if kind.kind in "iu":
                 array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
             else:
@@ -302,6 +304,7 @@ def range_(
     if kind.kind in "iu":
         start, end, step = (int(one.real) for one in (start, end, step))
     count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
+    meter.array(count)
     array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
     return Tensor(array) if out is None else into(out, array)
 
@@ -323,6 +326,7 @@ def _steps(steps: Any, *, one: bool = True) -> int:
         raise fail("number of steps must be non-negative")
     if steps == 1 and not one:
         raise fail("invalid number of points")
+    meter.array(2 * steps)  # of long doubles, most of them
     return steps  # type: ignore[no-any-return]
 
 
@@ -477,6 +481,7 @@ def _triangle(name: str, keep: Any) -> None:
 
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
+        meter.array(row * col)
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
         return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
@@ -522,6 +527,7 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
         if window_length < 0:
             raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
+        meter.array(window_length)
         if window_length <= 1:
             return _out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1

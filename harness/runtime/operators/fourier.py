@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from harness.runtime.operators._common import FLOAT32, FLOAT64, Array, axis, fail, floating, full_words, functional
+from harness.runtime.operators._products import sized
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import raised
+
+MOST_DIMENSIONS = 3
+COMPLEX = 2  # a complex number is as large as two others
 
 
 def _checked(self: Tensor) -> Array:
@@ -34,11 +38,18 @@ def _complex(array: Array) -> Array:
     return array[..., 0] + 1j * array[..., 1]
 
 
+def _last(array: Array, count: int) -> tuple[int, ...]:
+    """The dimensions of a signal."""
+    if not 1 <= count <= MOST_DIMENSIONS:
+        raise fail(f"Expected signal_ndim to be 1, 2, or 3, but got signal_ndim={count}")
+    return tuple(range(array.ndim - count, array.ndim))
+
+
 @operator("aten::rfft")
 def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True) -> Tensor:
     """Of real numbers."""
     array = _checked(self)
-    dims = tuple(range(array.ndim - signal_ndim, array.ndim))
+    dims = _last(array, signal_ndim)
     transform: Any = np.fft.rfftn if onesided else np.fft.fftn
     return _pairs(self, transform(array, axes=dims, norm=_norm(normalized)))
 
@@ -47,17 +58,18 @@ def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: boo
 def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True, signal_sizes: Any = ()) -> Tensor:
     """Back to real numbers; without sizes the last one is taken for odd."""
     values = _complex(_checked(self))
-    dims = tuple(range(values.ndim - signal_ndim, values.ndim))
+    dims = _last(values, signal_ndim)
     if not onesided:
         return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
     sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
+    sized(*values.shape[: values.ndim - signal_ndim], *(max(0, one) for one in sizes))
     return Tensor(np.fft.irfftn(values, s=sizes, axes=dims, norm=_norm(normalized)).astype(self.array.dtype))
 
 
 def _whole(name: str, transform: Any) -> None:
     def call(self: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
         values = _complex(_checked(self))
-        return _pairs(self, transform(values, axes=tuple(range(values.ndim - signal_ndim, values.ndim)), norm=_norm(normalized)))
+        return _pairs(self, transform(values, axes=_last(values, signal_ndim), norm=_norm(normalized)))
 
     operator(f"aten::{name}")(call)
 
@@ -81,6 +93,8 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
         at = axis(dim, array.ndim)
         if n is not None and array.ndim and not array.shape[at]:  # of nothing, zeros; numpy pads it with what it finds
             array = np.zeros((*array.shape[:at], 1, *array.shape[at + 1 :]), array.dtype)
+        if n is not None and array.ndim:
+            sized(*array.shape[:at], max(0, n), *array.shape[at + 1 :], COMPLEX)
         value = transform(array, n, at, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
@@ -110,6 +124,8 @@ def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | N
             points[-1] = 2 * (points[-1] - 1)
         if any(one < 1 for one in points):
             raise fail(f"Invalid number of data points ({next(one for one in points if one < 1)}) specified")
+        over = set(range(array.ndim) if axes is None else axes)
+        sized(*(size for at, size in enumerate(array.shape) if at not in over), *points, COMPLEX)
         value = transform(array, sizes, axes, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 

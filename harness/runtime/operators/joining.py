@@ -109,7 +109,9 @@ def block_diag(tensors: list[Tensor]) -> Tensor:
     if not tensors:
         return Tensor(np.zeros((1, 0), FLOAT32))
     parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
-    whole = np.zeros((sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)), dtypes.result_type(tensors).array)
+    shape = sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)
+    sized(*shape)
+    whole = np.zeros(shape, dtypes.result_type(tensors).array)
     row = column = 0
     for one in parts:
         whole[row : row + one.shape[0], column : column + one.shape[1]] = one
@@ -128,6 +130,7 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
     if not tensors:
         raise fail("meshgrid expects a non-empty TensorList")
     vectors = [one.array.reshape(-1) for one in tensors]
+    sized(*(one.size for one in vectors), len(vectors))
     return [Tensor(one) for one in _grid(*vectors, indexing=indexing)]
 
 
@@ -136,6 +139,7 @@ def cartesian_prod(tensors: list[Tensor]) -> Tensor:
     """Every combination, one in a row."""
     if len(tensors) == 1:
         return tensors[0]
+    sized(*(one.array.size for one in tensors), len(tensors))
     return Tensor(np.stack([one.reshape(-1) for one in np.meshgrid(*(one.array for one in tensors), indexing="ij")], axis=1))
 
 
@@ -185,8 +189,18 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
     """As :func:`repeat`, also with fewer numbers than dimensions."""
+    if any(one < 0 for one in dims):
+        raise fail("Trying to create tensor with negative dimension")
     sized(self.array.size, *dims)
     return Tensor(np.tile(self.array, tuple(dims)))
+
+
+def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
+    places = array.size if at is None else array.shape[at]
+    numbers = np.asarray(counts)
+    total = int(numbers.sum(dtype=np.float64)) if numbers.size > 1 else places * int(numbers.sum())  # near enough for memory
+    sized(total, array.size // max(1, places))
+    return repeated(array, counts, axis=at)
 
 
 @operator("aten::repeat_interleave")
@@ -196,14 +210,14 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
         if self.array.ndim != 1:
             raise fail("repeat_interleave only accept 1D vector as repeat")
-        return Tensor(repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
+        return Tensor(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
     array = self.array
     if dim is None:
-        return Tensor(repeated(array.reshape(-1), counts))
-    return Tensor(repeated(array, counts, axis=axis(dim, array.ndim)))
+        return Tensor(_repeated(array.reshape(-1), counts))
+    return Tensor(_repeated(array, counts, axis(dim, array.ndim)))
 
 
 # ------------------------------------------------------------------------------------------------------------ turned around
@@ -259,6 +273,8 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a diagonal, or the diagonal of a matrix."""
     if self.array.ndim not in {1, 2}:
         raise fail("diag(): Supports 1D or 2D tensors. Got " + str(self.array.ndim) + "D")
+    if self.array.ndim == 1:
+        sized(*[self.array.size + abs(diagonal)] * 2)
     return Tensor(np.diag(self.array, diagonal).copy())
 
 
@@ -267,6 +283,7 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     """Vectors as diagonals of matrices."""
     array = self.array
     size = array.shape[-1] + abs(offset)
+    sized(*array.shape[:-1], size, size)
     whole = np.zeros((*array.shape[:-1], size, size), array.dtype)
     places = np.arange(array.shape[-1])
     whole[..., places + max(-offset, 0), places + max(offset, 0)] = array
@@ -277,6 +294,7 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 @operator("aten::diagflat")
 def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     """All elements as a diagonal."""
+    sized(*[self.array.size + abs(offset)] * 2)
     return Tensor(np.diagflat(self.array, offset))
 
 
@@ -339,6 +357,7 @@ def _padding(mode: str, *, whole: bool = True) -> Any:
                         f"dimension of size {size}"
                     )
         cut, widths = _cut(array, widths)
+        sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
         return Tensor(np.pad(cut, widths, mode=how[mode]))
 
     return compute
