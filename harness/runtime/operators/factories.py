@@ -519,6 +519,9 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------- windows
 
 
+TEMPORARIES = 4  # arrays that a formula takes while it is computed
+
+
 def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
     def call(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
@@ -527,7 +530,7 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
         if window_length < 0:
             raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
-        meter.array(window_length)
+        meter.array(TEMPORARIES * window_length)
         if window_length <= 1:
             return _out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1

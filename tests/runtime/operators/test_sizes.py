@@ -52,6 +52,12 @@ MANY = 30_000_000
     "torch.fft_fftn(torch.ones([3, 3]), [6000, 6000])",
     "torch.irfft(torch.ones([3, 3, 2]), 2, False, True, [6000, 6000])",
     f"torch.rfft(torch.ones([3]), {MANY})",
+    f"torch.local_response_norm(torch.ones([1, 3, 2]), {MANY})",
+    f"torch.add(1, {MANY}, [1, 2, 3])",
+    f"torch.add(1, [1, 2, 3], {MANY})",
+    f"torch.sub(1, 'abc', {MANY})",
+    f"torch.mul({MANY}, 'abc')",
+    f"torch.mul({MANY}, (1, 2))",
     f"torch._pad_packed_sequence(torch.ones([1, 1]), torch.tensor([1]), False, 0, {MANY})",
 ])  # fmt: skip
 def test_memory_is_looked_at_first(call: str) -> None:
