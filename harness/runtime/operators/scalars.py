@@ -24,7 +24,7 @@ def wrapped(value: Any) -> Any:
     return value
 
 
-NUMBERS = frozenset({int, float, bool, complex})
+NUMBERS: frozenset[Any] = frozenset({int, float, bool, complex})
 _NOTHING: Any = object()
 
 
