@@ -180,6 +180,13 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def fence(session: nox.Session) -> None:
+    """Run generated hostile programs, 10,000 unless told, and fail if one gets outside: `-- --count 1000 --seed 2`."""
+    session.install(".", *group("test"))
+    session.run("python", "-m", "tests.fence", *session.posargs)
+
+
+@nox.session(default=False)
 def predictions(session: nox.Session) -> None:
     """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "contiguous_strides",
     "counted",
+    "diagonal",
     "elements",
     "extent",
     "nested_dtype",
@@ -155,7 +156,14 @@ def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Ar
 
 
 # ------------------------------------------------------------------------------------------------ functions that do not check
-# Two functions of numpy add sizes that their arguments state in 64 bits, and write behind the array that they then make.
+# These functions of numpy believe their arguments: two add sizes in 64 bits and write behind the array that they then make, one
+# negates an offset of 32 bits that has no negative.
+
+
+def diagonal(array: Array, offset: int = 0, first: int = 0, second: int = 1) -> Array:
+    """As ``numpy.diagonal``, of any offset: one that lies beyond the array has no elements."""
+    rows, columns = array.shape[first], array.shape[second]
+    return np.diagonal(array, max(-rows, min(columns, offset)), first, second)
 
 
 def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:

@@ -34,7 +34,6 @@ __all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
 LAYOUT, FAMILY = "mobile_pickle", "mobile"
 RECORD = "bytecode.pkl"
 MOST_ARGUMENTS = 1 << 31
-ANY_NUMBER = -1  # what torch states for an operator that takes any number of arguments, as aten::format
 ENTRY = 3  # units of work for an instruction, an operator, a function
 FIRST_LINES = {4: "1.7", 5: "1.9", 6: "1.10", 7: "1.10", 8: "1.12"}
 # PROTO n, MARK, then a number: the version; anything else is the first function
@@ -109,7 +108,7 @@ def _text(found: Any) -> str:
 
 
 def _count(found: Any) -> int:
-    if not isinstance(found, int) or not ANY_NUMBER <= found < MOST_ARGUMENTS:
+    if not isinstance(found, int) or not -1 <= found < MOST_ARGUMENTS:  # -1: as many as there are
         raise TypeError
     return found
 

@@ -19,7 +19,7 @@ from harness.runtime.horizons import horizon as named_horizon
 from harness.runtime.program import load
 from harness.runtime.slips import DiesCalled, DiesLoading
 from harness.runtime.tensor import OpaqueTensor, Tensor, owner
-from harness.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
+from harness.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,7 @@ class Encoder:
         self.storages: dict[int, int] = {}
         self.named_tuples = named_tuples
         self._kept: list[Any] = []
+        self._budget = Budget()
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """A value in the neutral form.
@@ -69,6 +70,8 @@ class Encoder:
         if kind is Tensor:
             return self.tensor(value)
         below = depth + 1
+        if kind in {list, tuple, dict}:
+            self._budget.take(len(value))
         if below > DEEPEST:
             raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
         if kind is list:

@@ -12,8 +12,9 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from harness import arrays
-from harness.errors import Corrupt, HarnessError, Unsupported
+from harness.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from harness.runtime import dtypes
+from harness.runtime.language.types import checked_key
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Device
 
@@ -40,6 +41,7 @@ class Flatbuffer:
     def __init__(self, data: memoryview, where: str) -> None:
         self._data = bytes(data)
         self._where = where
+        self._left = 4 * len(self._data) + 1024
         self._values: dict[int, Any] = {}
         self._storages: dict[int, bytearray] = {}
         try:
@@ -50,6 +52,8 @@ class Flatbuffer:
             self._storage_tables = self._tables(self._root, STORAGES)
             self._types = self._tables(self._root, TYPES)
             files = {self._text(one, 0): self._text(one, 1) for one in self._tables(self._root, SOURCES)}
+        except HarnessError:
+            raise
         except ERRORS as error:
             raise Corrupt(f"a table of it cannot be read: {error}", where=where, code="bad-table") from error
         self._sources = {"code/" + name.replace(".", "/") + ".py": text.encode("latin-1") for name, text in files.items()}
@@ -124,13 +128,25 @@ class Flatbuffer:
         start, length = self._vector(table, number)
         return [self._follow(start + 4 * n) for n in range(length)]
 
+    def _spend(self, count: int) -> None:
+        """Pay for bytes that are read: many tables may share one vector.
+
+        Raises:
+            Unsafe: all vectors together have more than the file.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise Unsafe("names the same bytes again and again", where=self._where, code="too-large")
+
     def _numbers(self, table: int, number: int, form: str) -> list[Any]:
         start, length = self._vector(table, number)
+        self._spend(length * struct.calcsize(form))
         found = struct.unpack_from(f"<{length}{form}", self._data, start) if length else ()
         return list(found)
 
     def _text(self, table: int, number: int) -> str:
         start, length = self._vector(table, number)
+        self._spend(length)
         return self._data[start : start + length].decode("latin-1")
 
     # ---------------------------------------------------------------------------------------------- values
@@ -166,7 +182,9 @@ class Flatbuffer:
             made = tuple(self._value(one, make, below) for one in self._numbers(held, 0, "I"))
         elif kind == 9:
             keys, values = self._numbers(held, 0, "I"), self._numbers(held, 1, "I")
-            made = {self._value(k, make, below): self._value(v, make, below) for k, v in zip(keys, values, strict=True)}
+            made = {
+                checked_key(self._value(k, make, below)): self._value(v, make, below) for k, v in zip(keys, values, strict=True)
+            }
         elif kind == 10:
             made = self._object(held, make, below)
         elif kind in {11, 12, 13}:
@@ -198,6 +216,7 @@ class Flatbuffer:
         place = self._number(held, 0, "<I")
         if place not in self._storages:
             start, length = self._vector(self._storage_tables[place], 0)
+            self._spend(length)
             self._storages[place] = bytearray(self._data[start : start + length])
         shape, strides = self._numbers(held, 3, "i"), self._numbers(held, 4, "i")
         base = arrays.elements(self._storages[place], dtype.array)

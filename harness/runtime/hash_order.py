@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from harness.errors import Unsupported
+
 __all__ = ["flat_hash_map", "unordered_map"]
 
 WORD = (1 << 64) - 1
@@ -45,6 +47,8 @@ def _hash(key: Any, *, bits: int) -> int:
 
 def unordered_map(keys: list[Any]) -> list[Any]:
     """The order in which 1.1 lists keys that were inserted in this order."""
+    if len(keys) > MOST_KEYS:
+        raise Unsupported(f"the reference reader orders dictionaries of up to {MOST_KEYS} keys as 1.1 does", code="value")
     size = PRIMES[0]
     listed: list[tuple[int, Any]] = []
     for count, key in enumerate(keys):
@@ -62,6 +66,10 @@ def _into_bucket(listed: list[tuple[int, Any]], hashed: int, key: Any, size: int
     bucket = hashed % size
     place = next((n for n, (other, _) in enumerate(listed) if other % size == bucket), 0)
     listed.insert(place, (hashed, key))
+
+
+MOST_SLOTS = 1 << 10  # for each key
+MOST_KEYS = 1 << 14  # of a dictionary whose order is found in quadratic time
 
 
 class _Flat:
@@ -110,8 +118,9 @@ def flat_hash_map(keys: list[Any]) -> list[Any]:
 
 def _grown(table: _Flat) -> _Flat:
     slots = max(4, 2 * table.slots)
-    while True:
+    while slots < MOST_SLOTS * (table.count + 1):  # chosen keys let the table of 1.2 grow until memory ends
         made = _Flat(slots)
         if all(made.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
             return made
         slots *= 2
+    raise Unsupported("the reference reader does not order a dictionary whose keys were chosen to collide", code="value")

@@ -20,11 +20,15 @@ from harness.errors import Raised
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LIMITS", "ROOM", "Limits", "bound_memory", "meter"]
+__all__ = ["LIMITS", "ROOM", "Exhausted", "Limits", "bound_memory", "meter"]
 
 ROOM = 4 << 30
 LARGE = 1 << 22  # elements of an array before which memory is looked at
 LOOK = 1 << 26  # bytes that are made between two looks at clock and memory
+
+
+class Exhausted(Raised):
+    """A budget is spent. No program can keep this error for later, as a future keeps others: it ends the call."""
 
 
 class Limits(NamedTuple):
@@ -85,7 +89,7 @@ class Meter(threading.local):
             self.look()
 
     def array(self, count: int) -> None:
-        """An operator is about to make an array of so many elements; most have 8 bytes while they are computed.
+        """An operator is about to make an array of so many elements; few have more than 16 bytes while they are computed.
 
         Raises:
             Raised: there is no room for it.
@@ -93,7 +97,7 @@ class Meter(threading.local):
         if count > self.limits.elements:
             self.too_large(count)
         if count > LARGE:
-            self._look_at_memory(8 * count)
+            self._look_at_memory(16 * count)
 
     def too_large(self, count: int) -> None:
         """Refuse a tensor.
@@ -104,7 +108,17 @@ class Meter(threading.local):
         said = (
             f"the program needs more memory than there is: a tensor of {count} elements; at most {self.limits.elements} are made"
         )
-        raise Raised(said, code="too-large")
+        raise Exhausted(said, code="too-large")
+
+    def read(self, count: int) -> None:
+        """Pay for the elements of a tensor that an operator looks at.
+
+        Raises:
+            Raised: one of the budgets is spent.
+        """
+        self._made += count
+        if self._made > LOOK:
+            self.look()
 
     def items(self, count: int) -> None:
         """Pay for a list or a text.
@@ -124,7 +138,7 @@ class Meter(threading.local):
         """
         self._worked += count
         if self._worked > self.limits.work:
-            raise Raised(
+            raise Exhausted(
                 f"the program does more work than is allowed: more than {self.limits.work} multiplications", code="work-limit"
             )
 
@@ -136,7 +150,7 @@ class Meter(threading.local):
         """
         self._made = 0
         if time.monotonic() > self._deadline:
-            raise Raised(f"the program takes longer than {self.limits.seconds:g} s", code="time-limit")
+            raise Exhausted(f"the program takes longer than {self.limits.seconds:g} s", code="time-limit")
         self._look_at_memory(0)
 
     def _look_at_memory(self, more: int) -> None:
@@ -145,7 +159,7 @@ class Meter(threading.local):
             self._most = resident + self.limits.memory
         if resident + more > self._most:
             said = f"the program needs more memory than there is: more than {self.limits.memory} bytes"
-            raise Raised(said, code="memory-limit")
+            raise Exhausted(said, code="memory-limit")
 
 
 meter = Meter()

@@ -59,12 +59,12 @@ class Module:
         if info is None:
             raise Raised(f"the module has no method {method}", code="AttributeError")
         program = self.program
-        given = self._bind(info, args, keywords or {})
         program.steps.begin()
         meter.begin(program.limits)
         registry.grad.enabled = True
-        program.slips.begin(method, self.object, given)
         try:
+            given = self._bind(info, args, keywords or {})
+            program.slips.begin(method, self.object, given)
             with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)

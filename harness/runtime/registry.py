@@ -18,10 +18,13 @@ Which function a program calls is decided once, when it is compiled.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.errors import Unsupported
+from harness.errors import Raised, Unsupported
+from harness.runtime.border import INTERNAL, Border
+from harness.runtime.limits import meter
 from harness.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 Release = tuple[int, int, int]
 NEWEST: Release = (9999, 0, 0)
 FLOATING = 2
+LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
 FORGETS_UNTIL: Release = (1, 1, 0)
 
@@ -136,7 +140,12 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
         if usable:
             version = usable[-1]
             forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
-            calls[kind] = _tracking(version.function, forgets=forgets) if version.gradient else _taking_out(version.function)
+            if kind in {"tensor", "scalar"}:
+                calls[kind] = _bordered(
+                    version.function, kind, name.rpartition("::")[2], tracks=version.gradient, forgets=forgets
+                )
+            else:
+                calls[kind] = _taking_out(version.function)
     if not calls:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
     if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
@@ -191,40 +200,60 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
     return written if isinstance(result, tuple) else written[0]
 
 
-def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool, forgets: bool = False) -> Callable[..., Any]:
+    """The function behind its border, which puts its results into ``out`` where there is one.
+
+    Parameters:
+        kind: of the first argument, ``tensor`` or ``scalar``.
+        name: of the operator, for messages.
+        tracks: whether floating point results require gradients where an argument does.
+        forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
+    """
     names = _outless(function)
-    if not names:
-        return function
+    border = Border(function, kind, name)
+    places, most = border.places, len(border.places)
 
     def call(*args: Any, **keywords: Any) -> Any:
-        return _given(function, names, args, keywords) if keywords else function(*args)
+        requires = False
+        if len(args) > most:
+            raise border.refuse(args)
+        for value, (classes, items) in zip(args, places, strict=False):
+            cls = value.__class__
+            if cls is Tensor:
+                if value.requires_grad:
+                    requires = True
+                if value.array.size > LOOKED_AT:
+                    meter.read(value.array.size)
+            elif cls not in classes:
+                raise border.refuse(args)
+            elif cls is list or cls is tuple:
+                if items is not None and not items.issuperset(map(type, value)):
+                    raise border.refuse(args)
+                if value and value[0].__class__ is Tensor and cls is list:
+                    requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
+        if keywords:
+            border.check_words(keywords, names)
+            result = _given(function, names, args, keywords)
+        else:
+            result = function(*args)
+        if requires and tracks and grad.enabled and not (forgets and _forgotten(args)):
+            _mark(result)
+        return result
 
     return call
 
 
-def _tracking(function: Callable[..., Any], *, forgets: bool = False) -> Callable[..., Any]:
-    """The function, and its floating point results require gradients where an argument does.
-
-    Parameters:
-        forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
-    """
+def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of values of Python, which look after themselves."""
     names = _outless(function)
+    own = INTERNAL.intersection(inspect.signature(function).parameters)
+    if not names and not own:
+        return function
 
     def call(*args: Any, **keywords: Any) -> Any:
-        result = _given(function, names, args, keywords) if keywords else function(*args)
-        if grad.enabled:
-            if forgets and _forgotten(args):
-                return result
-            for value in args:
-                if (value.__class__ is Tensor and value.requires_grad) or (
-                    value.__class__ is list
-                    and value
-                    and value[0].__class__ is Tensor
-                    and any(one is not None and one.requires_grad for one in value)
-                ):
-                    _mark(result)
-                    break
-        return result
+        if not own.isdisjoint(keywords):
+            raise Raised(f"there is no argument {min(own.intersection(keywords))}", code="RuntimeError")
+        return _given(function, names, args, keywords) if keywords else function(*args)
 
     return call
 

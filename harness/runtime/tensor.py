@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["OpaqueTensor", "Tensor", "owner", "strided"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NO_NUMBERS = frozenset("OUSmM")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
+NO_NUMBERS = frozenset("OUSmMV")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
+VOID = np.dtype(
+    "V1"
+).num  # of records and bytes without a meaning; dtypes of ml_dtypes are of kind V, too, with numbers of their own
 SHOWN = 100  # elements, up to which they are all shown
 SMALL = 1 << 16  # elements of a tensor that is not worth being counted
 
@@ -69,10 +72,12 @@ class Tensor:
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         self.array: Array = array if array.__class__ is np.ndarray else np.asarray(array)
-        if self.array.dtype.kind in NO_NUMBERS:
+        if self.array.dtype.kind in NO_NUMBERS and (self.array.dtype.kind != "V" or self.array.dtype.num == VOID):
             raise Raised(f"torch has no tensors of {self.array.dtype}", code="RuntimeError")
         if self.array.size > SMALL:
             meter.tensor(self.array)
+        elif not self.array.size and math.prod(size or 1 for size in self.array.shape) > meter.limits.elements:
+            meter.too_large(0)  # nothing, by the billion: loops over its other dimensions would not end
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
         self.is_leaf = True

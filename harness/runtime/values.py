@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.errors import Raised
-from harness.runtime.limits import meter
+from harness.runtime.limits import Exhausted, meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +84,7 @@ def text_out(text: str) -> str:
         return text
     try:
         return text.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
         raise Raised(f"'utf-8' codec can't decode: {error.reason}", code="UnicodeDecodeError") from error
 
 
@@ -163,6 +163,8 @@ class Future:
         self.error: Raised | None = None
         try:
             self.value = call(*args)
+        except Exhausted:
+            raise
         except Raised as error:
             self.error = error
 
@@ -213,7 +215,7 @@ class Steps:
 
     def _look(self) -> None:
         if self.left < 0:
-            raise Raised(f"the program takes more than {self.limit} steps", code="step-limit")
+            raise Exhausted(f"the program takes more than {self.limit} steps", code="step-limit")
         self._look_at = max(0, self.left - LOOK_EVERY)
         meter.look()
 

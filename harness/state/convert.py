@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.arrays import view
+from harness.arrays import sized_dtype, view
 from harness.errors import Corrupt
 from harness.pickles import (
     Deque,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Converter"]
 
+LAST_CHARACTER = 0x10FFFF
 TUPLES = frozenset({tuple, Size, frozenset, slice})
 
 
@@ -252,6 +253,7 @@ class Converter:
             said = f"has {len(data)} bytes; {count} elements of {dtype} are {count * dtype.itemsize}"
             raise Corrupt(said, where=where, code="bad-array")
         made = view(bytes(data), dtype, value.shape, order=order, where=where)
+        _check_texts(made, where)
         native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves records as they are
         if native != dtype:
             made = made.astype(native, order="K")
@@ -265,12 +267,28 @@ class Converter:
         if len(data) != dtype.itemsize:
             where = f"{self.storages.archive.path}, scalar of numpy"
             raise Corrupt(f"has {len(data)} bytes; one of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
-        return view(bytes(data), dtype, ())[()]
+        made = view(bytes(data), dtype, ())
+        _check_texts(made, f"{self.storages.archive.path}, scalar of numpy")
+        return made[()]
 
     @staticmethod
     def _numpy_dtype(value: NumpyDtype) -> Any:
         found = numpy_dtype(value)
         return value if found is None else found
+
+
+def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
+    """Make sure that texts are made of characters: numpy makes Python texts of whatever stands there, and Python relies on them.
+
+    Raises:
+        Corrupt: a number is none of a character.
+    """
+    for name in array.dtype.names or ():
+        _check_texts(array[name], where)
+    if array.dtype.kind == "U" and array.size:
+        numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
+        if int(numbers.max()) > LAST_CHARACTER:
+            raise Corrupt("has a text with a number that is no character", where=where, code="bad-text")
 
 
 def _raw(data: Any, where: str) -> Any:

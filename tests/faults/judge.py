@@ -60,7 +60,7 @@ OUTCOMES = {
     CRASHED: "the process died, or stood still",
 }
 BAD = (UNNOTICED, RAISED, TIMED_OUT, MEMORY, OUTSIDE, CRASHED)
-sys.setrecursionlimit(20_000)  # values are nested up to Limits.depth, and _plain follows them
+RECURSION = 20_000  # values are nested up to Limits.depth, and _plain follows them
 
 # What each step may take: processor time (inspect and the screen: and 20 ms for each MB), and memory beyond what the process had before.
 SECONDS = {"inspect": 1.0, "tree": 1.0, "state": 10.0, "load": 10.0, "call": 10.0}
@@ -109,13 +109,15 @@ def judge(fault: Fault, folder: Path) -> Judged:
     path.write_bytes(fault.data)
     steps = _Steps(len(fault.data))
     signal.signal(signal.SIGPROF, _stop)
-    off = watch()
+    off, limit = watch(), sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION)
     try:
         found = _judged(fault, path, steps)
     except _Bad as bad:
         found = Judged(fault, bad.outcome, bad.said)
     finally:
         off()
+        sys.setrecursionlimit(limit)
     found.seconds, found.memory, found.failed = steps.longest, steps.memory, steps.failed
     return found
 

@@ -63,6 +63,9 @@ def _memory(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     base: Any = array
     while isinstance(base, np.ndarray) and base.base is not None:
         if not isinstance(base.base, np.ndarray):  # bytes, a bytearray, a mapped file
+            if base.base.__class__.__name__ == "DummyArray":  # of numpy's as_strided, which keeps the array that it is a view of
+                base = base.base.base
+                continue
             whole = np.frombuffer(base.base, np.uint8)
             start = whole.__array_interface__["data"][0]
             return start, start + whole.nbytes

@@ -409,6 +409,29 @@ def test_values_of_pickles_are_values_of_programs_or_an_error_of_ours(value: byt
     assert found == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def h():\n    for i in range(100000000):\n      x = torch.ones([100, 100])\n    return 1\nfor i in range(1000):\n  x = fork(h)\nreturn 1",
+        "x = torch.zeros([1099511627776, 0])\nreturn x",
+        "return torch.expand(torch.zeros([1, 0]), [1099511627776, 0])",
+        "return torch.as_strided(torch.zeros([4]), [1099511627776, 0], [0, 0])",
+        "x = torch.tensor([[1., inf], [0., 1.]])\nreturn torch.svd(x)",
+        "return torch.linalg_pinv(torch.tensor([[1., nan], [0., 1.]]))",
+        "x = torch.expand(torch.zeros([1], dtype=0), [100000000])\ni = 0\nwhile torch.lt(i, 100000):\n  m = torch.max(x)\n  i = torch.add(i, 1)\nreturn i",
+    ],
+)  # fmt: skip
+def test_no_program_outlives_its_budget(body: str) -> None:
+    from harness.runtime.limits import LIMITS  # noqa: PLC0415 - not there before budgets were
+
+    began = time.monotonic()
+    source = "def forward(self) -> Any:\n  " + body.replace("\n", "\n  ")
+    text = (HEAD + "".join(f"  {line}\n" for line in source.split("\n"))).encode()
+    with pytest.raises(HarnessError):
+        load(archive({"__torch__/m.py": text}), limits=LIMITS._replace(seconds=2.0)).run("forward")
+    assert time.monotonic() - began < 30  # two seconds, on a machine that does other things, too
+
+
 def test_deep_values_are_refused_by_name() -> None:
     with pytest.raises((Unsafe, Corrupt, Refused)) as caught:
         load(pickled(b"]" * 1900 + b"a" * 1899))
@@ -504,6 +527,18 @@ def test_fields_of_records_lie_in_their_record(of: bytes, mmap: bool | None, tmp
     found = harness.load_state(path, mmap=mmap)
     assert not isinstance(found, np.ndarray)  # described, not made
     assert found.shape == (2,)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_texts_are_made_of_characters(order: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.pt"
+    code = b"cnumpy\ndtype\n(" + text("U1") + b"\x89\x88tR(K\x03" + text(order) + b"NNNK\x04K\x04K\x08tb"
+    path.write_bytes(saved(array(code, b"\xff" * 8)))
+    with pytest.raises(Corrupt, match="no character"):
+        harness.load_state(path)
+    good = "ab".encode("utf-32-le" if order == "<" else "utf-32-be")
+    path.write_bytes(saved(array(code, good)))
+    assert harness.load_state(path).tolist() == ["a", "b"]
 
 
 def test_records_that_are_sound_are_arrays(tmp_path: Path) -> None:

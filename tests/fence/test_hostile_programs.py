@@ -25,7 +25,7 @@ def test_no_program_gets_outside() -> None:
 
 def test_programs_are_the_same_each_time_and_reach_every_operator() -> None:
     assert generated(1, 5) == generated(1, 5)
-    assert len({name for name, _, _ in operators()}) > 1000
+    assert len({name for name, _, _ in operators()}) > 900
 
 
 # The oracle itself notices what is outside.
@@ -43,7 +43,12 @@ def test_the_oracle_notices_memory_outside() -> None:
     assert not inside(np.array([None, 1]))
 
 
-@pytest.mark.parametrize("value", [len, [1].index, int, Tensor, object(), [(1, {2: eval})], lambda: 1], ids=repr)
+VALUES_OF_PYTHON = {
+    "builtin": len, "method": [1].index, "type": int, "class": Tensor, "object": object(), "inside": [(1, {2: eval})], "function": lambda: 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES_OF_PYTHON.values(), ids=VALUES_OF_PYTHON)
 def test_the_oracle_notices_values_of_python(value: object) -> None:
     with pytest.raises(Outside):
         check_value(value)

@@ -30,13 +30,14 @@ REQUIRED = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "LICENSE",
     "fixtures/README.md",
     "policies/README.md",
     "reports/README.md",
 )
 TOP_LEVEL = {
-    ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "benchmarks", "fixtures",
+    ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "fixtures",
     "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests",
 }  # fmt: skip
 TOLERATED = ("cd ", "git ", "nox ", "python -m pip install ", "tox ")  # other programs that documents may tell people to run

@@ -20,6 +20,11 @@ VIEWS = {
     "fromfile",
     "repeat",
     "bincount",
+    "diagonal",
+    "diag",
+    "diagflat",
+    "trace",
+    "tile",
     "setflags",
     "from_address",
 }

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEPTH", "NUMBERS", "Body"]
 
+ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
 MOST_CALLS = 20_000  # in one statement
 DEPTH = 100  # of expressions within expressions, and of blocks within blocks
@@ -604,6 +605,9 @@ class Body:
             where.lower = self.expr(where.lower) if where.lower is not None else None
             where.upper = self.expr(where.upper) if where.upper is not None else None
             where.step = self.expr(where.step) if where.step is not None else None
+            node.value = ast.Call(
+                self._table_name("sliceable", called.sliceable, node), [node.value], [], lineno=node.lineno, col_offset=0
+            )
         else:
             node.slice = self._keyed(where)
         return node if type_ is None else self._guarded(node, type_, node)
@@ -628,6 +632,7 @@ class Body:
             node.elts = self._once(node.elts)
         else:
             node.elts = [self.expr(item) for item in node.elts]
+        self.calls += len(node.elts) // ITEMS
         return node
 
     def dict_(self, node: ast.Dict) -> ast.expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import Raised
@@ -13,7 +14,7 @@ from harness.runtime.values import Future, bounded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "to_list", "wrapped"]
+__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "sliceable", "to_list", "wrapped"]
 
 INT64 = 1 << 63
 
@@ -53,6 +54,13 @@ def fork(call: Callable[..., Any], *args: Any) -> Future:
     return Future(call, args)
 
 
+def sliceable(value: Any) -> Any:
+    """The list or text of ``x[a:b]``, whose copy is paid for."""
+    if value.__class__ is list or value.__class__ is str:
+        bounded(len(value))
+    return value
+
+
 def raised(message: Any = "", *_: Any) -> None:
     """A failed ``assert``, or a ``raise``."""
     raise Raised(message if message.__class__ is str else shown(message), code="torch.jit.Error")
@@ -72,5 +80,5 @@ def to_list(value: Any, type_: Type) -> Any:
         raise Raised(
             "Output annotation element type and runtime tensor element type must match for tolist()", code="RuntimeError"
         )
-    bounded(value.array.size)
+    bounded(math.prod(size or 1 for size in value.array.shape))
     return value.array.tolist()

@@ -176,7 +176,7 @@ class Inference:
 
     def _call(self, node: ast.Call) -> str | None:
         name = dotted(node.func)
-        if node.keywords:
+        if node.keywords or name.partition(".")[0] in self.variables:  # a variable of that name stands for something else
             return None
         if name in ARITHMETIC or name in DIVISIONS:
             if len(node.args) != 2:

@@ -51,6 +51,10 @@ _SIMPLE: dict[str, Type] = {
     "list": Type("AnyList"), "List": Type("AnyList"), "tuple": Type("AnyTuple"), "Tuple": Type("AnyTuple"), "t": ANY,
     "QScheme": Type("QScheme"), "Quantizer": Type("Quantizer"), "SymInt": INT, "SymFloat": FLOAT, "MemoryFormat": INT,
 }  # fmt: skip
+_ARITY: dict[str, tuple[int, int | None]] = {
+    "List": (1, 1), "Dict": (2, 2), "Tuple": (0, None), "Optional": (1, 1), "Future": (1, 1), "RRef": (1, 1), "Final": (1, 1), "Await": (1, 1), "Set": (1, 1),
+    "InferredType": (1, 1),
+}  # fmt: skip
 _HEADS = {"List", "Dict", "Tuple", "Optional", "Union", "Future", "RRef", "Final", "Await", "Set", "InferredType"}
 
 
@@ -115,6 +119,9 @@ def read_type(node: ast.AST, depth: int = 0) -> Type:
             if head == "Tuple" and len(items) == 1 and isinstance(items[0], ast.Tuple):
                 items = items[0].elts
             args = tuple(read_type(item, depth + 1) for item in items)
+            least, most = _ARITY.get(head, (1, None))
+            if len(args) < least or (most is not None and len(args) > most):
+                raise _bad(node, f"{head} of {len(args)} types")
             if head == "Final":
                 return args[0]
             if head == "Dict" and args and args[0].kind not in KEY_TYPES:

@@ -44,7 +44,7 @@ __all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "U
 FILE_PREFIX = "<torchscript "
 LONGEST = 1 << 23  # bytes of source of a program, of which Python's parser makes some hundred times as many
 REQUIRED = "__required__"
-_PARAMETER = re.compile(r"^(    +[A-Za-z_]\w*: [^=\n]+?)(,|\) ->.*:)$", re.MULTILINE)
+_PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 _USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
 _KINDS = {
     "Module": "module",
@@ -53,6 +53,14 @@ _KINDS = {
     "Interface": "interface",
     "ModuleInterface": "interface",
 }
+
+
+def _with_default(line: str) -> str:
+    """A parameter on a line of its own gets a default where it has none; any other line is as it was."""
+    if not _PARAMETER.match(line):
+        return line
+    end = line.find(") ->") if line.endswith(":") else len(line) - 1 if line.endswith(",") else -1
+    return line if end < 0 or "=" in line[:end] else f"{line[:end]}={REQUIRED}{line[end:]}"
 
 
 class SourceError(Refused):
@@ -205,7 +213,7 @@ class Unit:
                 if "default argument" not in str(error.msg):
                     raise
                 # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
-                return ast.parse(_PARAMETER.sub(rf"\1={REQUIRED}\2", text))
+                return ast.parse("\n".join(map(_with_default, text.split("\n"))), f"{FILE_PREFIX}source>")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             said = f"is no TorchScript: {getattr(error, 'msg', None) or error}"

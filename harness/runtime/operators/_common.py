@@ -343,7 +343,7 @@ def to_size(size: Any) -> tuple[int, ...]:
     for one in sizes:
         if one < 0:
             raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
-    meter.array(math.prod(sizes))
+    meter.array(math.prod(one or 1 for one in sizes))
     return sizes
 
 
@@ -508,6 +508,7 @@ def functional(
         def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
             return write(self, function(self, *args, **keywords).array, check=check)
 
+        call.__wrapped__ = in_place.__wrapped__ = function  # type: ignore[attr-defined]  # its parameters are those of the operator
         for name in names:
             operator(f"aten::{name}", since=since, gradient=gradient)(call if out else function)
             if inplace:

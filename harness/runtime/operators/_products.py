@@ -30,7 +30,7 @@ def multiplied(a: Array, b: Array) -> Array:
     Raises:
         Raised: it is more work than a program may do.
     """
-    if a.size * b.size > FREE and a.ndim and b.ndim:
+    if a.ndim and b.ndim and (a.size * b.size > FREE or not a.shape[-1]):
         rows = a.shape[-2] if a.ndim > 1 else 1
         columns = b.shape[-1] if b.ndim > 1 else 1
         batch = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
@@ -93,4 +93,4 @@ def sized(*sizes: int) -> None:
     Raises:
         Raised: it is.
     """
-    meter.array(math.prod(sizes))
+    meter.array(math.prod(size or 1 for size in sizes))

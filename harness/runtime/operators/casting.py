@@ -98,7 +98,12 @@ def _casts() -> None:
         ("Float", "float32"), ("Double", "float64"),
     ):  # fmt: skip
         array_type = dtypes.DTYPES[kind].array
-        operator(f"aten::_cast_{name}")(lambda self, _non_blocking=False, array_type=array_type: to_type(self, array_type))
+
+        def call(self: Tensor, non_blocking: bool = False, *, array_type: Any = array_type) -> Tensor:
+            del non_blocking
+            return to_type(self, array_type)
+
+        operator(f"aten::_cast_{name}")(call)
 
 
 _casts()

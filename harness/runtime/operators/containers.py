@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import Unsupported
 from harness.runtime.language.types import checked_key
-from harness.runtime.registry import operator, resolve
+from harness.runtime.limits import meter
+from harness.runtime.operators._equality import equal, measured
+from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import Budget, ScriptObject, bounded, raised
 
@@ -70,12 +72,14 @@ def select_list(a: list[Any], index: int) -> Any:
 @operator("aten::slice", of="list")
 def slice_list(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
     """a[start:end:step]."""
+    bounded(len(a))
     return a[start:end:step]
 
 
 @operator("aten::slice", of="str")
 def slice_str(a: str, start: int | None = None, end: int | None = None, step: int = 1) -> str:
     """a[start:end:step]."""
+    bounded(len(a))
     return a[start:end:step]
 
 
@@ -125,60 +129,26 @@ def mul_str(a: str, b: int) -> str:
     return a * b
 
 
-def _equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
-    if a.__class__ is Tensor or b.__class__ is Tensor:
-        if a.__class__ is not b.__class__:
-            return False
-        same = resolve("aten::eq")(a, b).array
-        if same.size > 1:
-            raise raised("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
-        if not same.size:
-            raise raised("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
-        return bool(same.reshape(()))
-    listed = a.__class__ is list and b.__class__ is list
-    if listed or (isinstance(a, tuple) and isinstance(b, tuple)):
-        if len(a) != len(b):
-            return False
-        budget = budget or Budget()
-        budget.take(len(a))
-        return all(_equal(one, other, budget) for one, other in zip(a, b, strict=True))
-    if a.__class__ is dict and b.__class__ is dict:
-        budget = budget or Budget()
-        budget.take(len(a))
-        return a.keys() == b.keys() and all(_equal(a[key], b[key], budget) for key in a)
-    return bool(a == b)
-
-
-def _measured(value: Any, budget: Budget | None = None) -> Any:
-    """The value, which is not too large for Python itself to compare."""
-    if value.__class__ is list or isinstance(value, tuple):
-        budget = budget or Budget()
-        budget.take(len(value))
-        for item in value:
-            if item.__class__ is list or isinstance(item, tuple):
-                _measured(item, budget)
-    return value
-
-
 def _same(a: Any, b: Any) -> bool:
-    return _equal(a, b)
+    return equal(a, b)
 
 
 for _kind in ("list", "dict", "str", "tuple"):
     operator("aten::eq", of=_kind)(_same)
-    operator("aten::ne", of=_kind)(lambda a, b: not _equal(a, b))
+    operator("aten::ne", of=_kind)(lambda a, b: not equal(a, b))
 for _kind in ("list", "str"):
-    operator("aten::lt", of=_kind)(lambda a, b: bool(_measured(a) < _measured(b)))
-    operator("aten::le", of=_kind)(lambda a, b: bool(_measured(a) <= _measured(b)))
-    operator("aten::gt", of=_kind)(lambda a, b: bool(_measured(a) > _measured(b)))
-    operator("aten::ge", of=_kind)(lambda a, b: bool(_measured(a) >= _measured(b)))
+    operator("aten::lt", of=_kind)(lambda a, b: bool(measured(a) < measured(b)))
+    operator("aten::le", of=_kind)(lambda a, b: bool(measured(a) <= measured(b)))
+    operator("aten::gt", of=_kind)(lambda a, b: bool(measured(a) > measured(b)))
+    operator("aten::ge", of=_kind)(lambda a, b: bool(measured(a) >= measured(b)))
 
 
 @operator("aten::__contains__", of="any")
 def contains(a: Any, item: Any) -> bool:
     """Item in a."""
     if a.__class__ is list:
-        return any(_equal(one, item) for one in a)
+        budget = Budget()
+        return any(equal(one, item, budget) for one in a)
     return checked_key(item) in a
 
 
@@ -206,6 +176,7 @@ def set_item(a: Any, key: Any, value: Any) -> Any:
 @operator("aten::copy", of="any")
 def copy(a: Any) -> Any:
     """A shallow copy."""
+    bounded(len(a))
     return list(a) if a.__class__ is list else dict(a)
 
 
@@ -259,8 +230,9 @@ def insert(a: list[Any], index: int, item: Any) -> None:
 @operator("aten::remove", of="list")
 def remove(a: list[Any], item: Any) -> None:
     """Remove the first item that is equal."""
+    budget = Budget()
     for index, one in enumerate(a):
-        if _equal(one, item):
+        if equal(one, item, budget):
             del a[index]
             return
     raise raised("RuntimeError", "list.remove(x): x not in list")
@@ -275,8 +247,9 @@ def reverse(a: list[Any]) -> None:
 @operator("aten::index", of="list")
 def index_of(a: list[Any], item: Any) -> int:
     """Where the first item that is equal stands."""
+    budget = Budget()
     for index, one in enumerate(a):
-        if _equal(one, item):
+        if equal(one, item, budget):
             return index
     raise raised("RuntimeError", "ValueError: the item is not in list")
 
@@ -284,7 +257,8 @@ def index_of(a: list[Any], item: Any) -> int:
 @operator("aten::count", of="list")
 def count(a: list[Any], item: Any) -> int:
     """How many items are equal."""
-    return sum(1 for one in a if _equal(one, item))
+    budget = Budget()
+    return sum(1 for one in a if equal(one, item, budget))
 
 
 def _compared(x: Any, y: Any) -> int:
@@ -312,7 +286,7 @@ def _inserted(values: list[Any], keys: list[float], *, reverse: bool) -> list[An
 
 
 def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
-    _measured(values)
+    measured(values)
     if values and isinstance(values[0], ScriptObject):  # by the __lt__ of the program's class
         return sorted(values, key=functools.cmp_to_key(_compared), reverse=reverse)
     keys = values
@@ -336,12 +310,14 @@ def sort(a: list[Any], reverse: bool = False) -> None:
 @operator("aten::sorted", of="any")
 def sorted_(a: list[Any], *, reverse: bool = False) -> list[Any]:
     """A sorted copy."""
+    bounded(len(a))
     return _order(list(a), reverse=reverse)
 
 
 @operator("aten::list", of="any")
 def list_(a: Any) -> list[Any]:
     """A list of the items: of a list, a text's characters."""
+    bounded(len(a))
     return list(a)
 
 
@@ -378,7 +354,7 @@ def all_list(a: list[Any]) -> bool:
 @operator("aten::min", of="list")
 def min_list(a: list[Any]) -> Any:
     """The smallest."""
-    return min(a)
+    return min(measured(a))
 
 
 # ---------------------------------------------------------------------------------------------------------- dictionaries
@@ -422,7 +398,8 @@ def setdefault(a: dict[Any, Any], key: Any, default: Any) -> Any:
 @operator("aten::update", of="dict")
 def update(a: dict[Any, Any], other: Any) -> None:
     """Take over all pairs."""
-    a.update(other)
+    pairs = other.items() if other.__class__ is dict else other
+    a.update({checked_key(key): value for key, value in pairs})
 
 
 @operator("aten::popitem", of="dict")
@@ -430,7 +407,7 @@ def popitem(a: dict[Any, Any]) -> tuple[Any, Any]:
     """Remove the pair whose key is the least, up to 1.5."""
     if not a:
         raise raised("KeyError", "popitem(): dictionary is empty")
-    key = min(a)
+    key = min(measured(list(a)))
     return key, a.pop(key)
 
 
@@ -464,6 +441,7 @@ def _bytewise(name: str) -> Any:
     method = getattr(bytes, name)
 
     def call(self: str, *args: Any) -> Any:
+        bounded(len(self))
         found = method(self.encode("latin-1"), *(arg.encode("latin-1") if arg.__class__ is str else arg for arg in args))
         return found.decode("latin-1") if found.__class__ is bytes else found
 
@@ -528,6 +506,7 @@ def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     """Where a text last occurs, or -1."""
     part, first = _slice(self, start, end)
+    meter.work(len(part) * len(substr))
     found = part.rfind(substr)
     return found + first if found >= 0 else -1
 
@@ -601,18 +580,21 @@ def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 
 @operator("aten::strip", of="str")
 def strip(self: str, chars: str = " \n\t\f\v") -> str:
     """Without these characters at both ends."""
+    meter.work(len(self) * len(chars))
     return self.strip(chars)
 
 
 @operator("aten::lstrip", of="str")
 def lstrip(self: str, chars: str = " \n\t\f\v") -> str:
     """Without these characters at the start."""
+    meter.work(len(self) * len(chars))
     return self.lstrip(chars)
 
 
 @operator("aten::rstrip", of="str")
 def rstrip(self: str, chars: str = " \n\t\f\v") -> str:
     """Without these characters at the end."""
+    meter.work(len(self) * len(chars))
     return self.rstrip(chars)
 
 
@@ -621,6 +603,7 @@ def split(self: str, separator: str | None = None, max: int = -1) -> list[str]: 
     """Parts between separators."""
     if separator == "":
         raise raised("ValueError", "empty separator")
+    bounded(len(self))
     return self.split(separator, max) if separator is not None else self.split()  # which cuts as often as it can
 
 
@@ -635,6 +618,8 @@ def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa
         if not self:
             return []
         raise raised("ValueError", "empty separator")
+    bounded(len(self))
+    meter.work(len(self) * len(separator))
     return self.rsplit(separator, max)
 
 
@@ -642,6 +627,7 @@ def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa
 def splitlines(self: str, keepends: bool = False) -> list[str]:
     """Lines: every byte that ends one ends one, that of another character, too; ends that are kept are parts of their own."""
     found: list[str] = []
+    bounded(len(self))
     start = 0
     for at, one in enumerate(self):
         if one in LINE_ENDS:

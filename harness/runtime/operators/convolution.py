@@ -56,7 +56,7 @@ def convolve(
         )
     wide = exact(x)
     around = any(pair != (0, 0) for pair in padding)
-    sized(*x.shape[:2], *(size + max(0, sum(pair)) for size, pair in zip(spatial, padding, strict=True)))
+    sized(*wide.shape[:2], *(size + sum(pair) for size, pair in zip(wide.shape[2:], padding, strict=True)))
     wide = np.pad(wide, [(0, 0), (0, 0), *padding]) if around else np.ascontiguousarray(wide)
     batch, outputs, each = x.shape[0], w.shape[0], w.shape[1]
     seen = windows(wide, kernel, stride, dilation, out)
@@ -273,8 +273,7 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
     full = x[None] if alone else x
     k, d, p, s = (sizes(one, 2) for one in (kernel_size, dilation, padding, stride))
     out = tuple((size + 2 * b - e * (c - 1) - 1) // f + 1 for size, b, e, c, f in zip(full.shape[2:], p, d, k, s, strict=True))
-    sized(*full.shape[:2], *(size + 2 * max(0, b) for size, b in zip(full.shape[2:], p, strict=True)))
-    sized(*full.shape[:2], *k, *(max(0, one) for one in out))
+    sized(*full.shape[:2], full.shape[2] + 2 * p[0], full.shape[3] + 2 * p[1])
     wide = np.pad(full, [(0, 0), (0, 0), (p[0], p[0]), (p[1], p[1])])
     seen = windows(wide, k, s, d, out).transpose(0, 1, 4, 5, 2, 3)
     value = seen.reshape(full.shape[0], full.shape[1] * k[0] * k[1], out[0] * out[1])

@@ -9,6 +9,7 @@ import numpy as np
 from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.operators._common import FLOAT64, INT64, Array, cast, fail, words
+from harness.runtime.operators._products import looped
 from harness.runtime.operators.reductions import norm_of
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -61,6 +62,7 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
             "embedding_renorm_)"
         )
     _whole(indices.array, ints=True)
+    looped(min(indices.array.size, self.array.shape[0]), self.array.shape[1])
     for row in np.unique(indices.array):
         size = float(norm_of(self.array[row], norm_type, (0,), keepdims=False))
         if size > max_norm:
@@ -145,6 +147,7 @@ def _embedding_bag(
         raise fail(
             f"offsets[-1] can not be greater than input's length({places.size}), but got offsets[-1] of {int(offsets.reshape(-1)[-1])}"
         )
+    looped(len(offsets))
     starts = [int(one) for one in offsets]
     if starts != sorted(starts) or (include_last_offset and starts and starts[-1] != places.size):
         raise Unsupported(

@@ -200,7 +200,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A number, or lists of numbers, as a tensor."""
     on_cpu(device)
     if data.__class__ is Tensor:
@@ -208,6 +208,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         found.array = found.array.copy()
         return found
     kinds = {one.__class__ for one in _leaves(data, Budget())}
+    if not kinds <= {bool, int, float, complex}:
+        raise fail(f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}")
     if complex in kinds:
         kind = dtypes.of_scalar(1j).array
     elif float in kinds or not kinds:
@@ -326,7 +328,7 @@ def _steps(steps: Any, *, one: bool = True) -> int:
         raise fail("number of steps must be non-negative")
     if steps == 1 and not one:
         raise fail("invalid number of points")
-    meter.array(2 * steps)  # of long doubles, most of them
+    meter.array(5 * steps)
     return steps  # type: ignore[no-any-return]
 
 
@@ -481,7 +483,7 @@ def _triangle(name: str, keep: Any) -> None:
 
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
-        meter.array(row * col)
+        meter.array(3 * max(row, 0) * max(col, 0))
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
         return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
@@ -519,9 +521,6 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------- windows
 
 
-TEMPORARIES = 4  # arrays that a formula takes while it is computed
-
-
 def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
     def call(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
@@ -530,7 +529,7 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
         if window_length < 0:
             raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
-        meter.array(TEMPORARIES * window_length)
+        meter.array(4 * window_length)
         if window_length <= 1:
             return _out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1

@@ -12,9 +12,6 @@ from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import raised
 
-MOST_DIMENSIONS = 3
-COMPLEX = 2  # a complex number is as large as two others
-
 
 def _checked(self: Tensor) -> Array:
     if self.array.dtype not in {FLOAT32, FLOAT64}:
@@ -36,6 +33,9 @@ def _complex(array: Array) -> Array:
     if array.shape[-1] != 2:
         raise fail("Expected an input tensor with a last dimension of size 2 representing real + imaginary components")
     return array[..., 0] + 1j * array[..., 1]
+
+
+MOST_DIMENSIONS = 3
 
 
 def _last(array: Array, count: int) -> tuple[int, ...]:
@@ -62,7 +62,9 @@ def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bo
     if not onesided:
         return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
     sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
-    sized(*values.shape[: values.ndim - signal_ndim], *(max(0, one) for one in sizes))
+    if len(sizes) != len(dims) or any(one < 1 for one in sizes):
+        raise fail(f"Given signal_ndim={signal_ndim}, expected as many sizes of at least 1, but got {sizes}")
+    values = _fitted(values, sizes, dims, back=True)
     return Tensor(np.fft.irfftn(values, s=sizes, axes=dims, norm=_norm(normalized)).astype(self.array.dtype))
 
 
@@ -81,6 +83,28 @@ _whole("ifft", np.fft.ifftn)
 # -------------------------------------------------------------------------------------------------------------- torch.fft
 
 
+def _fitted(array: Array, sizes: Any, axes: Any, *, back: bool) -> Array:
+    """The array with as many points as a transform takes: cut, or filled up with zeros. numpy itself fills up with whatever it finds
+    where there is nothing.
+
+    Parameters:
+        back: whether the last transform makes real numbers, of half as many points and one.
+    """
+    wanted = dict(zip(axes, sizes, strict=True))
+    if back and axes:
+        wanted[axes[-1]] = sizes[-1] // 2 + 1
+    shape = tuple(wanted.get(at, size) for at, size in enumerate(array.shape))
+    if any(one < 0 for one in shape):
+        raise fail(f"Invalid number of data points ({min(shape)}) specified")
+    sized(*shape)
+    if shape == array.shape:
+        return array
+    fitted = np.zeros(shape, array.dtype)
+    both = tuple(slice(0, min(here, there)) for here, there in zip(array.shape, shape, strict=True))
+    fitted[both] = array[both]
+    return fitted
+
+
 def _kinds(array: Array) -> tuple[np.dtype[Any], np.dtype[Any]]:
     double = array.dtype in {FLOAT64, np.dtype(np.complex128)}
     return (FLOAT64, np.dtype(np.complex128)) if double else (FLOAT32, np.dtype(np.complex64))
@@ -91,10 +115,10 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
         array = floating(self.array)
         kinds = _kinds(array)
         at = axis(dim, array.ndim)
-        if n is not None and array.ndim and not array.shape[at]:  # of nothing, zeros; numpy pads it with what it finds
-            array = np.zeros((*array.shape[:at], 1, *array.shape[at + 1 :]), array.dtype)
         if n is not None and array.ndim:
-            sized(*array.shape[:at], max(0, n), *array.shape[at + 1 :], COMPLEX)
+            if n < 1:
+                raise fail(f"Invalid number of data points ({n}) specified")
+            array = _fitted(array, [n], [at], back=real)
         value = transform(array, n, at, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
@@ -124,8 +148,8 @@ def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | N
             points[-1] = 2 * (points[-1] - 1)
         if any(one < 1 for one in points):
             raise fail(f"Invalid number of data points ({next(one for one in points if one < 1)}) specified")
-        over = set(range(array.ndim) if axes is None else axes)
-        sized(*(size for at, size in enumerate(array.shape) if at not in over), *points, COMPLEX)
+        if sizes is not None:
+            array = _fitted(array, sizes, axes or [], back=real)
         value = transform(array, sizes, axes, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness import arrays
 from harness.arrays import repeated
+from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.operators._common import (
     FLOAT32,
@@ -26,6 +28,8 @@ from harness.runtime.operators._products import looped, sized
 from harness.runtime.operators.views import atleast_1d, atleast_2d, atleast_3d
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+
+MOST_DIMENSIONS = 32  # of an array of any numpy
 
 
 def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
@@ -58,6 +62,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
                 raise fail(
                     f"Sizes of tensors must match except in dimension {at}. Expected size {a} but got size {b} for tensor number {place} in the list."
                 )
+    sized(sum(one.size for one in kept))
     return np.concatenate([cast(one, kind) for one in kept], axis=at)
 
 
@@ -174,6 +179,20 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
 # --------------------------------------------------------------------------------------------------------------- repeating
 
 
+def _tiled(array: Array, repeats: list[int]) -> Array:
+    """The array several times along each dimension, the last ones first."""
+    shape = (1,) * (len(repeats) - array.ndim) + array.shape
+    times = (1,) * (len(shape) - len(repeats)) + tuple(repeats)
+    if 0 in times or 0 in shape:
+        return np.empty([size * by for size, by in zip(shape, times, strict=True)], array.dtype)
+    sized(*shape, *times)
+    spread = [one for size, by in zip(shape, times, strict=True) for one in (by, size)]
+    if len(spread) > MOST_DIMENSIONS:
+        raise Unsupported(f"the reference reader repeats tensors of up to {MOST_DIMENSIONS // 2} dimensions", code="operator")
+    whole = np.broadcast_to(array.reshape([one for size in shape for one in (1, size)]), spread)
+    return whole.reshape([size * by for size, by in zip(shape, times, strict=True)])
+
+
 @operator("aten::repeat")
 def repeat(self: Tensor, repeats: list[int]) -> Tensor:
     """The whole, several times along each dimension."""
@@ -182,8 +201,7 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
         raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(one < 0 for one in repeats):
         raise fail("Trying to create tensor with negative dimension")
-    sized(array.size, *repeats)
-    return Tensor(np.tile(array.reshape((1,) * (len(repeats) - array.ndim) + array.shape), tuple(repeats)))
+    return Tensor(_tiled(array, repeats))
 
 
 @operator("aten::tile")
@@ -191,8 +209,7 @@ def tile(self: Tensor, dims: list[int]) -> Tensor:
     """As :func:`repeat`, also with fewer numbers than dimensions."""
     if any(one < 0 for one in dims):
         raise fail("Trying to create tensor with negative dimension")
-    sized(self.array.size, *dims)
-    return Tensor(np.tile(self.array, tuple(dims)))
+    return Tensor(_tiled(self.array, dims))
 
 
 def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
@@ -259,7 +276,9 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
     if not array.size:  # of which torch does not look at the dimensions
         return Tensor(array.copy())
-    return Tensor(np.roll(array, by, tuple(axis(one, array.ndim) for one in at)))
+    for shift, one in zip(by, at, strict=True):  # numpy's own way with several takes two to the power of their number
+        array = np.roll(array, shift, axis(one, array.ndim))
+    return Tensor(array)
 
 
 @operator("aten::rot90")
@@ -274,8 +293,8 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     if self.array.ndim not in {1, 2}:
         raise fail("diag(): Supports 1D or 2D tensors. Got " + str(self.array.ndim) + "D")
     if self.array.ndim == 1:
-        sized(*[self.array.size + abs(diagonal)] * 2)
-    return Tensor(np.diag(self.array, diagonal).copy())
+        return diagflat(self, diagonal)
+    return Tensor(arrays.diagonal(self.array, diagonal).copy())
 
 
 @functional("diag_embed")
@@ -294,8 +313,13 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 @operator("aten::diagflat")
 def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     """All elements as a diagonal."""
-    sized(*[self.array.size + abs(offset)] * 2)
-    return Tensor(np.diagflat(self.array, offset))
+    flat = self.array.reshape(-1)
+    size = flat.size + abs(offset)
+    sized(size, size)
+    whole = np.zeros((size, size), flat.dtype)
+    places = np.arange(flat.size)
+    whole[places + max(-offset, 0), places + max(offset, 0)] = flat
+    return Tensor(whole)
 
 
 # ------------------------------------------------------------------------------------------------------------------ padding
@@ -357,6 +381,8 @@ def _padding(mode: str, *, whole: bool = True) -> Any:
                         f"dimension of size {size}"
                     )
         cut, widths = _cut(array, widths)
+        if mode == "circular" and any(max(pair) > size for pair, size in zip(widths, cut.shape, strict=True)):
+            raise fail("Padding value causes wrapping around more than once.")
         sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
         return Tensor(np.pad(cut, widths, mode=how[mode]))
 

@@ -621,12 +621,23 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noq
     return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
 
 
+def _finite(array: Array) -> Array:
+    """Matrices without infinities and NaN, with which LAPACK's singular values may never end.
+
+    Raises:
+        Raised: one has some.
+    """
+    if not np.isfinite(array).all():
+        raise fail("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
+    return array
+
+
 @operator("aten::svd")
 def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Singular vectors and values."""
     del compute_uv
     _floating("svd", self.array)
-    u, s, vh = np.linalg.svd(decomposed(self.array), full_matrices=not some)
+    u, s, vh = np.linalg.svd(_finite(decomposed(self.array)), full_matrices=not some)
     kind = self.array.dtype
     return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
 
@@ -635,14 +646,14 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tenso
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """Singular vectors and values."""
     del driver
-    u, s, vh = np.linalg.svd(decomposed(A.array), full_matrices=full_matrices)
+    u, s, vh = np.linalg.svd(_finite(decomposed(A.array)), full_matrices=full_matrices)
     return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
 
 
 @operator("aten::pinverse", "aten::linalg_pinv")
 def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
-    array = decomposed(self.array)
+    array = _finite(decomposed(self.array))
     if atol is None and rtol is None:
         cut = rcond.array if rcond.__class__ is Tensor else rcond
     else:

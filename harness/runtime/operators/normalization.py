@@ -254,7 +254,7 @@ def group_norm(
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:  # noqa: A002
     """By the squares of neighbouring channels."""
     x = input.array
-    sized(*x.shape[:1], x.shape[1] + max(0, size - 1), *x.shape[2:])
+    sized(x.shape[0], x.shape[1] + size, *x.shape[2:])
     looped(size, x.size)
     squares = np.pad(x.astype(FLOAT64) ** 2, [(0, 0), (size // 2, (size - 1) // 2), *[(0, 0)] * (x.ndim - 2)])
     sums = sum(squares[:, at : at + x.shape[1]] for at in range(size))

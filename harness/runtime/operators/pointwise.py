@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.runtime.limits import meter
 from harness.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
@@ -40,6 +41,10 @@ def through_double(function: Any) -> Any:
     return compute
 
 
+OBJECT = 3  # elements of memory that one of Python's floats takes
+CALL = 100  # multiplications that a call of a function of Python takes as long as
+
+
 def elementwise(function: Any) -> Any:
     """A function of Python's floats for arrays."""
     vectorised = np.frompyfunc(function, 1, 1)
@@ -47,6 +52,8 @@ def elementwise(function: Any) -> Any:
     def compute(array: Array) -> Array:
         if array.dtype.kind == "c":
             raise not_implemented(getattr(function, "__name__", "function"), array.dtype)
+        meter.array(OBJECT * array.size)
+        meter.work(CALL * array.size)
         return np.asarray(vectorised(array.astype(FLOAT64)), FLOAT64).astype(array.dtype)
 
     return compute

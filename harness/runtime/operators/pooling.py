@@ -99,16 +99,16 @@ def _max_pools() -> None:
         for n in (1, 2, 3):
 
             def values(
-                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, n: int = n,
+                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
                 inside: bool = inside,
             ) -> Tensor:  # fmt: skip
-                return _max_pool(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)[0]
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)[0]
 
             def both(
-                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, n: int = n,
+                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
                 inside: bool = inside,
             ) -> tuple[Tensor, Tensor]:  # fmt: skip
-                return _max_pool(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
 
             operator(f"aten::max_pool{n}d", since=since)(values)
             operator(f"aten::max_pool{n}d_with_indices", since=since)(both)
@@ -175,9 +175,9 @@ def _avg_pools() -> None:
 
             def call(
                 self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-                divisor_override: int | None = None, n: int = n, era: int = era,
+                divisor_override: int | None = None, *, _n: int = n, era: int = era,
             ) -> Tensor:  # fmt: skip
-                return _avg_pool(self, n, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, era=era)
+                return _avg_pool(self, _n, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, era=era)
 
             operator(f"aten::avg_pool{n}d", since=since)(call)
 
@@ -258,9 +258,9 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
 
 for _n in (1, 2, 3):
     operator(f"aten::adaptive_avg_pool{_n}d", f"aten::_adaptive_avg_pool{_n}d")(
-        lambda self, output_size, n=_n: _adaptive_avg(self, output_size, n)
+        lambda self, output_size, *, _n=_n: _adaptive_avg(self, output_size, _n)
     )
-    operator(f"aten::adaptive_max_pool{_n}d")(lambda self, output_size, n=_n: _adaptive_max(self, output_size, n))
+    operator(f"aten::adaptive_max_pool{_n}d")(lambda self, output_size, *, _n=_n: _adaptive_max(self, output_size, _n))
 
 
 # --------------------------------------------------------------------------------------------------------------- inverse

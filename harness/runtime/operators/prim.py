@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
 import numpy as np
 
+from harness.escapes import escaped_output
 from harness.runtime import dtypes
 from harness.runtime.registry import grad, operator
 from harness.runtime.tensor import OpaqueTensor, Tensor
@@ -99,7 +101,8 @@ def percent_format(self: str, *args: Any) -> str:
 @operator("prim::Print", of="any")
 def print_(*args: Any) -> None:
     """Print to standard error: standard output is for data."""
-    sys.stderr.write(" ".join("<tensor>" if arg.__class__ is Tensor else shown(arg) for arg in args) + "\n")
+    text = " ".join("<tensor>" if arg.__class__ is Tensor else shown(arg) for arg in args)
+    sys.stderr.write(escaped_output(text) + "\n")  # which may be a terminal
 
 
 @operator("aten::warn", "aten::warnings", of="any")
@@ -255,7 +258,7 @@ def is_scripting() -> bool:
 @operator("prim::tolist", of="any")
 def tolist(a: Tensor, *_: int) -> Any:
     """The elements as nested lists."""
-    bounded(_tensor(a).array.size)
+    bounded(math.prod(size or 1 for size in _tensor(a).array.shape))
     return a.array.tolist()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import arrays
 from harness.runtime.operators._common import (
     BOOL,
     FLOAT32,
@@ -30,6 +31,7 @@ from harness.runtime.operators._common import (
     wide,
     words,
 )
+from harness.runtime.operators._products import looped
 from harness.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
@@ -507,7 +509,7 @@ def _running_extreme(name: str, *, largest: bool) -> None:
             return Tensor(array.copy()), Tensor(np.zeros((), INT64))
         moved = np.moveaxis(array, at, 0)
         values, places = np.empty_like(moved), np.zeros(moved.shape, INT64)
-        for step in range(moved.shape[0]):
+        for step in range(looped(moved.shape[0])):
             if not step:
                 values[0] = moved[0]
                 continue
@@ -534,7 +536,7 @@ def trace(self: Tensor) -> Tensor:
     """The sum of the diagonal."""
     if self.array.ndim != 2:
         raise fail(f"trace: expected a matrix, but got tensor with dim {self.array.ndim}")
-    diagonal = np.diagonal(self.array)
+    diagonal = arrays.diagonal(self.array)
     return Tensor(exact_sum(cast(diagonal, _sum_type(diagonal, None)), (0,)))
 
 
@@ -559,7 +561,9 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     at = axis(dim, self.array.ndim)
     parts = [one.array for one in (prepend, self, append) if one is not None]
     array = np.concatenate(parts, axis=at) if len(parts) > 1 else self.array
-    return Tensor(np.diff(array, min(n, array.shape[at] + 1), axis=at))
+    times = min(n, array.shape[at] + 1)
+    looped(times, array.size)
+    return Tensor(np.diff(array, times, axis=at))
 
 
 __all__ = ["exact_sum", "norm_of", "spread", "sum_"]

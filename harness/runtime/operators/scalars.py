@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.errors import Unsupported
 from harness.runtime.dtypes import Dtype
+from harness.runtime.operators._equality import equal, measured
 from harness.runtime.registry import operator, resolve
 from harness.runtime.tensor import Tensor
 from harness.runtime.values import bounded, raised
@@ -282,13 +283,13 @@ def ge(a: Any, b: Any) -> bool:
 @operator("aten::eq", of="any")
 def eq_any(a: Any, b: Any) -> bool:
     """A == b of devices, enumerations, tuples, None."""
-    return bool(_number(a) == _number(b))
+    return equal(_number(a), _number(b))
 
 
 @operator("aten::ne", of="any")
 def ne_any(a: Any, b: Any) -> bool:
     """A != b of devices, enumerations, tuples, None."""
-    return bool(_number(a) != _number(b))
+    return not equal(_number(a), _number(b))
 
 
 def scalar_of(value: Any) -> Any:
@@ -641,6 +642,9 @@ def min_(a: Any, b: Any = None) -> Any:
     """The smaller one: of two numbers (the second one, where one is not a number), of the items of a list, of two lists."""
     if b is None:
         return _extreme(a, min_)
+    if a.__class__ is list:
+        measured(a)
+        measured(b)
     return _mixed(a, b, a if a < b else b)  # noqa: FURB136 - as C does it, where one is not a number
 
 
@@ -649,6 +653,9 @@ def max_(a: Any, b: Any = None) -> Any:
     """The greater one."""
     if b is None:
         return _extreme(a, max_)
+    if a.__class__ is list:
+        measured(a)
+        measured(b)
     return _mixed(a, b, a if a > b else b)  # noqa: FURB136 - as C does it
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.arrays import counted
 from harness.errors import Unsupported
+from harness.runtime.limits import meter
 from harness.runtime.operators._common import (
     FLOAT64,
     INT64,
@@ -25,6 +26,8 @@ from harness.runtime.operators._common import (
 from harness.runtime.operators._products import looped, sized
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
+
+FIELD = 128  # words of memory that a field of a record takes
 
 
 def order(array: Array, at: int, *, descending: bool) -> Array:
@@ -287,7 +290,9 @@ def unique_dim(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Distinct slices."""
     del sorted, return_inverse, return_counts  # both come in any case
-    values, inverse, counts = np.unique(self.array, axis=axis(dim, self.array.ndim), return_inverse=True, return_counts=True)
+    at = axis(dim, self.array.ndim)
+    meter.array(FIELD * (self.array.size // max(1, self.array.shape[at])))  # numpy makes a field of each column
+    values, inverse, counts = np.unique(self.array, axis=at, return_inverse=True, return_counts=True)
     return Tensor(values), Tensor(inverse.reshape(-1).astype(INT64)), Tensor(counts.astype(INT64))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness import arrays
 from harness.runtime import dtypes
 from harness.runtime.operators._common import Array, axes, axis, contiguous, fail, functional, resized
 from harness.runtime.registry import operator
@@ -623,7 +624,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, as a last one."""
     array = self.array
-    found = np.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
+    found = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
     steps = tuple(step // array.itemsize for step in found.strides)
     if not found.size:
         return of_view(self, np.empty(found.shape, array.dtype))
