@@ -135,7 +135,8 @@ def producer(archive: ZipArchive, facts: Facts) -> Producer:
     if order[0] == "version":
         if version == 2:
             return Producer(first="1.5", last="1.5", because=("record version comes first", "file format 2"))
-        data_last = "data.pkl" in names and order.index("constants.pkl") < order.index("data.pkl")
+        both = "data.pkl" in order and "constants.pkl" in order  # a damaged archive may lack either
+        data_last = both and order.index("constants.pkl") < order.index("data.pkl")
         line = "1.3" if data_last else "1.4"
         return Producer(first=line, last=line, because=("record version comes first", "order of data.pkl and constants.pkl"))
     because = ["record version comes last", "no record byteorder", f"file format {version}"]

@@ -2,14 +2,18 @@
 
     python -m tests.faults --count 100000 --seed 1
     python -m tests.faults --seed 1 --only 4711 --keep FOLDER
+    python -m tests.faults --bombs
 
 Exit status: 0 nothing happened that must not; 1 something did, and each find is told with its number. ``--only`` does the one fault of
-a number again; ``--keep`` writes the files of what must not happen (with ``--only``: of that fault) to a folder.
+a number again; ``--keep`` writes the files of what must not happen (with ``--only``: of that fault) to a folder. ``--bombs`` opens each file of
+tests/hostile/bombs.py in all ways instead.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import gc
 import resource
 import sys
 import tempfile
@@ -20,15 +24,19 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.faults import BOMB, KINDS, make, samples
+from tests.faults.faults import BOMB, samples
 from tests.faults.judge import BAD, CRASHED, ELSEWHERE, OUTCOMES, RIGHT, judge
+from tests.faults.kinds import KINDS, make
+from tests.hostile.opening import Opened, open_all
 
 __all__ = ["LEAST_NAMED", "Summary", "main", "run"]
 
 LEAST_NAMED = 0.99
 CHUNK = 200
 MOST_TOLD = 60
-ADDRESS_SPACE = 6 << 30  # a process that asks for more gets none: this machine is used by others, too
+STANDSTILL = 1200  # seconds after which a process that does not even heed its timer is ended
+IN_MEMORY = "/dev/shm"  # where there is one: files are written and read a million times
+ADDRESS_SPACE = 4 << 30  # a process that asks for more gets none: this machine is used by others, too
 
 
 @dataclass
@@ -38,8 +46,9 @@ class Summary:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     containers: Counter[tuple[str, str]] = field(default_factory=Counter)
     told: list[tuple[int, str, str]] = field(default_factory=list)
-    slowest: tuple[float, int] = (0.0, -1)
-    memory: int = 0
+    slowest: dict[str, tuple[float, int]] = field(default_factory=dict)
+    memory: dict[str, tuple[int, int]] = field(default_factory=dict)
+    failed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     def add(self, other: Summary) -> None:
@@ -47,8 +56,11 @@ class Summary:
         self.counts += other.counts
         self.containers += other.containers
         self.told += other.told
-        self.slowest = max(self.slowest, other.slowest)
-        self.memory = max(self.memory, other.memory)
+        self.failed += other.failed
+        for step, seconds in other.slowest.items():
+            self.slowest[step] = max(seconds, self.slowest.get(step, (0.0, -1)))
+        for step, memory in other.memory.items():
+            self.memory[step] = max(memory, self.memory.get(step, (0, -1)))
 
     @property
     def named(self) -> tuple[int, int]:
@@ -76,9 +88,13 @@ class Summary:
                 "",
                 f"the damaged record is named in {right} of {all_}: {100 * right / all_:.2f} % (at least {100 * LEAST_NAMED:.0f} %)",
             ]
-        lines.append(
-            f"slowest {self.slowest[0]:.2f} s (fault {self.slowest[1]}); most memory of a process {self.memory >> 10} MiB"
-        )
+        lines += [
+            f"{step}: slowest {seconds:.2f} s (fault {number}), most memory {self.memory[step][0]} MiB (fault {self.memory[step][1]})"
+            for step, (seconds, number) in self.slowest.items()
+        ]
+        if self.failed:
+            lines.append(f"calls in which an operator failed inside, told as unsupported: {sum(self.failed.values())}")
+            lines += [f"  {count} times {said}" for said, count in self.failed.most_common(5)]
         lines.append(f"{sum(self.counts.values())} faults in {self.seconds:.0f} s")
         return "\n".join(lines)
 
@@ -99,18 +115,23 @@ def run(seed: int, numbers: range | list[int], *, keep: Path | None = None) -> S
     groups = samples()
     summary = Summary()
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as name:
+    faulthandler.dump_traceback_later(STANDSTILL, exit=True)
+    gc.freeze()  # what the judge remembers of the samples is not searched in the time of the harness
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if Path(IN_MEMORY).is_dir() else None) as name:
         for number in numbers:
             found = judge(make(groups, seed, number), Path(name))
             fault = found.fault
             summary.counts[fault.kind, found.outcome] += 1
             summary.containers[fault.sample.container, found.outcome] += 1
-            summary.slowest = max(summary.slowest, (found.seconds, number))
+            part = Summary(failed=Counter(found.failed))
+            part.slowest = {step: (seconds, number) for step, seconds in found.seconds.items()}
+            part.memory = {step: (memory, number) for step, memory in found.memory.items()}
+            summary.add(part)
             if found.outcome in BAD or (found.outcome == ELSEWHERE and fault.kind != BOMB):
                 summary.told.append((number, found.outcome, f"{fault.sample.name}: {fault.said}: {found.said}"))
             if keep is not None and (found.outcome in BAD or len(numbers) == 1):
                 (keep / f"{number}_{fault.sample.path.name}").write_bytes(fault.data)
-    summary.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    faulthandler.cancel_dump_traceback_later()
     summary.seconds = time.perf_counter() - started
     return summary
 
@@ -130,7 +151,9 @@ def run_all(seed: int, count: int, *, processes: int, keep: Path | None) -> Summ
             futures = [(chunk, pool.submit(run, seed, chunk, keep=keep)) for chunk in chunks]
             for chunk, future in futures:
                 try:
-                    summary.add(future.result())
+                    part = future.result()
+                    summary.add(part)
+                    _tell_early(part)
                 except BrokenProcessPool:
                     left.append(chunk)
         if left:
@@ -139,6 +162,15 @@ def run_all(seed: int, count: int, *, processes: int, keep: Path | None) -> Summ
         chunks = left
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def _tell_early(part: Summary) -> None:
+    """What must not be is told at once: a long run need not come to its end."""
+    sys.stderr.write(".")
+    sys.stderr.flush()
+    for number, outcome, said in part.told:
+        if outcome in BAD:
+            sys.stderr.write(f"\nfault {number}: {outcome}: {said}\n")
 
 
 def _one_by_one(seed: int, numbers: range, keep: Path | None) -> Summary:
@@ -157,6 +189,24 @@ def _one_by_one(seed: int, numbers: range, keep: Path | None) -> Summary:
     return summary
 
 
+def open_bombs(processes: int) -> int:
+    """Open all bombs in all ways, and tell what it costs."""
+    wrong = []
+
+    def tell(one: Opened) -> None:
+        wrong.extend(one.wrong)
+        steps = "; ".join(
+            f"{step} {code or 'sound'} {seconds:.1f} s {most} MiB" for step, (code, seconds, most) in one.steps.items()
+        )
+        sys.stdout.write(f"{one.name:<40} {one.size / 1e6:5.1f} MB: {steps}\n")
+        sys.stdout.flush()
+
+    with tempfile.TemporaryDirectory() as name:
+        found = open_all(Path(name), processes, tell)
+    sys.stdout.write("".join(f"  WRONG: {one}\n" for one in wrong) + f"{len(found)} bombs, {len(wrong)} findings\n")
+    return int(bool(wrong))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
@@ -165,7 +215,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", type=int)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--bombs", action="store_true")
     asked = parser.parse_args(arguments)
+    if asked.bombs:
+        return open_bombs(asked.processes)
     if asked.keep is not None:
         asked.keep.mkdir(parents=True, exist_ok=True)
     if asked.only is not None:

@@ -1,10 +1,9 @@
-"""Seeded faults: a sound archive, and one thing done to it. The same seed and number give the same bytes every time."""
+"""Damage: a sound archive, and one thing done to its bytes. No checksum is made right again, but for bombs and members put in."""
 
 from __future__ import annotations
 
 import io
 import json
-import random
 import struct
 import zlib
 from dataclasses import dataclass
@@ -16,10 +15,11 @@ from tests.archive.torch_zip import Written, write_end, write_member
 from tests.faults.layout import CENTRAL, LOCAL, Layout, Member, layout
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 __all__ = [
-    "BOMB", "KINDS", "Fault", "Sample", "make", "packed", "packed_member", "rebuilt", "records_of", "sample_of", "samples", "upon_each_other",
+    "BOMB", "DAMAGE", "Fault", "Made", "Sample", "packed", "packed_member", "rebuilt", "records_of", "sample_of", "samples", "upon_each_other",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,12 +53,13 @@ class Fault:
 
     Attributes:
         number: with the seed, it tells all the rest.
-        kind: what was done, one of :data:`KINDS`.
+        kind: what was done, one of :data:`tests.faults.kinds.KINDS`.
         said: the same in detail.
         sample: what it was done to.
         data: the bytes that came out.
         hit: records of which something was changed; any of them has to be named.
         every: whether all of them have to be named, as where bytes of several records were changed.
+        resealed: whether it is another archive rather than a damaged one: all checksums and sizes in it are right.
     """
 
     number: int
@@ -68,6 +69,7 @@ class Fault:
     data: bytes
     hit: frozenset[str] = frozenset()
     every: bool = False
+    resealed: bool = False
 
     @property
     def still_named(self) -> frozenset[str]:
@@ -88,6 +90,7 @@ def _stands_in_header(name: bytes, data: bytes) -> bool:
 Made = tuple[str, bytes, frozenset[str], bool]
 
 
+@lru_cache(1)
 def samples() -> list[list[Path]]:
     """The archives of the corpus, those of one family and container together, so that rare ones are met as often."""
     groups: dict[tuple[str, str], list[Path]] = {}
@@ -99,23 +102,11 @@ def samples() -> list[list[Path]]:
     return [groups[name] for name in sorted(groups)]
 
 
-@lru_cache(512)
+@lru_cache(4096)
 def sample_of(path: Path) -> Sample:
     """An archive and its layout."""
     raw = path.read_bytes()
     return Sample(path, raw, layout(raw))
-
-
-def make(groups: list[list[Path]], seed: int, number: int) -> Fault:
-    """The fault of a number."""
-    rng = random.Random(f"{seed}:{number}")
-    while True:
-        sample = sample_of(rng.choice(rng.choice(groups)))
-        kind = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
-        made = KINDS[kind][1](rng, sample, groups)
-        if made is not None and made[1] != sample.raw:
-            said, data, hit, every = made
-            return Fault(number, kind, said, sample, data, hit, every)
 
 
 # ------------------------------------------------------------------------------------------------------------- bytes
@@ -534,7 +525,7 @@ PICKLES: list[tuple[str, Callable[[random.Random], bytes]]] = [
 ]  # fmt: skip
 
 
-KINDS: dict[str, tuple[float, Callable[[random.Random, Sample, list[list[Path]]], Made | None]]] = {
+DAMAGE: dict[str, tuple[float, Callable[[random.Random, Sample, list[list[Path]]], Made | None]]] = {
     "bit flipped": (20, bit),
     "byte changed": (12, byte),
     "several bytes changed": (12, several),

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 import zlib
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+import harness
+from harness.runtime.tensor import Tensor
 from tests.faults import __main__ as command
-from tests.faults.faults import KINDS, Fault, make, packed, sample_of, samples
-from tests.faults.judge import BAD, ELSEWHERE, HARMLESS, MEMORY, OUTCOMES, RIGHT, STRUCTURE, UNNOTICED, UNPROTECTED, judge
+from tests.faults import judge as judging
+from tests.faults.faults import Fault, packed, sample_of, samples
+from tests.faults.judge import (
+    BAD,
+    ELSEWHERE,
+    HARMLESS,
+    HELD,
+    MEGABYTES,
+    MEMORY,
+    OUTCOMES,
+    OUTSIDE,
+    RAISED,
+    RIGHT,
+    SECONDS,
+    STRUCTURE,
+    TIMED_OUT,
+    UNNOTICED,
+    UNPROTECTED,
+    judge,
+)  # fmt: skip
+from tests.faults.kinds import KINDS, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 SAVED = ROOT / "fixtures" / "torch-2.13.0" / "save_bool.pt"
+SCRIPT = ROOT / "fixtures" / "torch-2.13.0" / "enums.pt"
 STREAM = ROOT / "fixtures" / "torch-1.0.0" / "state_dict.pt"
 SEED, COUNT = 20_261_121, 600
 
@@ -24,7 +54,7 @@ def test_a_slice_of_faults_breaks_nothing() -> None:
     assert summary.good, f"{summary}\n{summary.told}"
     assert sum(summary.counts.values()) == COUNT
     assert {kind for kind, _ in summary.counts} == set(KINDS)
-    assert summary.named[1] > COUNT / 3  # records are hit, and it is not the exceptions that make it pass
+    assert summary.named[1] > COUNT / 6  # records are hit, and it is not the exceptions that make it pass
 
 
 def test_the_same_number_makes_the_same_fault() -> None:
@@ -74,9 +104,106 @@ def test_what_nobody_notices_is_told(tmp_path: Path) -> None:
     assert judge(fault(SAVED, other, frozenset({"data/0"})), tmp_path).outcome == UNNOTICED
 
 
+def beyond() -> np.ndarray[Any, Any]:
+    """Eight numbers of no memory: numpy does not look at a buffer of 0 bytes."""
+    return np.ndarray((8,), np.float64, b"", 0, (8,))
+
+
+class Planted:
+    """Stands for a program that has one method."""
+
+    def __init__(self, value: Callable[[], Any]) -> None:
+        self.methods = {"forward": None}
+        self.value = value
+
+    def run(self, method: str, args: tuple[Any, ...]) -> Any:
+        return self.value()
+
+    def named_tensors(self) -> list[Any]:
+        return []
+
+
+def raising(*_: Any, **__: Any) -> Any:
+    raise KeyError("planted")
+
+
+def endless(*_: Any, **__: Any) -> Any:
+    while True:
+        pass
+
+
 def test_memory_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.faults.judge.MOST_MEMORY", -1)
+    monkeypatch.setitem(MEGABYTES, "state", -1)
     assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == MEMORY
+
+
+def test_time_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SECONDS, "inspect", -1)
+    assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == TIMED_OUT
+    monkeypatch.setitem(SECONDS, "inspect", -1.6)  # its timer ends 0.2 s later
+    monkeypatch.setattr(judging, "look_at", endless)
+    assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == TIMED_OUT
+
+
+@pytest.mark.parametrize(("path", "owner", "name"), [
+    (SAVED, judging, "look_at"), (SAVED, judging, "screen"), (SAVED, harness, "load_state"), (SCRIPT, harness, "load"),
+])  # fmt: skip
+@pytest.mark.parametrize("resealed", [False, True])
+def test_exceptions_of_any_step_are_noticed(
+    path: Path, owner: Any, name: str, resealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = replace(fault(path, path.read_bytes()), resealed=resealed)
+    assert judge(planted, tmp_path).outcome == (HELD if resealed else HARMLESS)
+    monkeypatch.setattr(owner, name, raising)
+    assert judge(planted, tmp_path).outcome == RAISED
+
+
+def test_an_exception_of_a_call_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(raising))
+    assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == RAISED
+
+
+def test_memory_outside_of_arrays_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = judge(fault(SAVED, SAVED.read_bytes()), tmp_path), judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path)
+    assert {one.outcome for one in sound} == {HARMLESS}
+    monkeypatch.setattr(harness, "load_state", lambda _, **__: {"weight": beyond()})
+    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: Tensor(beyond())))
+    assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == OUTSIDE
+    assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == OUTSIDE
+    Tensor(beyond())  # only the judge watches tensors
+
+
+def test_values_of_no_program_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: [open]))
+    assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == OUTSIDE
+
+
+def test_other_results_of_a_program_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = changed(SCRIPT, {one.record: one for one in sample_of(SCRIPT).layout.members}["constants.pkl"].data)
+    damaged = fault(SCRIPT, data, frozenset({"constants.pkl"}))
+    assert judge(damaged, tmp_path).outcome == RIGHT
+    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: 1))
+    assert judge(damaged, tmp_path).outcome == UNNOTICED
+
+
+# ---------------------------------------------------------------------------------------------------------- resealed
+
+
+def test_about_half_of_all_faults_are_resealed() -> None:
+    made = [make(samples(), 3, number) for number in range(200)]
+    assert 80 < sum(one.resealed for one in made) < 120
+
+
+def test_checksums_of_resealed_archives_are_right() -> None:
+    seen = set()
+    for number in range(300):
+        one = make(samples(), 4, number)
+        if one.resealed and one.sample.layout.members and one.kind in {"pickle", "JSON", "source", "nested archive"}:
+            with zipfile.ZipFile(io.BytesIO(one.data)) as archive:
+                if all(info.CRC for info in archive.infolist() if info.file_size):
+                    assert archive.testzip() is None
+                    seen.add(one.kind)
+    assert seen == {"pickle", "JSON", "source", "nested archive"}
 
 
 @pytest.mark.parametrize("outcome", BAD)

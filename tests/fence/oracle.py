@@ -7,13 +7,16 @@ and compares that with the memory that its owner has.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.runtime.dtypes import Dtype
 from harness.runtime.tensor import OpaqueTensor, Tensor
 from harness.runtime.values import Device, EnumMember, Future, NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Outside", "audited", "bounds", "check_value", "inside", "watch"]
 
@@ -82,8 +85,8 @@ def inside(array: np.ndarray[Any, Any]) -> bool:
     return first <= low and high <= last
 
 
-def watch() -> None:
-    """Look at every tensor that is made in this process."""
+def watch() -> Callable[[], None]:
+    """Look at every tensor that is made in this process, until what is returned is called."""
     real = Tensor.__init__
 
     def made(self: Tensor, *args: Any, **keywords: Any) -> None:
@@ -91,7 +94,11 @@ def watch() -> None:
         if not inside(self.array):
             raise Outside(f"a tensor of shape {self.array.shape}, strides {self.array.strides} lies outside of its storage")
 
+    def off() -> None:
+        Tensor.__init__ = real  # type: ignore[method-assign]
+
     Tensor.__init__ = made  # type: ignore[method-assign]
+    return off
 
 
 def check_value(value: Any, depth: int = 0, seen: set[int] | None = None) -> None:

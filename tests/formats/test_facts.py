@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive import open_archive
+from harness.archive import ZipArchive, open_archive
 from harness.errors import ArchiveError, Corrupt, Unsupported
 from harness.formats import Call, Facts, identify, read_facts
 from harness.formats.facts import fill
@@ -156,6 +156,21 @@ def test_operators_with_and_without_overloads() -> None:
     assert Call("aten::conv1d", "", 4, ()) in exported.calls
     unkind = read_facts(fixture("torch-2.3.1/export_conv_linear"))
     assert ("aten::relu", 0, ("self",)) in {(call.name, call.positional, call.keywords) for call in unkind.calls}
+
+
+def test_operators_that_take_any_number_of_arguments() -> None:
+    for name in ("torch-1.10.2/mobile_promoted_operators", "torch-1.11.0/mobile_promoted_operators"):
+        assert Call("aten::format", "", -1, ()) in read_facts(fixture(name)).calls
+
+
+@pytest.mark.parametrize("missing", ["constants.pkl", "data.pkl"])
+def test_a_program_without_one_of_its_pickles_is_read_or_refused(missing: str, tmp_path: Path) -> None:
+    with open_archive(fixture("torch-1.5.1/mobile")) as archive:
+        assert isinstance(archive, ZipArchive)
+        records = {name: bytes(archive.view(name)) for name in archive.names if name != missing}
+    path = laid_out(tmp_path / "mobile.ptl", {**records, "version": b"3\n"})
+    with contextlib.suppress(ArchiveError):
+        assert read_facts(path).producer is not None
 
 
 def test_storages_of_each_pickle_have_names_of_their_own() -> None:

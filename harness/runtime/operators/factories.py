@@ -194,6 +194,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
     _options(options)
     if n < 0:
         raise fail(f"n must be greater or equal to 0, got {n}")
+    meter.array(n * (n if m is None else m))
     array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
     return Tensor(array) if out is None else into(out, array)
 
@@ -272,6 +273,7 @@ def _ranges() -> None:
             if kind == BOOL or kind.kind == "c":
                 raise not_implemented("arange_cpu", kind)
             count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
+            meter.array(count)
             if kind.kind in "iu":
                 array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
             else:
@@ -304,6 +306,7 @@ def range_(
     if kind.kind in "iu":
         start, end, step = (int(one.real) for one in (start, end, step))
     count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
+    meter.array(count)
     array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
     return Tensor(array) if out is None else into(out, array)
 

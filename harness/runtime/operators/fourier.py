@@ -35,11 +35,21 @@ def _complex(array: Array) -> Array:
     return array[..., 0] + 1j * array[..., 1]
 
 
+MOST_DIMENSIONS = 3
+
+
+def _last(array: Array, count: int) -> tuple[int, ...]:
+    """The dimensions of a signal."""
+    if not 1 <= count <= MOST_DIMENSIONS:
+        raise fail(f"Expected signal_ndim to be 1, 2, or 3, but got signal_ndim={count}")
+    return tuple(range(array.ndim - count, array.ndim))
+
+
 @operator("aten::rfft")
 def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True) -> Tensor:
     """Of real numbers."""
     array = _checked(self)
-    dims = tuple(range(array.ndim - signal_ndim, array.ndim))
+    dims = _last(array, signal_ndim)
     transform: Any = np.fft.rfftn if onesided else np.fft.fftn
     return _pairs(self, transform(array, axes=dims, norm=_norm(normalized)))
 
@@ -48,7 +58,7 @@ def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: boo
 def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True, signal_sizes: Any = ()) -> Tensor:
     """Back to real numbers; without sizes the last one is taken for odd."""
     values = _complex(_checked(self))
-    dims = tuple(range(values.ndim - signal_ndim, values.ndim))
+    dims = _last(values, signal_ndim)
     if not onesided:
         return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
     sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
@@ -61,7 +71,7 @@ def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bo
 def _whole(name: str, transform: Any) -> None:
     def call(self: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
         values = _complex(_checked(self))
-        return _pairs(self, transform(values, axes=tuple(range(values.ndim - signal_ndim, values.ndim)), norm=_norm(normalized)))
+        return _pairs(self, transform(values, axes=_last(values, signal_ndim), norm=_norm(normalized)))
 
     operator(f"aten::{name}")(call)
 

@@ -360,6 +360,8 @@ def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = 
     if any(one <= 0 for one in size):
         raise fail(f"Expected non-zero, positive output size. Got {list(size)}")
     matrices = theta.array.astype(FLOAT64)
+    sized(*size[2:], len(size))
+    sized(*size[2:], *matrices.shape[:-1])
     axes = []
     for one in size[2:]:
         line = np.linspace(-1, 1, one) if one > 1 else np.zeros(1)

@@ -114,7 +114,9 @@ def block_diag(tensors: list[Tensor]) -> Tensor:
     if not tensors:
         return Tensor(np.zeros((1, 0), FLOAT32))
     parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
-    whole = np.zeros((sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)), dtypes.result_type(tensors).array)
+    shape = sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)
+    sized(*shape)
+    whole = np.zeros(shape, dtypes.result_type(tensors).array)
     row = column = 0
     for one in parts:
         whole[row : row + one.shape[0], column : column + one.shape[1]] = one
@@ -133,6 +135,7 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
     if not tensors:
         raise fail("meshgrid expects a non-empty TensorList")
     vectors = [one.array.reshape(-1) for one in tensors]
+    sized(*(one.size for one in vectors), len(vectors))
     return [Tensor(one) for one in _grid(*vectors, indexing=indexing)]
 
 
@@ -141,6 +144,7 @@ def cartesian_prod(tensors: list[Tensor]) -> Tensor:
     """Every combination, one in a row."""
     if len(tensors) == 1:
         return tensors[0]
+    sized(*(one.array.size for one in tensors), len(tensors))
     return Tensor(np.stack([one.reshape(-1) for one in np.meshgrid(*(one.array for one in tensors), indexing="ij")], axis=1))
 
 
@@ -208,6 +212,14 @@ def tile(self: Tensor, dims: list[int]) -> Tensor:
     return Tensor(_tiled(self.array, dims))
 
 
+def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
+    places = array.size if at is None else array.shape[at]
+    numbers = np.asarray(counts)
+    total = int(numbers.sum(dtype=np.float64)) if numbers.size > 1 else places * int(numbers.sum())  # near enough for memory
+    sized(total, array.size // max(1, places))
+    return repeated(array, counts, axis=at)
+
+
 @operator("aten::repeat_interleave")
 def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element several times."""
@@ -215,14 +227,14 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
         if self.array.ndim != 1:
             raise fail("repeat_interleave only accept 1D vector as repeat")
-        return Tensor(repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
+        return Tensor(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
     array = self.array
     if dim is None:
-        return Tensor(repeated(array.reshape(-1), counts))
-    return Tensor(repeated(array, counts, axis=axis(dim, array.ndim)))
+        return Tensor(_repeated(array.reshape(-1), counts))
+    return Tensor(_repeated(array, counts, axis(dim, array.ndim)))
 
 
 # ------------------------------------------------------------------------------------------------------------ turned around

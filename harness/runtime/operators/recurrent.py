@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.runtime.operators._common import INT64, Array, fail, random, words
-from harness.runtime.operators._products import exact, looped, multiplied
+from harness.runtime.operators._products import exact, looped, multiplied, sized
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -219,6 +219,7 @@ def pad_packed_sequence(
     """The other way round, with lengths."""
     rows = batch_sizes.array
     steps = max(rows.size, total_length)
+    sized(steps, int(rows[0]), *data.array.shape[1:])
     value = np.full((steps, int(rows[0]), *data.array.shape[1:]), padding_value, data.array.dtype)
     start = 0
     for step, many in enumerate(rows):

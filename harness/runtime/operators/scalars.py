@@ -25,6 +25,7 @@ def wrapped(value: Any) -> Any:
     return value
 
 
+NUMBERS: frozenset[Any] = frozenset({int, float, bool, complex})
 _NOTHING: Any = object()
 
 
@@ -35,14 +36,14 @@ def _number(value: Any) -> Any:
 @operator("aten::add", of="scalar")
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """The sum a + b * alpha."""
-    value = a + b if alpha == 1 else a + b * alpha
+    value = a + b if alpha == 1 else a + _product(b, alpha)
     return value if value.__class__ is float else wrapped(value)
 
 
 @operator("aten::sub", of="scalar")
 def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
     """The difference a - b * alpha."""
-    value = a - b if alpha == 1 else a - b * alpha
+    value = a - b if alpha == 1 else a - _product(b, alpha)
     return value if value.__class__ is float else wrapped(value)
 
 
@@ -56,7 +57,15 @@ def mul(a: Any, b: Any) -> Any:
         return list(b) * a
     if b.__class__ is complex or a.__class__ is complex:
         return _complex_product(a, b)
+    if b.__class__ not in NUMBERS:
+        return _product(a, b)
     return wrapped(a * b)
+
+
+def _product(a: Any, b: Any) -> Any:
+    if a.__class__ not in NUMBERS or b.__class__ not in NUMBERS:  # Python would repeat texts, lists and tuples
+        raise raised("RuntimeError", f"expected two numbers, found a {a.__class__.__name__} and a {b.__class__.__name__}")
+    return a * b
 
 
 def _complex_product(a: Any, b: Any) -> complex:

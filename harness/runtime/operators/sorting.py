@@ -23,7 +23,7 @@ from harness.runtime.operators._common import (
     wide,
     words,
 )
-from harness.runtime.operators._products import looped
+from harness.runtime.operators._products import looped, sized
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor
 
@@ -400,6 +400,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     array = self.array
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
+    sized(max(minlength, int(array.max(initial=-1)) + 1))
     if weights is None or not array.size:
         return Tensor(counted(array, minlength=minlength).astype(INT64))
     kept = weights.array.dtype if weights.array.dtype == np.float32 else FLOAT64
@@ -412,6 +413,7 @@ def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Te
     array = self.array
     if bins < 1:
         raise fail(f"torch.histogram(): bins must be > 0, but got {bins}")
+    sized(bins)
     low, high = float(min.real), float(max.real)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
