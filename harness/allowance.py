@@ -80,11 +80,17 @@ class Allowance:
         of at most 300 bytes, their identities while their depth is measured (100 bytes), and 64 MB of texts at up to 4 bytes
         per byte of UTF-8.
         """
-        made = cls(
-            size, work=5_000_000 + 100_000 * (size // MB), expanded=(96 << 20) + 2 * size, whole=64 << 20,
-            objects=1 << 20, memo=1 << 20, memory=128 << 20, copied=1 << 19, nodes=1 << 20,
-        )  # fmt: skip
+        made = cls.__new__(cls)  # for every file: without the keywords, which take longer than the rest
+        made.size = size
+        made.work = 5_000_000 + 100_000 * (size // MB)
+        made.expanded = (96 << 20) + 2 * size
+        made.whole = 64 << 20
+        made.objects = made.memo = made.nodes = 1 << 20
+        made.memory = 128 << 20
+        made.copied = 1 << 19
+        made.limits = None
         made.complete = size <= HASHED
+        made.omitted = {}
         return made
 
     @classmethod

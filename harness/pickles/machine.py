@@ -21,10 +21,10 @@ import codecs
 import struct
 from typing import TYPE_CHECKING, Any
 
-from harness.allowance import PICKLE
+from harness.allowance import MB, PICKLE
 from harness.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from harness.pickles.interpret import NEWOBJ, build, storage_of
-from harness.pickles.notes import LIMITS, Limits, Notes
+from harness.pickles.notes import LIMITS, NAMED, STORAGE, Limits, Notes
 from harness.pickles.values import (
     Deque,
     Described,
@@ -164,6 +164,8 @@ def unpickle(
             return _run(data, start, persistent, limits, place)
         allowance.spend(PICKLE)
         known = allowance.limits
+        if known is None and limits is LIMITS:
+            known = allowance.limits = _first(limits, allowance)
         if known is None or limits is not LIMITS or _mostly_spent(known, allowance):
             known = allowance.limits = _left(limits, allowance)
         return _run(data, start, persistent, known, place, allowance)
@@ -185,6 +187,10 @@ def _mostly_spent(known: Limits, allowance: Allowance) -> bool:
     )  # fmt: skip
 
 
+_fresh: dict[tuple[int, int], Limits] = {}  # of the first pickle of files of so many megabytes, and of either kind of allowance
+MOST_FRESH = 64
+
+
 def _left(limits: Limits, allowance: Allowance) -> Limits:
     """Limits for one pickle, where others of its file were read before."""
     operations, objects, memo, depth, copied, weak_keys, work, memory, nodes = limits
@@ -192,6 +198,17 @@ def _left(limits: Limits, allowance: Allowance) -> Limits:
         operations, min(objects, allowance.objects), min(memo, allowance.memo), depth, min(copied, allowance.copied), weak_keys,
         min(work, allowance.work), min(memory, allowance.memory), min(nodes, allowance.nodes),
     )  # fmt: skip
+
+
+def _first(limits: Limits, allowance: Allowance) -> Limits:
+    """Limits for the first pickle of a file, of which little is spent: those of another file of its size."""
+    key = allowance.size // MB, allowance.whole
+    found = _fresh.get(key)
+    if found is None or found.work > 2 * allowance.work:
+        found = _left(limits, allowance)
+        if len(_fresh) < MOST_FRESH:
+            _fresh[key] = found
+    return found
 
 
 def _run(
@@ -667,7 +684,14 @@ def _run(
         allowance.memory -= 2 * carried - plain
         allowance.copied -= limits.copied - budget.copied
         allowance.nodes -= limits.nodes - budget.nodes
-        allowance.spend(BYTE * (base + i - start - carried) + (carried >> 4) + SLOW * slow + MADE * made + notes.work)
+        allowance.spend(
+            BYTE * (base + i - start - carried)
+            + (carried >> 4)
+            + SLOW * slow
+            + MADE * made
+            + NAMED * len(notes.globals)
+            + STORAGE * len(notes.storages)
+        )
     return Unpickled(value, start, base + i, highest, notes)
 
 

@@ -14,7 +14,7 @@ from harness.pickles.values import Deque, Described, Dict, Event, Global, NumpyA
 if TYPE_CHECKING:
     from harness.pickles.values import ModuleSource, Storage
 
-__all__ = ["LIMITS", "Limits", "Notes"]
+__all__ = ["LIMITS", "NAMED", "STORAGE", "Limits", "Notes"]
 
 INTERNED = 4096  # globals that are kept from one pickle to the next, if their names are
 SHORT = 200  # characters long at most
