@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "MOST_DIMENSIONS",
     "contiguous_strides",
     "counted",
     "diagonal",
@@ -41,6 +42,7 @@ Memory = bytes | bytearray | memoryview | Array
 WIDEST = (1 << 63) - 1  # bytes: what numpy counts with
 LARGEST_ITEM = (1 << 31) - 1  # bytes of one element: numpy counts them in 32 bits
 MOST_FIELDS = 4096  # of one record
+MOST_DIMENSIONS = 64  # of numpy and torch alike
 MOST_REPEATED = 1 << 31  # places that are made of others, or counted
 UNIT_BYTES = {"S": 1, "V": 1, "U": 4}  # of dtypes whose code states a length
 
@@ -100,6 +102,9 @@ def view(
         Corrupt: the view touches bytes outside of the memory, or its numbers describe no view.
         Unsupported: numpy has no such array: too many dimensions, too many elements.
     """
+    if max(len(shape), len(strides or ())) > MOST_DIMENSIONS:  # whose product could take forever
+        said = f"a view has {max(len(shape), len(strides or ()))} dimensions; numpy has at most {MOST_DIMENSIONS}"
+        raise Unsupported(said, where=where, code="numpy-limits")
     size = dtype.itemsize
     if dtype.hasobject or (isinstance(memory, np.ndarray) and memory.dtype.hasobject):
         raise Corrupt("a view of references to Python objects is never made", where=where, code="bad-tensor")

@@ -105,9 +105,7 @@ class Meter(threading.local):
         Raises:
             Raised: always.
         """
-        said = (
-            f"the program needs more memory than there is: a tensor of {count} elements; at most {self.limits.elements} are made"
-        )
+        said = f"the program needs more memory than there is: a tensor of {count if count < 1 << 64 else hex(count)[:40]} elements; at most {self.limits.elements} are made"
         raise Exhausted(said, code="too-large")
 
     def read(self, count: int) -> None:

@@ -135,10 +135,12 @@ def _discover() -> None:
 
 def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
     calls: dict[str, Callable[..., Any]] = {}
+    names: dict[str, str] = {}  # of their first parameters
     for kind, versions in _table.get(name, {}).items():
         usable = [one for one in versions if one.since <= horizon]
         if usable:
             version = usable[-1]
+            names[kind] = next(iter(inspect.signature(version.function).parameters), "")
             forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
             if kind in {"tensor", "scalar"}:
                 calls[kind] = _bordered(
@@ -150,16 +152,25 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
     if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
         return next(iter(calls.values()))
-    return _by_kind(name, calls)
+    return _by_kind(name, calls, names)
 
 
-def _by_kind(name: str, calls: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, str]) -> Callable[..., Any]:
     rest = calls.get("any") or calls.get("tensor")
     by_class = {cls: calls[kind] for cls, kind in KINDS.items() if kind in calls}
     tensor, scalar = calls.get("tensor"), calls.get("scalar")
 
+    def found_by_keyword(keywords: dict[str, Any]) -> Callable[..., Any]:
+        """The function whose first parameter is given by its name, and is of its kind."""
+        for kind, call in calls.items():
+            if names[kind] in keywords and by_class.get(keywords[names[kind]].__class__, rest) is call:
+                return call
+        raise Raised(f"{name} is called without its first argument", code="RuntimeError")
+
     def dispatch(*args: Any, **keywords: Any) -> Any:
-        first = args[0] if args else next(iter(keywords.values()))
+        if not args:
+            return found_by_keyword(keywords)(**keywords)
+        first = args[0]
         found = by_class.get(first.__class__, rest)
         if found is scalar and tensor is not None and scalar is not None and len(args) > 1 and args[1].__class__ is Tensor:
             found = tensor
@@ -193,6 +204,8 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
     result = function(*args, **keywords)
     if not targets:
         return result
+    if any(target.__class__ is not Tensor for target in targets):
+        raise Raised("out=... is not a tensor", code="RuntimeError")
     from harness.runtime.operators._common import into  # noqa: PLC0415 - operators import this module
 
     results = result if isinstance(result, tuple) else (result,)

@@ -358,6 +358,26 @@ def test_chained_variables_are_settled_in_linear_time() -> None:
         ("l = annotate(List[str], [])\nfor i in range(100000):\n  _0 = torch.append(l, torch.mul('abcdefgh', 1000000))\nreturn l", "memory-limit"),
         ("l = annotate(List[Tensor], [])\nfor i in range(100000):\n  _0 = torch.append(l, torch.ones([200000]))\nreturn l", "memory-limit"),
         ("while True:\n  x = 1\nreturn 1", "step-limit"),
+        ("return torch.roll(torch.ones([1000]), torch.mul([1], 60000000), torch.mul([0], 60000000))", "work-limit"),
+        ("return torch.masked_select(torch.ones([200000, 1]), torch.ones([1, 200000], dtype=11))", "too-large"),
+        ("return torch.masked_fill(torch.ones([200000, 1]), torch.ones([1, 200000], dtype=11), 1.0)", "too-large"),
+        ("return torch.where(torch.ones([200000, 1], dtype=11), torch.ones([1, 200000]), torch.ones([1]))", "too-large"),
+        ("return torch.einsum('i,j', [torch.ones([200000]), torch.ones([200000])])", "too-large"),
+        ("return torch.tensordot(torch.ones([200000]), torch.ones([200000]), annotate(List[int], []), annotate(List[int], []))", "too-large"),
+        ("return torch.zeros(torch.mul([4611686018427387904], 60000))", "RuntimeError"),
+        ("return torch.expand(torch.ones([1]), torch.mul([4611686018427387904], 60000))", "RuntimeError"),
+        ("return torch.view(torch.ones([1]), torch.mul([4611686018427387904], 60000))", "RuntimeError"),
+        ("return torch.as_strided(torch.ones([1]), torch.mul([4611686018427387904], 60000), torch.mul([0], 60000))", "RuntimeError"),
+        ("return torch.tensor_split(torch.ones([4]), torch.mul([0], 4000000))", "RuntimeError"),
+        ("return torch.split_with_sizes(torch.ones([0]), torch.mul([0], 4000000))", "RuntimeError"),
+        ("return torch.atleast_1d(torch.mul([torch.ones([])], 4000000))", "RuntimeError"),
+        ("return torch._pad_packed_sequence(torch.ones([3, 0]), torch.tensor([1, 2000000000]), True, 0.0, 2)", "RuntimeError"),
+        ("return torch._pad_packed_sequence(torch.ones([3, 0]), torch.tensor([2000000000]), True, 0.0, 2)", "RuntimeError"),
+        ("return torch.copy((((1, (2, 3)), 4),))", "RuntimeError"),
+        ("return torch.dict([1, 2])", "RuntimeError"),
+        ("return torch.add()", "RuntimeError"),
+        ("return torch.add(other=torch.ones([1]), self=[1])", "RuntimeError"),
+        ("return torch.mul(b=torch.mul([1], 60000000), a=60000000)", "RuntimeError"),
     ],
 )  # fmt: skip
 def test_budgets_are_named(body: str, code: str) -> None:
@@ -365,7 +385,7 @@ def test_budgets_are_named(body: str, code: str) -> None:
 
     limits = LIMITS._replace(
         steps=3_000_000 if code == "step-limit" else LIMITS.steps,
-        seconds=2.0,
+        seconds=2.0 if code == "time-limit" else 60.0,
         memory=256 << 20 if code == "memory-limit" else LIMITS.memory,
     )
     source = "def forward(self) -> Any:\n  " + body.replace("\n", "\n  ")

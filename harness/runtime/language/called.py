@@ -55,8 +55,8 @@ def fork(call: Callable[..., Any], *args: Any) -> Future:
 
 
 def sliceable(value: Any) -> Any:
-    """The list or text of ``x[a:b]``, whose copy is paid for."""
-    if value.__class__ is list or value.__class__ is str:
+    """The list, tuple or text of ``x[a:b]``, whose copy is paid for."""
+    if value.__class__ in {list, str, tuple}:
         bounded(len(value))
     return value
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.arrays import contiguous_strides
+from harness.arrays import MOST_DIMENSIONS, contiguous_strides
 from harness.errors import Unsupported
 from harness.runtime import dtypes
 from harness.runtime.limits import meter
@@ -55,6 +55,7 @@ __all__ = [
     "sizes",
     "to_size",
     "unaliased",
+    "whole_numbers",
     "wide",
     "words",
     "wrapped_int",
@@ -212,7 +213,7 @@ def common(a: Any, b: Any) -> tuple[Array, Array]:
         if b.__class__ is Tensor:
             y = b.array
             if x.size * y.size > MANY and x.shape != y.shape:
-                meter.array(math.prod(broadcast(x, y)))
+                broadcast(x, y)
             if x.dtype is y.dtype or x.dtype == y.dtype:
                 return x, y
         else:
@@ -290,7 +291,7 @@ def broadcast(*arrays: Array) -> tuple[int, ...]:
     """The shape that arrays have together.
 
     Raises:
-        Raised: they have none.
+        Raised: they have none, or an array of it is too large.
     """
     shape: list[int] = []
     for array in arrays:
@@ -304,6 +305,7 @@ def broadcast(*arrays: Array) -> tuple[int, ...]:
                     f"The size of tensor a ({a[at]}) must match the size of tensor b ({b[at]}) at non-singleton dimension {at}"
                 )
         shape = [y if x == 1 else x for x, y in zip(a, b, strict=True)]
+    meter.array(math.prod(shape))
     return tuple(shape)
 
 
@@ -333,13 +335,25 @@ def axes(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
     return tuple(one for one in found if one < ndim)
 
 
+def whole_numbers(size: Any) -> tuple[int, ...]:
+    """The numbers of a size, which may be negative; one number stands for one dimension, 0-dimensional tensors for numbers.
+
+    Raises:
+        Raised: there are more than dimensions of any tensor, whose product could take forever.
+    """
+    wanted = [size] if size.__class__ is int else size
+    if len(wanted) > MOST_DIMENSIONS:
+        raise fail(f"a tensor has at most {MOST_DIMENSIONS} dimensions, but {len(wanted)} sizes are given")
+    return tuple(int(one.array) if one.__class__ is Tensor else int(one) for one in wanted)
+
+
 def to_size(size: Any) -> tuple[int, ...]:
     """A size as a tuple; a number stands for one dimension, 0-dimensional tensors for numbers.
 
     Raises:
         Raised: one is negative.
     """
-    sizes = tuple(int(one.array) if one.__class__ is Tensor else int(one) for one in ([size] if size.__class__ is int else size))
+    sizes = whole_numbers(size)
     for one in sizes:
         if one < 0:
             raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
@@ -394,6 +408,7 @@ def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     array = tensor.array
     if array.shape == shape:
         return tensor
+    whole_numbers(shape)
     needed = math.prod(shape)
     base = owner(array)
     room = base.nbytes // array.itemsize if base.dtype == array.dtype else 0

@@ -46,7 +46,10 @@ def summed(equation: str, *arrays: Array) -> Array:
         Raised: it is more work than a program may do.
         ValueError: the equation does not fit.
     """
-    terms, _, result = equation.partition("->")
+    terms, arrow, result = equation.partition("->")
+    if not arrow:  # each letter that stands once, in the order of the alphabet
+        letters = terms.replace(",", "").replace(".", "")
+        result = ("..." if "..." in terms else "") + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
     sizes: dict[str, int] = {}
     rest: dict[int, int] = {}  # of the dimensions that dots stand for, counted from the last
     for term, array in zip(terms.split(","), arrays, strict=False):

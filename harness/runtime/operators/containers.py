@@ -175,9 +175,11 @@ def set_item(a: Any, key: Any, value: Any) -> Any:
 
 @operator("aten::copy", of="any")
 def copy(a: Any) -> Any:
-    """A shallow copy."""
-    bounded(len(a))
-    return list(a) if a.__class__ is list else dict(a)
+    """A shallow copy of a list or a dictionary."""
+    if a.__class__ is list:
+        bounded(len(a))
+        return list(a)
+    return _entries(a)
 
 
 @operator("aten::clear", of="any")
@@ -359,6 +361,24 @@ def min_list(a: list[Any]) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- dictionaries
 
+ENTRY = 8  # as many items of a list take as much room as one entry of a dictionary, or one pair
+
+
+def _entries(pairs: Any) -> dict[Any, Any]:
+    """A new dictionary of another, or of a list of pairs.
+
+    Raises:
+        Raised: there are too many, they are no pairs, or a key is none.
+    """
+    if pairs.__class__ is not dict and pairs.__class__ is not list:
+        raise raised("RuntimeError", f"a {type(pairs).__name__} is no dictionary and no list of pairs")
+    bounded(ENTRY * len(pairs))
+    if pairs.__class__ is dict:
+        return dict(pairs)
+    if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
+        raise raised("RuntimeError", "a dictionary is made of pairs of a key and a value")
+    return {checked_key(key): value for key, value in pairs}
+
 
 def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
     """From 1.2 to 1.5 what walks over a dictionary does so in the order of its keys."""
@@ -372,6 +392,7 @@ def _walks(name: str, take: Any) -> None:
     for since, order in (("1.0.0", dict.items), ("1.2.0", _sorted), ("1.6.0", dict.items)):
 
         def call(a: dict[Any, Any], *, order: Any = order) -> list[Any]:
+            bounded(ENTRY * len(a))
             return [take(pair) for pair in order(a)]
 
         call.__doc__ = f"A list of the {name} of a dictionary."
@@ -398,8 +419,7 @@ def setdefault(a: dict[Any, Any], key: Any, default: Any) -> Any:
 @operator("aten::update", of="dict")
 def update(a: dict[Any, Any], other: Any) -> None:
     """Take over all pairs."""
-    pairs = other.items() if other.__class__ is dict else other
-    a.update({checked_key(key): value for key, value in pairs})
+    a.update(_entries(other))
 
 
 @operator("aten::popitem", of="dict")
@@ -423,11 +443,7 @@ def popitem_1_6(a: dict[Any, Any]) -> tuple[Any, Any]:
 @operator("aten::dict", of="any")
 def dict_(*pairs: Any) -> dict[Any, Any]:
     """A dictionary of pairs."""
-    if not pairs:
-        return {}
-    if pairs[0].__class__ is dict:
-        return dict(pairs[0])
-    return {checked_key(key): value for key, value in pairs[0]}
+    return _entries(pairs[0]) if pairs else {}
 
 
 # ---------------------------------------------------------------------------------------------------------------- texts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from harness.runtime import dtypes
+from harness.runtime.limits import meter
 from harness.runtime.operators._common import (
     BOOL,
     INT64,
@@ -565,6 +567,7 @@ def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
             raise fail("masked_select: expected BoolTensor for mask")
         chosen = chosen != 0
     shape = broadcast(self.array, chosen)
+    meter.read(math.prod(shape))  # numpy writes both out
     return Tensor(np.broadcast_to(self.array, shape)[np.broadcast_to(chosen, shape)].copy())
 
 

@@ -276,8 +276,13 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
     if not array.size:  # of which torch does not look at the dimensions
         return Tensor(array.copy())
-    for shift, one in zip(by, at, strict=True):  # numpy's own way with several takes two to the power of their number
-        array = np.roll(array, shift, axis(one, array.ndim))
+    looped(len(by))
+    pushed: dict[int, int] = {}
+    for shift, one in zip(by, at, strict=True):
+        place = axis(one, array.ndim)
+        pushed[place] = pushed.get(place, 0) + shift
+    for place, shift in pushed.items():  # numpy's own way with several takes two to the power of their number
+        array = np.roll(array, shift % array.shape[place], place)
     return Tensor(array)
 
 

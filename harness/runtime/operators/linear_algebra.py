@@ -391,6 +391,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: lis
                 f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
             )
     kept = math.prod(b.shape) // max(1, math.prod(b.shape[y] for y in dims_other))
+    sized(math.prod(a.shape) // max(1, math.prod(a.shape[x] for x in dims_self)), kept)
     if a.size * kept > meter.limits.elements:
         meter.work(a.size * kept)
     return Tensor(np.asarray(np.tensordot(exact(a), exact(b), (list(dims_self), list(dims_other)))).astype(a.dtype))

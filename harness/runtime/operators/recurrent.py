@@ -208,7 +208,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
         raise fail(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
         )
-    rows = np.asarray([(counts > step).sum() for step in range(int(counts[0]))], INT64)
+    rows = np.asarray([(counts > step).sum() for step in range(looped(int(counts[0])))], INT64)
     return Tensor(np.concatenate([x[step, :many] for step, many in enumerate(rows)])), Tensor(rows)
 
 
@@ -218,12 +218,16 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """The other way round, with lengths."""
     rows = batch_sizes.array
-    steps = max(rows.size, total_length)
+    if rows.dtype != INT64 or rows.ndim != 1 or not rows.size or (rows < 1).any() or (rows[1:] > rows[:-1]).any():
+        raise fail("'batch_sizes' argument should be a 1D CPU int64 tensor of sizes that are positive and do not increase")
+    if int(rows[0]) > len(data.array):
+        raise fail(f"'data' argument has {len(data.array)} rows, but the first of 'batch_sizes' is {int(rows[0])}")
+    steps = max(looped(rows.size), total_length)
     sized(steps, int(rows[0]), *data.array.shape[1:])
     value = np.full((steps, int(rows[0]), *data.array.shape[1:]), padding_value, data.array.dtype)
     start = 0
     for step, many in enumerate(rows):
         value[step, :many] = data.array[start : start + many]
         start += int(many)
-    lengths = np.asarray([(rows > row).sum() for row in range(int(rows[0]))], INT64)
+    lengths = np.asarray([(rows > row).sum() for row in range(looped(int(rows[0])))], INT64)
     return Tensor(np.ascontiguousarray(value.swapaxes(0, 1)) if batch_first else value), Tensor(lengths)

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness import arrays
 from harness.runtime import dtypes
-from harness.runtime.operators._common import Array, axes, axis, contiguous, fail, functional, resized
+from harness.runtime.operators._common import Array, axes, axis, broadcast, contiguous, fail, functional, resized, whole_numbers
 from harness.runtime.registry import operator
 from harness.runtime.tensor import Tensor, owner
 from harness.runtime.values import bounded, raised
@@ -136,7 +136,7 @@ def resolved(shape: Any, count: int) -> tuple[int, ...]:
     Raises:
         Raised: it does not fit.
     """
-    sizes = [int(one.array) if one.__class__ is Tensor else int(one) for one in ([shape] if shape.__class__ is int else shape)]
+    sizes = list(whole_numbers(shape))
     if -1 in sizes:
         if sizes.count(-1) > 1:
             raise fail("only one dimension can be inferred")
@@ -355,7 +355,7 @@ def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     """Dimensions of one element repeated, without memory."""
     del implicit
     array = self.array
-    sizes = [int(one.array) if one.__class__ is Tensor else int(one) for one in size]
+    sizes = list(whole_numbers(size))
     lead = len(sizes) - array.ndim
     if lead < 0:
         raise fail(
@@ -408,8 +408,7 @@ def broadcast_to(self: Tensor, size: list[int]) -> Tensor:
 @operator("aten::broadcast_tensors")
 def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
     """To the shape that they have together."""
-    from harness.runtime.operators._common import broadcast  # noqa: PLC0415
-
+    _many(len(tensors))
     shape = list(broadcast(*(one.array for one in tensors)))
     return [expand(one, shape) for one in tensors]
 
@@ -417,6 +416,7 @@ def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
 @operator("aten::as_strided")
 def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
     """Any view of the storage."""
+    whole_numbers(size)
     if any(one < 0 for one in size):
         raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     if any(one < 0 for one in stride):
@@ -512,6 +512,7 @@ def _many(count: int) -> None:
 
 
 def _pieces(self: Tensor, at: int, sizes: list[int]) -> list[Tensor]:
+    _many(len(sizes))
     lead, start, found = (slice(None),) * at, 0, []
     for one in sizes:
         found.append(of_view(self, self.array[(*lead, slice(start, start + one))]))
@@ -585,6 +586,7 @@ def tensor_split(
         each, more = divmod(count, wanted)
         return _pieces(self, at, [each + (place < more) for place in range(wanted)])
     lead: tuple[Any, ...] = (slice(None),) * at
+    _many(len(wanted))
     bounds = [0, *wanted, END]
     return [of_view(self, self.array[(*lead, slice(a, b))]) for a, b in pairwise(bounds)]
 
@@ -751,6 +753,7 @@ def set_data(self: Tensor, new_data: Tensor) -> None:
 def atleast_1d(self: Any) -> Any:
     """With one dimension at least."""
     if self.__class__ is list:
+        _many(len(self))
         return [atleast_1d(one) for one in self]
     return self if self.array.ndim else of_view(self, self.array.reshape(1))
 
@@ -759,6 +762,7 @@ def atleast_1d(self: Any) -> Any:
 def atleast_2d(self: Any) -> Any:
     """With two dimensions at least."""
     if self.__class__ is list:
+        _many(len(self))
         return [atleast_2d(one) for one in self]
     return self if self.array.ndim > 1 else of_view(self, self.array.reshape(1, -1))
 
@@ -767,6 +771,7 @@ def atleast_2d(self: Any) -> Any:
 def atleast_3d(self: Any) -> Any:
     """With three dimensions at least."""
     if self.__class__ is list:
+        _many(len(self))
         return [atleast_3d(one) for one in self]
     array = self.array
     return self if array.ndim > 2 else of_view(self, array[..., None] if array.ndim == 2 else array.reshape(1, -1, 1))
