@@ -71,12 +71,15 @@ class Tensor:
     __slots__ = ("array", "is_leaf", "is_parameter", "requires_grad")
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
-        self.array: Array = array if array.__class__ is np.ndarray else np.asarray(array)
-        if self.array.dtype.kind in NO_NUMBERS and (self.array.dtype.kind != "V" or self.array.dtype.num == VOID):
-            raise Raised(f"torch has no tensors of {self.array.dtype}", code="RuntimeError")
-        if self.array.size > SMALL:
-            meter.tensor(self.array)
-        elif not self.array.size and math.prod(size or 1 for size in self.array.shape) > meter.limits.elements:
+        if array.__class__ is not np.ndarray:
+            array = np.asarray(array)
+        self.array: Array = array
+        dtype, size = array.dtype, array.size
+        if dtype.kind in NO_NUMBERS and (dtype.kind != "V" or dtype.num == VOID):
+            raise Raised(f"torch has no tensors of {dtype}", code="RuntimeError")
+        if size > SMALL:
+            meter.tensor(array)
+        elif not size and math.prod(one or 1 for one in array.shape) > meter.limits.elements:
             meter.too_large(0)  # nothing, by the billion: loops over its other dimensions would not end
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
