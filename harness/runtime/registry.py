@@ -225,6 +225,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
     names = _outless(function)
     border = Border(function, kind, name)
     places, most = border.places, len(border.places)
+    outs = names | getattr(function, "outs", frozenset())
 
     def call(*args: Any, **keywords: Any) -> Any:
         requires = False
@@ -245,7 +246,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
                 if value and value[0].__class__ is Tensor and cls is list:
                     requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
         if keywords:
-            border.check_words(keywords, names)
+            border.check_words(keywords, outs)
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)

@@ -523,6 +523,7 @@ def functional(
         def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
             return write(self, function(self, *args, **keywords).array, check=check)
 
+        call.outs = outs  # type: ignore[attr-defined]  # the border lets them through
         call.__wrapped__ = in_place.__wrapped__ = function  # type: ignore[attr-defined]  # its parameters are those of the operator
         for name in names:
             operator(f"aten::{name}", since=since, gradient=gradient)(call if out else function)

@@ -193,6 +193,10 @@ def convolution_of(
             if padding == "valid":
                 pads = [(0, 0)] * n
             else:
+                if padding != "same":
+                    raise fail(f"Invalid padding string: '{padding[:80]}'")
+                if not all(w.shape[2:]):
+                    raise fail("padding='same' needs a kernel with elements")
                 if any(one != 1 for one in s):
                     raise fail("padding='same' is not supported for strided convolutions")
                 totals = [one * (k - 1) for one, k in zip(d, w.shape[2:], strict=True)]
@@ -208,7 +212,7 @@ def _convolutions(n: int) -> None:
     for since, spatial in (("1.0.0", None), ("1.11.0", n)):
 
         def call(
-            input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1,  # noqa: A002
+            input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1,  # noqa: A002
             spatial: int | None = spatial,
         ) -> Tensor:  # fmt: skip
             b = None if bias is None else bias.array

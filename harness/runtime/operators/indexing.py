@@ -145,9 +145,15 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
     return self
 
 
-@operator("aten::index_put_", "aten::_index_put_impl_")
-def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+@operator("aten::index_put_")
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write elements at places."""
+    return index_put_of(self, indices, values, accumulate=accumulate)
+
+
+@operator("aten::_index_put_impl_")
+def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+    """Write elements at places; they are checked, whatever ``unsafe`` says."""
     del unsafe
     return index_put_of(self, indices, values, accumulate=accumulate)
 
