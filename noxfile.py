@@ -31,15 +31,17 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml"))]
     (corpus,) = [table["corpus"] for table in tables if "corpus" in table]
     releases = [release for table in tables for release in table.get("release", ())]
-    scope: tuple[tuple[str, ...], tuple[str, ...]] = runpy.run_path("harness/policy/scope.py")["corpus_scope"](corpus, releases)
+    scope: tuple[tuple[str, ...], tuple[str, ...]] = runpy.run_path("harness/torch_compat/policy/scope.py")["corpus_scope"](
+        corpus, releases
+    )
     return scope
 
 
 WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
-    "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "harness/readers/survey.py", "harness/readers/worker.py",
-    "harness/readers/extension.py",
+    "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "harness/torch_compat/readers/survey.py", "harness/torch_compat/readers/worker.py",
+    "harness/torch_compat/readers/extension.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
@@ -155,13 +157,13 @@ def generate(session: nox.Session) -> None:
     """Rewrite what is generated: policies/policy.schema.json, policies/torch/weights_only.toml and reports/findings.md."""
     session.install(".")
     script = (
-        "import json, pathlib, sys; from harness.policy import policy_schema; "
+        "import json, pathlib, sys; from torch_compat.policy import policy_schema; "
         "text = json.dumps(policy_schema(), indent=2, ensure_ascii=False); "
         "pathlib.Path(sys.argv[1]).write_text(text + chr(10), encoding='utf-8')"
     )
     session.run("python", "-c", script, "policies/policy.schema.json")
     script = (
-        "import pathlib, sys; from harness.corpus.weights_only import weights_only_policy; "
+        "import pathlib, sys; from torch_compat.corpus.weights_only import weights_only_policy; "
         "pathlib.Path(sys.argv[2]).write_text(weights_only_policy(pathlib.Path(sys.argv[1])), encoding='utf-8')"
     )
     session.run("python", "-c", script, "fixtures", "policies/torch/weights_only.toml")
@@ -267,8 +269,11 @@ def with_release(session: nox.Session, release: str) -> None:
 
 def check_names(session: nox.Session, names: list[str]) -> None:
     """Fail unless a wheel holds all that the package needs at run time, and nothing of the repository beside it."""
-    here = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("harness/**/*") if path.suffix in {".py", ".json"}}
-    here |= {f"harness/_packaged/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("policies/**/*.toml")}
-    wrong = sorted(here - set(names)) + sorted({name for name in names if not name.startswith(("harness/", "torch_compat-"))})
+    source = ROOT / "harness"
+    here = {path.relative_to(source).as_posix() for path in source.glob("torch_compat/**/*") if path.suffix in {".py", ".json"}}
+    here |= {f"torch_compat/_packaged/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("policies/**/*.toml")}
+    wrong = sorted(here - set(names)) + sorted(
+        {name for name in names if not name.startswith(("torch_compat/", "torch_compat-"))}
+    )
     if wrong:
         session.error(f"lacks, or should not hold: {', '.join(wrong)}")

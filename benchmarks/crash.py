@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from harness.corpus.corpus import Corpus, load_corpus
-from harness.readers.environments import Environments
-from harness.readers.torch_release import TorchRelease
+from torch_compat.corpus.corpus import Corpus, load_corpus
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import TorchRelease
 
 ROOT = Path(__file__).resolve().parent.parent
 READER, CRASHES, WORKS = "1.5.1", "torch-1.6.0/gelu", "torch-1.5.1/gelu"

@@ -27,7 +27,7 @@ TURNS = 5
 STORAGE = 100_000_000  # bytes; ten of them in the large archive
 SCANNER = "picklescan==1.0.5"
 OURS = (
-    "import json, sys, time; from harness import inspect; from harness.inspection import files_of\n"
+    "import json, sys, time; from torch_compat import inspect; from torch_compat.inspection import files_of\n"
     "files = list(files_of(sys.argv[1])); inspect(files[0])\n"
     "started = time.perf_counter(); texts = [json.dumps(inspect(path)) for path in files]; print(time.perf_counter() - started)"
 )
@@ -36,12 +36,10 @@ THEIRS = (
     "started = time.perf_counter(); found = scan_directory_path(sys.argv[1]); seconds = time.perf_counter() - started\n"
     "assert found.scanned_files, found; print(seconds)"
 )
-ONE = (
-    "import json, sys; from harness import inspect; row = inspect(sys.argv[1]); assert row['error'] is None, row; json.dumps(row)"
-)
+ONE = "import json, sys; from torch_compat import inspect; row = inspect(sys.argv[1]); assert row['error'] is None, row; json.dumps(row)"
 OFFSETS = """
 import sys
-from harness.archive import open_archive
+from torch_compat.archive import open_archive
 archive = open_archive(sys.argv[1])
 offsets = [data for _, data in archive.calculated_offsets()]
 read = [member.state > 0 for member in archive.members]
@@ -100,7 +98,7 @@ def rates(folder: Path, count: int) -> None:
         }  # fmt: skip
         for turn in range(TURNS + 1):
             both = (
-                seconds(sys.executable, "-m", "harness", "inspect", folder, "--format", "json"),
+                seconds(sys.executable, "-m", "torch_compat", "inspect", folder, "--format", "json"),
                 seconds(theirs / "picklescan", "-p", folder),
             )
             inside = said(sys.executable, "-c", OURS, folder)[0], said(theirs / "python", "-c", THEIRS, folder)[0]

@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from harness.operators.history import History
-from harness.readers.environments import Environments
+from torch_compat.operators.history import History
+from torch_compat.readers.environments import Environments
 
 TORCH = "2.13.0"
 TURNS = 5
@@ -27,8 +27,8 @@ OURS = """
 import json, sys, time
 started = time.perf_counter()
 from itertools import pairwise
-from harness.operators.changes import changes
-from harness.operators.history import History
+from torch_compat.operators.changes import changes
+from torch_compat.operators.history import History
 imported = time.perf_counter()
 history = History.load()
 found = [changes(history, old, new) for old, new in pairwise(history.releases)]

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness.readers.environments import Environments
+from torch_compat.readers.environments import Environments
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def seconds(*arguments: str) -> float:
     """Wall-clock seconds of one ``torch-compat`` command in a process of its own."""
     started = time.perf_counter()
-    finished = subprocess.run([sys.executable, "-m", "harness", *arguments, "--root", ROOT], capture_output=True, check=False)
+    finished = subprocess.run(
+        [sys.executable, "-m", "torch_compat", *arguments, "--root", ROOT], capture_output=True, check=False
+    )
     if finished.returncode not in {0, 1}:
         sys.exit(finished.stderr.decode())
     return time.perf_counter() - started

@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.errors import HarnessError
-from harness.readers.environments import Environments
-from harness.readers.torch_release import DETERMINISM
-from harness.runtime.encoding import Decoder
-from harness.runtime.program import load
+from torch_compat.errors import HarnessError
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import DETERMINISM
+from torch_compat.runtime.encoding import Decoder
+from torch_compat.runtime.program import load
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = "2.13.0"
@@ -133,7 +133,7 @@ class Torch:
             print(f"torch-{TORCH} is not built here: nothing to measure (torch-compat readers build torch-{TORCH})")
             sys.exit(4)
         self.process = subprocess.Popen(
-            [environment.python, self.script, ROOT / "harness" / "readers" / "worker.py", self.script.parent],
+            [environment.python, self.script, ROOT / "harness" / "torch_compat" / "readers" / "worker.py", self.script.parent],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment.environ(DETERMINISM),
         )  # fmt: skip
         assert self.process.stdin is not None

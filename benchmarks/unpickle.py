@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from harness.pickles import unpickle
+from torch_compat.pickles import unpickle
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ("torch-2.13.0/save_checkpoint.pt", "torch-2.13.0/whole_module.pt", "torch-2.13.0/conv.pt", "torch-1.13.1/mobile.ptl")

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from harness.corpus.corpus import load_corpus
-from harness.readers.environments import Environments
-from harness.readers.isolation import isolation, trust_everything
-from harness.readers.torch_release import TorchRelease
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.isolation import isolation, trust_everything
+from torch_compat.readers.torch_release import TorchRelease
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from harness.corpus.corpus import Corpus
     from tests.miniatures.tree import Tree
+    from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.corpus.corpus import load_deprecations
-from harness.corpus.deprecations import DeprecationObservation, Use
-from harness.corpus.observations import ObservedReader, write_observations
-from harness.policy import load_policy
-from harness.rules.evidence import deprecation_key
+from torch_compat.corpus.corpus import load_deprecations
+from torch_compat.corpus.deprecations import DeprecationObservation, Use
+from torch_compat.corpus.observations import ObservedReader, write_observations
+from torch_compat.policy import load_policy
+from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.policy import Policy
-    from harness.policy.deprecations import Deprecation
+    from torch_compat.policy import Policy
+    from torch_compat.policy.deprecations import Deprecation
 
 __all__ = ["DEPRECATIONS", "FIRST", "GAP", "LINES", "OBSERVED", "day_of", "make_deprecated_tree", "policy_file", "write_evidence"]
 

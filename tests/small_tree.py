@@ -15,22 +15,22 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.corpus.corpus import FROZEN, read_frozen, write_frozen
-from harness.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
-from harness.corpus.observations import read_observations, write_observations
-from harness.policy.model import Format, Waiver
-from harness.rules.judge import judge
-from harness.rules.judgement import Verdict
-from harness.rules.versions_have_fixtures import _labels
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
+from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
+from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.policy.model import Format, Waiver
+from torch_compat.rules.judge import judge
+from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.versions_have_fixtures import _labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from harness.corpus.manifest import Manifest
-    from harness.rules.judge import Finding
+    from torch_compat.corpus.manifest import Manifest
+    from torch_compat.rules.judge import Finding
 
 __all__ = ["RECIPES", "RELEASES", "make_small_tree", "once"]
 

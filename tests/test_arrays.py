@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import arrays
-from harness.errors import ArchiveError, Corrupt, Unsupported
 from tests.fence.oracle import bounds, inside
+from torch_compat import arrays
+from torch_compat.errors import ArchiveError, Corrupt, Unsupported
 
 U1 = np.dtype(np.uint8)
 I8 = np.dtype(np.int64)

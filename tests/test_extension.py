@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-import harness.extension
-from harness.extension import OperatorApiWarning, Parameter, kernel_fault, plain, python_fault, verify, without_symbols
-from harness.operators.schema import parse
+import torch_compat.extension
+from torch_compat.extension import OperatorApiWarning, Parameter, kernel_fault, plain, python_fault, verify, without_symbols
+from torch_compat.operators.schema import parse
 
-SOURCE = Path(harness.extension.__file__)
+SOURCE = Path(torch_compat.extension.__file__)
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 MUL = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"
 
@@ -64,7 +64,7 @@ def entry(schema: str, use: str = "calls", *, relies: bool = False, **kernel: An
     }  # fmt: skip
 
 
-def quiet(*arguments: Any) -> harness.extension.Verification:
+def quiet(*arguments: Any) -> torch_compat.extension.Verification:
     """Verify, where a warning would fail the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -108,7 +108,7 @@ def test_one_warning_names_operators_releases_and_what_to_do() -> None:
 def test_details_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     now = "aten::add.Tensor(Tensor self, Tensor broken) -> Tensor"
     with (
-        caplog.at_level(logging.DEBUG, "harness.extension"),
+        caplog.at_level(logging.DEBUG, "torch_compat.extension"),
         pytest.warns(OperatorApiWarning, match=r"aten::add\.Tensor can no longer"),
     ):
         verify(manifest(entry(ADD)), fake_torch(now))
@@ -322,10 +322,10 @@ def test_a_log_and_a_hook_that_fail_cost_no_result(monkeypatch: pytest.MonkeyPat
     def broken(*_: Any, **__: Any) -> None:
         raise OSError
 
-    monkeypatch.setattr("harness.extension.LOG.debug", broken)
+    monkeypatch.setattr("torch_compat.extension.LOG.debug", broken)
     with pytest.warns(OperatorApiWarning, match="aten::add.Tensor is gone"):
         assert verify(manifest(entry(ADD)), fake_torch()).fits is False
-    monkeypatch.setattr("harness.extension.warnings.warn", broken)
+    monkeypatch.setattr("torch_compat.extension.warnings.warn", broken)
     found = verify(manifest(entry(ADD)), fake_torch())
     assert found.warning is not None
     assert found.fits is False
@@ -373,7 +373,7 @@ def test_runs_on_python_3_7_and_carries_nothing() -> None:
 
 
 def test_importing_it_is_cheap() -> None:
-    script = "import sys\nimport harness.extension\nprint(*sorted(name.partition('.')[0] for name in sys.modules))"
+    script = "import sys\nimport torch_compat.extension\nprint(*sorted(name.partition('.')[0] for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) & {"click", "numpy", "packaging", "pydantic", "rich", "torch"} == set()
-    assert "harness" in done.stdout.split()
+    assert "torch_compat" in done.stdout.split()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import harness
-from harness.errors import CorpusError
-from harness.places import LONGEST, inside, is_plain, read_whole
+import torch_compat
+from torch_compat.errors import CorpusError
+from torch_compat.places import LONGEST, inside, is_plain, read_whole
 
-HARNESS = Path(harness.__file__).parent
-# Who reads or writes a file of a tree by other means, and why that is sound. Anything new belongs into harness.places.
+HARNESS = Path(torch_compat.__file__).parent
+# Who reads or writes a file of a tree by other means, and why that is sound. Anything new belongs into torch_compat.places.
 BY_OTHER_MEANS = {
     "cli/_operator_check.py": "a list that the user names",
     "cli/_processes.py": "a pipe of our own",

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.corpus.corpus import FROZEN, load_corpus, read_frozen
-from harness.rules.judge import judge
-from harness.rules.judgement import Outcome
 from tests.small_tree import RECIPES, RELEASES, make_small_tree, once
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
+from torch_compat.rules.judge import judge
+from torch_compat.rules.judgement import Outcome
 
 if TYPE_CHECKING:
-    from harness.rules.evidence import Evidence
+    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[1]
 

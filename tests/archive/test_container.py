@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive import open_archive
-from harness.archive.container import VERIFY_OFFSETS
-from harness.errors import ArchiveError, Corrupt, Unsupported, UsageError
+from torch_compat.archive import open_archive
+from torch_compat.archive.container import VERIFY_OFFSETS
+from torch_compat.errors import ArchiveError, Corrupt, Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 STREAM = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.archive import open_archive
-from harness.archive.foreign import STARTS, recognise
-from harness.errors import Unsupported
+from torch_compat.archive import open_archive
+from torch_compat.archive.foreign import STARTS, recognise
+from torch_compat.errors import Unsupported
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.archive import ZipArchive, open_archive
-from harness.archive.offsets import calculated_offsets, data_offset, next_header_offset, zip64_field_length
-from harness.readers.environments import Environments
 from tests.archive.torch_zip import write_torch_zip
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.archive.offsets import calculated_offsets, data_offset, next_header_offset, zip64_field_length
+from torch_compat.readers.environments import Environments
 
 M = 0xFFFFFFFF
 NEAR = st.sampled_from([M - 65, M - 64, M - 1, M, M + 1, M + 64, 2 * M, 2 * M + 1])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive import TarArchive, open_archive
-from harness.errors import ArchiveError, Corrupt, Unsupported, UsageError
+from torch_compat.archive import TarArchive, open_archive
+from torch_compat.errors import ArchiveError, Corrupt, Unsupported, UsageError
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "synthetic" / "tar.pt"
 RECORDS = {"sys_info": b"a" * 104, "pickle": b"b" * 600, "tensors": b"", "storages": b"c" * 512}

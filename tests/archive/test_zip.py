@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive import ZipArchive, open_archive
-from harness.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 from tests.archive.torch_zip import write_end, write_member, write_torch_zip
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable

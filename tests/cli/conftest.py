@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli import main
+from torch_compat.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli import main
+from torch_compat.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,7 +194,7 @@ def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root:
         raise ZeroDivisionError("seven")
 
     monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
-    monkeypatch.setattr("harness.cli.judge.load_corpus", broken)
+    monkeypatch.setattr("torch_compat.cli.judge.load_corpus", broken)
     with pytest.raises(SystemExit) as ended:
         main(["judge", "--root", str(root)])
     said = capfd.readouterr()

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli import main
-from harness.corpus.observations import read_observations, write_observations
-from harness.policy import load_policy
-from harness.policy.deprecations import KINDS
-from harness.policy.messages import UNFINISHED
-from harness.policy.timeline import Kept, histories
 from tests.cli.conftest import Ended
 from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
 from tests.small_tree import once
+from torch_compat.cli import main
+from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.policy import load_policy
+from torch_compat.policy.deprecations import KINDS
+from torch_compat.policy.messages import UNFINISHED
+from torch_compat.policy.timeline import Kept, histories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -366,8 +366,8 @@ def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
 def test_a_new_rule_is_listed_and_refused_while_it_is_half_done(ask: Ask, root: Path) -> None:
     refused = ask("new", "rule", "mine")
     assert refused.status == 2
-    assert "has no harness/rules" in refused.err
-    (root / "harness" / "rules").mkdir(parents=True)
+    assert "has no harness/torch_compat/rules" in refused.err
+    (root / "harness" / "torch_compat" / "rules").mkdir(parents=True)
     made = ask("new", "rule", "mine", "--format", "json").json
     module, promises = (root / file["path"] for file in made["files"])
     docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""

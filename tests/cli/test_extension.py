@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-import harness.replay.extension
-from harness.cli import main
-from harness.operators.manifest import read_manifest
-from harness.readers.environments import Environment, Environments
+import torch_compat.replay.extension
 from tests.cli.test_schemas import validator
 from tests.operators.test_extensions import ANSWER
+from torch_compat.cli import main
+from torch_compat.operators.manifest import read_manifest
+from torch_compat.readers.environments import Environment, Environments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def dispatcher(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     answers = [dict(ANSWER)]
     there = Environment("2.4.1", Path("/e"), Path("/e/bin/python"), {})
     monkeypatch.setattr(Environments, "get", lambda _, version: there if version == "2.4.1" else None)
-    monkeypatch.setattr(harness.replay.extension, "ask_extension", lambda *_, **__: answers[0])
+    monkeypatch.setattr(torch_compat.replay.extension, "ask_extension", lambda *_, **__: answers[0])
     return answers
 
 

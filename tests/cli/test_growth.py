@@ -14,10 +14,10 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from harness.policy import load_policy
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
 from tests.surveyed import small_survey
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def noxfile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], ModuleType]:
     monkeypatch.setitem(sys.modules, "nox", nox)
 
     def load(root: Path) -> ModuleType:
-        for name in ("noxfile.py", "harness/policy/scope.py"):
+        for name in ("noxfile.py", "harness/torch_compat/policy/scope.py"):
             if root != REPOSITORY:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(REPOSITORY / name, root / name)
@@ -108,7 +108,7 @@ def growing(tree: Tree, command: Callable[..., Any], monkeypatch: pytest.MonkeyP
     assert '"2.13.0"' in newest
     releases.write_text(calendar, encoding="utf-8")
     # miniatures have no operators to be asked for
-    monkeypatch.setattr(importlib.import_module("harness.cli.observe"), "survey", lambda _: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli.observe"), "survey", lambda _: small_survey())
     assert command("judge").status == 0
     return command
 
@@ -117,7 +117,7 @@ def growing(tree: Tree, command: Callable[..., Any], monkeypatch: pytest.MonkeyP
 def index(tree: Tree, growing: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> FakeIndex:
     """An index that offers what the calendar knows."""
     fake = FakeIndex.of(load_policy(tree.root / "policies/torch").calendar)
-    monkeypatch.setattr(importlib.import_module("harness.cli.readers"), "run_command", fake)
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli.readers"), "run_command", fake)
     return fake
 
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-import harness
-from harness.cli import main
-from harness.cli.inspect import inspect as inspect_command
-from harness.errors import PolicyError, Problem, UsageError
-from harness.inspection import inspect as inspect_file
-from harness.inspection import look_at
+import torch_compat
+from torch_compat.cli import main
+from torch_compat.cli.inspect import inspect as inspect_command
+from torch_compat.errors import PolicyError, Problem, UsageError
+from torch_compat.inspection import inspect as inspect_file
+from torch_compat.inspection import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +31,9 @@ REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "fixtures"
 DIV = FIXTURES / "torch-2.8.0" / "div.pt"
 SAVED = FIXTURES / "torch-2.8.0" / "save_checkpoint.pt"
-SCHEMA = json.loads((REPOSITORY / "harness" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
-MODULE = importlib.import_module("harness.cli._inspecting")
-PROCESSES = importlib.import_module("harness.cli._processes")
+SCHEMA = json.loads((REPOSITORY / "harness" / "torch_compat" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
+MODULE = importlib.import_module("torch_compat.cli._inspecting")
+PROCESSES = importlib.import_module("torch_compat.cli._processes")
 
 Run = "Callable[..., tuple[int, str, str]]"
 
@@ -222,7 +222,7 @@ def test_whoever_has_read_enough_ends_it(tmp_path: Path) -> None:
     for number in range(200):
         shutil.copy(DIV, tmp_path / f"{number}.pt")
     with subprocess.Popen(
-        [sys.executable, "-m", "harness", "inspect", str(tmp_path), "--format", "json"],
+        [sys.executable, "-m", "torch_compat", "inspect", str(tmp_path), "--format", "json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY,
     ) as ended:  # fmt: skip
         assert ended.stdout is not None
@@ -238,7 +238,7 @@ def test_rows_say_the_same_under_every_hash_seed(tmp_path: Path) -> None:
     shutil.copy(FIXTURES / "torch-1.1.0" / "factories.pt", tmp_path / "x.pt")
     said = {
         subprocess.run(
-            [sys.executable, "-m", "harness", "inspect", str(tmp_path / "x.pt"), "--format", "json"],
+            [sys.executable, "-m", "torch_compat", "inspect", str(tmp_path / "x.pt"), "--format", "json"],
             capture_output=True, check=True, cwd=REPOSITORY, env={**os.environ, "PYTHONHASHSEED": str(seed)},
         ).stdout
         for seed in range(6)
@@ -409,20 +409,20 @@ def test_all_other_arguments_are_left_to_click(arguments: list[str]) -> None:
 
 def test_the_library_gives_the_same_object(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
     _, (row,) = rows(SAVED)
-    assert harness.inspect(SAVED) == row
-    assert harness.inspect(str(SAVED)) == row
+    assert torch_compat.inspect(SAVED) == row
+    assert torch_compat.inspect(str(SAVED)) == row
 
 
 def test_the_library_raises_for_what_is_no_file_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
-        harness.inspect(tmp_path / "nowhere.pt")
+        torch_compat.inspect(tmp_path / "nowhere.pt")
     (tmp_path / "x.pt").write_bytes(b"\0" * 100)
-    assert harness.inspect(tmp_path / "x.pt")["error"]["code"] == "only-zeros"
+    assert torch_compat.inspect(tmp_path / "x.pt")["error"]["code"] == "only-zeros"
 
 
 def test_what_the_package_does_not_have_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'inspekt'"):
-        harness.inspekt  # noqa: B018
+        torch_compat.inspekt  # noqa: B018
 
 
 class Run2:
@@ -454,9 +454,9 @@ def test_what_is_slow_is_not_imported(arguments: list[str]) -> None:
     program = f"""
 import sys
 sys.argv = ["torch-compat", "inspect", *{arguments!r}]
-import harness
-assert "harness.inspection" not in sys.modules
-from harness.cli import main
+import torch_compat
+assert "torch_compat.inspection" not in sys.modules
+from torch_compat.cli import main
 try:
     main()
 except SystemExit as ended:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from harness.cli import main
-from harness.corpus.recipes import UNFINISHED, read_recipe
-from harness.errors import CorpusError
-from harness.policy import Family
+from torch_compat.cli import main
+from torch_compat.corpus.recipes import UNFINISHED, read_recipe
+from torch_compat.errors import CorpusError
+from torch_compat.policy import Family
 
 if TYPE_CHECKING:
     from collections.abc import Callable

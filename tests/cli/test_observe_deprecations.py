@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.observations import read_observations, write_observations
 from tests.miniatures import miniature
+from torch_compat.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli import main
-from harness.cli._operator_check import check_operators, read_set
-from harness.cli._operators import release_of
-from harness.errors import UsageError
-from harness.operators.history import History
-from harness.policy.operator_waivers import OperatorWaiver
+from torch_compat.cli import main
+from torch_compat.cli._operator_check import check_operators, read_set
+from torch_compat.cli._operators import release_of
+from torch_compat.errors import UsageError
+from torch_compat.operators.history import History
+from torch_compat.policy.operator_waivers import OperatorWaiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,10 +172,10 @@ def test_a_history_is_instant_and_imports_nothing_that_is_slow() -> None:
     """In a process of its own, the start of Python included; the fastest of some runs, as machines have other things to do."""
     code = (
         "import sys\n"
-        "from harness.cli import main\n"
+        "from torch_compat.cli import main\n"
         "try: main(['operators', 'history', 'aten::div'])\n"
         "except SystemExit: pass\n"
-        "slow = {'pydantic', 'numpy', 'rich', 'flatbuffers', 'packaging', 'harness.policy', 'harness.corpus', 'harness.runtime', 'torch'}\n"
+        "slow = {'pydantic', 'numpy', 'rich', 'flatbuffers', 'packaging', 'torch_compat.policy', 'torch_compat.corpus', 'torch_compat.runtime', 'torch'}\n"
         "sys.exit(3 if slow & set(sys.modules) else 0)"
     )
     fastest = 9.0

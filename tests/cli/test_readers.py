@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.errors import EnvironmentUnavailable, UsageError, WrongVersion
-from harness.readers.environments import Environment
-from harness.readers.interpreters import Interpreter
+from torch_compat.errors import EnvironmentUnavailable, UsageError, WrongVersion
+from torch_compat.readers.environments import Environment
+from torch_compat.readers.interpreters import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def cache() -> Cache:
 
 @pytest.fixture
 def run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    module = importlib.import_module("harness.cli.readers")
+    module = importlib.import_module("torch_compat.cli.readers")
     calendar = Calendar([Release("1.2.0", ["3.6", "3.7"]), Release("1.5.1", ["3.8"]), Release("2.13.0", ["3.11"])])
     monkeypatch.setattr(module, "find_policy", lambda _root: types.SimpleNamespace(calendar=calendar))
     monkeypatch.setattr(module, "Environments", lambda: cache)

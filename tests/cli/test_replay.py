@@ -217,7 +217,7 @@ def test_an_interruption_ends_with_130_at_once_and_leaves_nothing_half_written(t
         miniature(tree.cache, version, at_load="open(os.environ['TMPDIR'] + '/started', 'w'); time.sleep(5)")
     before = tree.everything()
     process = subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
+        [sys.executable, "-m", "torch_compat", *arguments],
         cwd=tree.root,
         env={**os.environ, "TORCH_COMPAT_CACHE": str(tree.cache), "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
@@ -239,7 +239,7 @@ def test_an_interruption_ends_with_130_at_once_and_leaves_nothing_half_written(t
 
 def test_the_command_writes_data_to_stdout_and_progress_to_stderr(tree: Tree) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "harness", "replay", "--format", "json"],
+        [sys.executable, "-m", "torch_compat", "replay", "--format", "json"],
         cwd=tree.root,
         env={**os.environ, "TORCH_COMPAT_CACHE": str(tree.cache), "PYTHONWARNINGS": "error"},
         capture_output=True,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli import main
-from harness.cli._values import plain, read_arguments, shown_value, value_text
-from harness.errors import UsageError
 from tests.runtime.archives import HEAD, archive
+from torch_compat.cli import main
+from torch_compat.cli._values import plain, read_arguments, shown_value, value_text
+from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,28 +15,28 @@ import click
 import jsonschema
 import pytest
 
-import harness
-from harness.cli import main, torch_compat
-from harness.corpus.corpus import load_corpus
-from harness.corpus.observations import ObservedReader, read_observations
-from harness.errors import EnvironmentUnavailable
-from harness.policy import Family, load_policy
-from harness.policy.deprecations import KINDS
-from harness.readers.environments import Environment
-from harness.replay.produce import Produced
-from harness.rules.judgement import Outcome, Verdict
+import torch_compat
 from tests.deprecated_tree import make_deprecated_tree
 from tests.miniatures.index import FakeIndex
 from tests.small_tree import RELEASES
+from torch_compat.cli import main, top_level
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.observations import ObservedReader, read_observations
+from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.policy import Family, load_policy
+from torch_compat.policy.deprecations import KINDS
+from torch_compat.readers.environments import Environment
+from torch_compat.replay.produce import Produced
+from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harness.corpus.manifest import Fixture
+    from torch_compat.corpus.manifest import Fixture
 
     Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
 
-SCHEMAS = Path(harness.__file__).parent / "schemas"
+SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 SCHEMA_OF = {
     "inspect": "inspect",
     "judge": "report",
@@ -151,13 +151,13 @@ def environments(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise EnvironmentUnavailable("is being built", code="busy")
             return 1_500_000_000 if version == "1.5.1" else 0
 
-    monkeypatch.setattr(importlib.import_module("harness.cli.readers"), "Environments", Environments)
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli.readers"), "Environments", Environments)
 
 
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]:
     """Lets ``observe`` observe what is given, without any torch."""
-    module = importlib.import_module("harness.cli.observe")
+    module = importlib.import_module("torch_compat.cli.observe")
 
     def observe_this(observed: ObservedReader) -> None:
         monkeypatch.setattr(module, "built", lambda _release: None)
@@ -183,7 +183,7 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
 
 
 def test_every_command_with_json_has_a_schema() -> None:
-    speaking = {name for name, command in commands(torch_compat) if any("--format" in option.opts for option in command.params)}
+    speaking = {name for name, command in commands(top_level) if any("--format" in option.opts for option in command.params)}
     assert speaking == set(SCHEMA_OF)
     assert {path.name for path in SCHEMAS.iterdir()} == {f"{name}.schema.json" for name in SCHEMA_OF.values()}
 
@@ -380,7 +380,7 @@ def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) ->
     corpus = load_corpus(small_tree / "fixtures")
     fixture: Fixture = corpus.fixtures["torch-1.5.1/div"]
     entry = next(iter(corpus.not_writable.values()))
-    module = importlib.import_module("harness.cli.produce")
+    module = importlib.import_module("torch_compat.cli.produce")
     monkeypatch.setattr(module, "built", lambda _release: None)
     monkeypatch.setattr(module, "TorchRelease", lambda _environment: contextlib.nullcontext())
     produced = Produced((fixture, entry), ("torch-1.5.1/div",), (("torch-1.5.1/full", ("golden", "content")),))
@@ -419,7 +419,7 @@ def test_readers_remove(run: Run, root: Path) -> None:
 
 def test_readers_available(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) -> None:
     index = FakeIndex.of(load_policy(small_tree / "policies" / "torch").calendar)
-    monkeypatch.setattr(importlib.import_module("harness.cli.readers"), "run_command", index)
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli.readers"), "run_command", index)
     status, document = run("readers available", "--root", str(small_tree))
     assert (status, document["missing"]) == (0, [])
     index.releases["9.0.0"] = (dt.datetime.now(dt.UTC).date(), ("3.14",))
@@ -478,7 +478,7 @@ def test_plan(run: Run, deprecated: Path, kind: str) -> None:
 
 
 def test_new_of_policies(run: Run, deprecated: Path) -> None:
-    (deprecated / "harness" / "rules").mkdir(parents=True)
+    (deprecated / "harness" / "torch_compat" / "rules").mkdir(parents=True)
     root = str(deprecated)
     for begun, arguments in (("deprecation", ("--kind", "removal")), ("waiver", ()), ("rule", ())):
         status, document = run(f"new {begun}", "mine", *arguments, "--root", root)

@@ -16,11 +16,11 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from harness.cli import COMMANDS, main, torch_compat
-from harness.cli._format import format_option, print_json, say
-from harness.cli._output import Progress, stderr, stdout
-from harness.cli._terminal import Harmless, harmless_output, styled
-from harness.escapes import escaped, escaped_lines, escaped_output
+from torch_compat.cli import COMMANDS, main, torch_compat
+from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._output import Progress, stderr, stdout
+from torch_compat.cli._terminal import Harmless, harmless_output, styled
+from torch_compat.escapes import escaped, escaped_lines, escaped_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ def test_a_command_needs_nothing_for_it(name: str, monkeypatch: pytest.MonkeyPat
         raise RuntimeError(HOSTILE)
 
     monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
-    monkeypatch.setattr(importlib.import_module(f"harness.cli.{name}"), name, hostile)
+    monkeypatch.setattr(importlib.import_module(f"torch_compat.cli.{name}"), name, hostile)
     with pytest.raises(SystemExit) as ended:
         main([name, "--", "--x"])
     said = capsys.readouterr()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-import harness
-from harness.corpus.corpus import FROZEN
-from harness.readers import isolation as module
-from harness.readers.isolation import Isolation, isolation
-from harness.replay.trust import frozen_in
+import torch_compat
 from tests.miniatures import miniature
 from tests.miniatures.tree import write_recipe
+from torch_compat.corpus.corpus import FROZEN
+from torch_compat.readers import isolation as module
+from torch_compat.readers.isolation import Isolation, isolation
+from torch_compat.replay.trust import frozen_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def arguments(tree: Tree) -> str:
 
 
 def checked(ended: Ended, schema: str) -> dict[str, Any]:
-    rules = json.loads((Path(harness.__file__).parent / "schemas" / f"{schema}.schema.json").read_text(encoding="utf-8"))
+    rules = json.loads((Path(torch_compat.__file__).parent / "schemas" / f"{schema}.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(ended.json, rules)
     return ended.json
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.corpus import FROZEN, Corpus, load_corpus, read_frozen, write_frozen
-from harness.corpus.lines import digest
-from harness.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic, write_manifest
-from harness.errors import CorpusError
+from torch_compat.corpus.corpus import FROZEN, Corpus, load_corpus, read_frozen, write_frozen
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic, write_manifest
+from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

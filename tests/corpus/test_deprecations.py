@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.deprecations import (
+from torch_compat.corpus.deprecations import (
     OUTCOMES,
     DeprecationObservation,
     Use,
@@ -16,9 +16,9 @@ from harness.corpus.deprecations import (
     read_reply,
     statements,
 )
-from harness.corpus.lines import read_lines, write_lines
-from harness.corpus.observations import ObservedReader, read_observations, write_observations
-from harness.errors import CorpusError
+from torch_compat.corpus.lines import read_lines, write_lines
+from torch_compat.corpus.observations import ObservedReader, read_observations, write_observations
+from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
     from pathlib import Path

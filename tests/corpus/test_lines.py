@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.lines import digest, dump, read_lines, write_lines
-from harness.errors import CorpusError
+from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.errors import CorpusError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

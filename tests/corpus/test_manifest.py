@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.lines import digest, dump, read_lines, write_lines
-from harness.corpus.manifest import (
+from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.manifest import (
     SYNTHETIC,
     VARYING,
     Fixture,
@@ -23,7 +23,7 @@ from harness.corpus.manifest import (
     same_but_for_varying,
     write_manifest,
 )
-from harness.errors import CorpusError
+from torch_compat.errors import CorpusError
 
 IDENTITY = {"torch": "1.5.1", "git": "3c31d73", "python": "3.8.18"}
 WRITER = digest(IDENTITY)[:12]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.compare import Difference, compare, result_digest
-from harness.corpus.departures import departures
-from harness.corpus.lines import digest, read_lines, write_lines
-from harness.corpus.manifest import read_manifest
-from harness.corpus.observations import (
+from torch_compat.corpus.compare import Difference, compare, result_digest
+from torch_compat.corpus.departures import departures
+from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.manifest import read_manifest
+from torch_compat.corpus.observations import (
     OUTCOME_DIGITS,
     RESULTS,
     Observation,
@@ -25,7 +25,7 @@ from harness.corpus.observations import (
     read_observations,
     write_observations,
 )
-from harness.errors import CorpusError
+from torch_compat.errors import CorpusError
 
 REPOSITORY = Path(__file__).parents[2]
 IDENTITY = {"torch": "1.5.1+cpu", "git": "3c31d73"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus.recipes import read_deprecation, read_probe, read_recipe
-from harness.errors import CorpusError
+from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
+from torch_compat.errors import CorpusError
 
 REPOSITORY = Path(__file__).parents[2]
 GOOD = '''"""Division."""

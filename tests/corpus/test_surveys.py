@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.surveys import (
+from tests.surveyed import SCHEMAS, section, small_survey
+from torch_compat.corpus.surveys import (
     FILES,
     RELEASES,
     Section,
@@ -23,14 +24,13 @@ from harness.corpus.surveys import (
     surveyed_releases,
     write_surveys,
 )
-from harness.errors import CorpusError
-from tests.surveyed import SCHEMAS, section, small_survey
+from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = [ROOT / "harness/readers/survey.py", *sorted((ROOT / "fixtures/probes").glob("*.py"))]
+SCRIPTS = [ROOT / "harness/torch_compat/readers/survey.py", *sorted((ROOT / "fixtures/probes").glob("*.py"))]
 DAY = dt.date(2026, 7, 1)
 IDENTITY = {"torch": "1.5.1", "git": "3c31d73", "python": "3.8.18"}
 

@@ -13,12 +13,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.operators.extensions import Recorded, check
-from harness.readers.environments import Environment, Environments
 from tests.extension.examples import build, documented, record_library, record_privateuse1, seed_manifest, try_out
+from torch_compat.operators.extensions import Recorded, check
+from torch_compat.readers.environments import Environment, Environments
 
 if TYPE_CHECKING:
-    from harness.operators.manifest import Manifest
+    from torch_compat.operators.manifest import Manifest
 
 BUILT_AGAINST = "2.13.0"
 PYTHON_AGAINST = "2.4.1"

@@ -7,19 +7,19 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.operators.extensions import Recorded, from_dispatcher, from_list
-from harness.readers.torch_release import DETERMINISM
-from harness.replay.extension import ask_extension
+from torch_compat.operators.extensions import Recorded, from_dispatcher, from_list
+from torch_compat.readers.torch_release import DETERMINISM
+from torch_compat.replay.extension import ask_extension
 
 if TYPE_CHECKING:
-    from harness.operators.manifest import Manifest
-    from harness.readers.environments import Environment
+    from torch_compat.operators.manifest import Manifest
+    from torch_compat.readers.environments import Environment
 
 HERE = Path(__file__).parent
 CPP = HERE / "example_cpp"
 PRIVATEUSE1 = HERE / "example_privateuse1"
-VERIFY = HERE.parents[1] / "harness" / "extension.py"
-MANUAL = HERE.parents[1] / "harness" / "operators" / "EXTENSIONS.md"
+VERIFY = HERE.parents[1] / "harness" / "torch_compat" / "extension.py"
+MANUAL = HERE.parents[1] / "harness" / "torch_compat" / "operators" / "EXTENSIONS.md"
 CALLS = ("add_two", "embedding_bag_backward")
 LONGEST_S = 900
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.operators.dispatch import DECOMPOSES
-from harness.operators.extensions import DOES_NOT_FIT, FITS, Recorded, check
-from harness.operators.manifest import Entry, Kernel, Manifest
-from harness.readers.environments import Environment, Environments
 from tests.extension.examples import MANUAL, documented, record_privateuse1, seed_manifest, try_out
+from torch_compat.operators.dispatch import DECOMPOSES
+from torch_compat.operators.extensions import DOES_NOT_FIT, FITS, Recorded, check
+from torch_compat.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.readers.environments import Environment, Environments
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.operators.extensions import Finding
+    from torch_compat.operators.extensions import Finding
 
 
 def environment(version: str) -> Environment:

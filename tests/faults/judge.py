@@ -1,7 +1,7 @@
 """What became of a fault: whether it was noticed, whether the right record was named, and whether it got outside.
 
-Asked is all that opens files: ``harness.inspect`` and the screen of ``torch-compat inspect --tree --code``; ``harness.load_state`` for what
-torch.save wrote; ``harness.load`` and the calls that the manifest records for programs.
+Asked is all that opens files: ``torch_compat.inspect`` and the screen of ``torch-compat inspect --tree --code``; ``torch_compat.load_state`` for what
+torch.save wrote; ``torch_compat.load`` and the calls that the manifest records for programs.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-import harness
-from harness.archive import ZipArchive, open_archive
-from harness.cli._inspected import screen
-from harness.errors import HarnessError, UsageError
-from harness.inspection import look_at
-from harness.runtime.encoding import Decoder, Encoder
-from harness.runtime.limits import LIMITS
-from harness.runtime.tensor import Tensor
-from harness.runtime.values import ScriptObject
+import torch_compat
 from tests.faults.faults import BOMB
 from tests.fence.oracle import Outside, check_value, inside, watch
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.cli._inspected import screen
+from torch_compat.errors import HarnessError, UsageError
+from torch_compat.inspection import look_at
+from torch_compat.runtime.encoding import Decoder, Encoder
+from torch_compat.runtime.limits import LIMITS
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import ScriptObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ OUTCOMES = {
     HELD: "a bomb or a resealed archive that is read as it stands, within all bounds",
     REFUSED: "a resealed archive that inspect refuses, with a reason",
     UNNOTICED: "values of a protected record changed, and nobody said so",
-    RAISED: "an exception outside harness.errors, or any that inspect raises",
+    RAISED: "an exception outside torch_compat.errors, or any that inspect raises",
     TIMED_OUT: "took more processor time than SECONDS",
     MEMORY: "took more memory than MEGABYTES",
     OUTSIDE: "an array reached beyond its memory, or a value that no program can have came out",
@@ -191,7 +191,7 @@ def _place(error: Exception) -> str:
     trace, at = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code
-        if "harness" in code.co_filename:
+        if "torch_compat" in code.co_filename:
             at = f" at {Path(code.co_filename).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return at
@@ -241,7 +241,7 @@ def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
 def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> object:
     """The values that load_state gives, in a form that compares bit for bit; None where it refuses."""
     try:
-        return steps.do("state", lambda: _plain(harness.load_state(path, **way)))
+        return steps.do("state", lambda: _plain(torch_compat.load_state(path, **way)))
     except HarnessError:
         return None
 
@@ -249,7 +249,7 @@ def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> obje
 def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare: bool, reader: str = "reference") -> Any:
     """What a program gives for the calls that are recorded of it; None where it is refused. What is large is only written down to be compared."""
     try:
-        module = steps.do("load", lambda: harness.load(path, reader, limits=SMALL))
+        module = steps.do("load", lambda: torch_compat.load(path, reader, limits=SMALL))
     except HarnessError:
         return None
     results: list[Any] = []
@@ -376,7 +376,7 @@ def _named(fault: Fault, row: dict[str, Any]) -> Judged:
 
 @lru_cache(4096)
 def _sound_row(sample: Sample) -> dict[str, Any]:
-    row = harness.inspect(sample.path)
+    row = torch_compat.inspect(sample.path)
     if row["error"] is not None:
         raise AssertionError(f"{sample.name} is not sound: {row['error']}")
     return _telling(row)

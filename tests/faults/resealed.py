@@ -14,10 +14,10 @@ import tarfile
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from harness.runtime import registry
 from tests.archive.torch_zip import write_end, write_member
 from tests.faults.faults import sample_of
 from tests.faults.layout import layout
+from torch_compat.runtime import registry
 
 if TYPE_CHECKING:
     import random

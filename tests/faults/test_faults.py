@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import harness
-from harness.runtime.tensor import Tensor
+import torch_compat
 from tests.faults import __main__ as command
 from tests.faults import judge as judging
 from tests.faults.faults import Fault, packed, sample_of, samples
@@ -38,6 +37,7 @@ from tests.faults.judge import (
     judge,
 )  # fmt: skip
 from tests.faults.kinds import KINDS, make
+from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +146,7 @@ def test_time_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(("path", "owner", "name"), [
-    (SAVED, judging, "look_at"), (SAVED, judging, "screen"), (SAVED, harness, "load_state"), (SCRIPT, harness, "load"),
+    (SAVED, judging, "look_at"), (SAVED, judging, "screen"), (SAVED, torch_compat, "load_state"), (SCRIPT, torch_compat, "load"),
 ])  # fmt: skip
 @pytest.mark.parametrize("resealed", [False, True])
 def test_exceptions_of_any_step_are_noticed(
@@ -159,22 +159,22 @@ def test_exceptions_of_any_step_are_noticed(
 
 
 def test_an_exception_of_a_call_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(raising))
+    monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(raising))
     assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == RAISED
 
 
 def test_memory_outside_of_arrays_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = judge(fault(SAVED, SAVED.read_bytes()), tmp_path), judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path)
     assert {one.outcome for one in sound} == {HARMLESS}
-    monkeypatch.setattr(harness, "load_state", lambda _, **__: {"weight": beyond()})
-    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: Tensor(beyond())))
+    monkeypatch.setattr(torch_compat, "load_state", lambda _, **__: {"weight": beyond()})
+    monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: Tensor(beyond())))
     assert judge(fault(SAVED, SAVED.read_bytes()), tmp_path).outcome == OUTSIDE
     assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == OUTSIDE
     Tensor(beyond())  # only the judge watches tensors
 
 
 def test_values_of_no_program_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: [open]))
+    monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: [open]))
     assert judge(fault(SCRIPT, SCRIPT.read_bytes()), tmp_path).outcome == OUTSIDE
 
 
@@ -182,7 +182,7 @@ def test_other_results_of_a_program_are_noticed(tmp_path: Path, monkeypatch: pyt
     data = changed(SCRIPT, {one.record: one for one in sample_of(SCRIPT).layout.members}["constants.pkl"].data)
     damaged = fault(SCRIPT, data, frozenset({"constants.pkl"}))
     assert judge(damaged, tmp_path).outcome == RIGHT
-    monkeypatch.setattr(harness, "load", lambda *_, **__: Planted(lambda: 1))
+    monkeypatch.setattr(torch_compat, "load", lambda *_, **__: Planted(lambda: 1))
     assert judge(damaged, tmp_path).outcome == UNNOTICED
 
 

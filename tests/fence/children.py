@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import HarnessError
-from harness.runtime import registry
-from harness.runtime.limits import Limits
-from harness.runtime.program import load
 from tests.fence.archives import archive
 from tests.fence.oracle import Outside, audited, check_value, watch
 from tests.fence.programs import generated
+from torch_compat.errors import HarnessError
+from torch_compat.runtime import registry
+from torch_compat.runtime.limits import Limits
+from torch_compat.runtime.program import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.runtime.dtypes import Dtype
-from harness.runtime.tensor import OpaqueTensor, Tensor
-from harness.runtime.values import Device, EnumMember, Future, NamedTupleValue, ScriptObject
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import Device, EnumMember, Future, NamedTupleValue, ScriptObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ HARMLESS = {
 """What the reader does itself: it compiles its own code; numpy imports parts of itself, which are looked at by name."""
 IMPORTED = (
     "numpy",
-    "harness",
+    "torch_compat",
     "ml_dtypes",
     "itertools",
     "math",

@@ -12,7 +12,7 @@ import random
 from functools import lru_cache
 from typing import NamedTuple
 
-from harness.runtime import registry
+from torch_compat.runtime import registry
 
 __all__ = ["Program", "generated", "operators"]
 

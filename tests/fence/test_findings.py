@@ -13,11 +13,11 @@ import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-import harness
-from harness.errors import ArchiveError, Corrupt, HarnessError, Raised, Refused, Unsafe
-from harness.runtime.encoding import Decoder, Encoder
-from harness.runtime.program import load
+import torch_compat
 from tests.runtime.archives import HEAD, archive, program
+from torch_compat.errors import ArchiveError, Corrupt, HarnessError, Raised, Refused, Unsafe
+from torch_compat.runtime.encoding import Decoder, Encoder
+from torch_compat.runtime.program import load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +119,7 @@ def test_a_record_shorter_than_its_storage_is_damage_by_name(made: bytes, tmp_pa
         assert "record 'data/0'" in str(caught.value)
         path = tmp_path / "short.pt"
         path.write_bytes(made)
-        assert harness.inspect(path)["error"]["code"] == "size-disagrees"
+        assert torch_compat.inspect(path)["error"]["code"] == "size-disagrees"
 
 
 def described(dims: list[Any], strides: list[Any], offset: Any = "0", record: bytes = bytes(64)) -> bytes:
@@ -214,14 +214,14 @@ def flatbuffer(dims: list[int], strides: list[int], storage: bytes, offset: int 
 def test_tensors_of_flatbuffers_lie_in_their_storages(tmp_path: Path) -> None:
     path = tmp_path / "m.ff"
     path.write_bytes(flatbuffer([8], [1], bytes(64)))
-    assert harness.load(path)() == 8.0
+    assert torch_compat.load(path)() == 8.0
     for dims, strides, storage, offset in [
         ([2**29 + 1, 2**29 + 2], [2**31 - 1, 1], bytes(64), 0), ([9], [1], bytes(64), 0), ([8], [1], b"", 0), ([8], [1], bytes(63), 0), ([2], [-1], bytes(64), 0),
         ([8], [1], bytes(64), 1), ([1], [1], bytes(64), -1), ([-1], [1], bytes(64), 0), ([2, 2], [1], bytes(64), 0),
     ]:  # fmt: skip
         path.write_bytes(flatbuffer(dims, strides, storage, offset))
         with pytest.raises(Corrupt) as caught:
-            harness.load(path)()
+            torch_compat.load(path)()
         assert caught.value.where
 
 
@@ -314,7 +314,7 @@ def test_objects_that_set_themselves_share_one_budget() -> None:
         "constants.pkl": b"\x80\x02).",
         "version": b"3\n",
     }
-    from harness.runtime.limits import LIMITS  # noqa: PLC0415 - not there before budgets were
+    from torch_compat.runtime.limits import LIMITS  # noqa: PLC0415 - not there before budgets were
 
     assert load(zipped(records))() == 1
     with pytest.raises(HarnessError) as caught:
@@ -384,7 +384,7 @@ def test_chained_variables_are_settled_in_linear_time() -> None:
     ],
 )  # fmt: skip
 def test_budgets_are_named(body: str, code: str) -> None:
-    from harness.runtime.limits import LIMITS, meter  # noqa: PLC0415 - not there before budgets were
+    from torch_compat.runtime.limits import LIMITS, meter  # noqa: PLC0415 - not there before budgets were
 
     limits = LIMITS._replace(
         steps=3_000_000 if code == "step-limit" else LIMITS.steps,
@@ -445,7 +445,7 @@ def test_values_of_pickles_are_values_of_programs_or_an_error_of_ours(value: byt
     ],
 )  # fmt: skip
 def test_no_program_outlives_its_budget(body: str) -> None:
-    from harness.runtime.limits import LIMITS  # noqa: PLC0415 - not there before budgets were
+    from torch_compat.runtime.limits import LIMITS  # noqa: PLC0415 - not there before budgets were
 
     began = time.monotonic()
     source = "def forward(self) -> Any:\n  " + body.replace("\n", "\n  ")
@@ -547,7 +547,7 @@ SUB = (
 def test_fields_of_records_lie_in_their_record(of: bytes, mmap: bool | None, tmp_path: Path) -> None:
     path = tmp_path / "r.pt"
     path.write_bytes(saved(array(of, b"A" * 32)))
-    found = harness.load_state(path, mmap=mmap)
+    found = torch_compat.load_state(path, mmap=mmap)
     assert not isinstance(found, np.ndarray)  # described, not made
     assert found.shape == (2,)
 
@@ -558,17 +558,17 @@ def test_texts_are_made_of_characters(order: str, tmp_path: Path) -> None:
     code = b"cnumpy\ndtype\n(" + text("U1") + b"\x89\x88tR(K\x03" + text(order) + b"NNNK\x04K\x04K\x08tb"
     path.write_bytes(saved(array(code, b"\xff" * 8)))
     with pytest.raises(Corrupt, match="no character"):
-        harness.load_state(path)
+        torch_compat.load_state(path)
     good = "ab".encode("utf-32-le" if order == "<" else "utf-32-be")
     path.write_bytes(saved(array(code, good)))
-    assert harness.load_state(path).tolist() == ["a", "b"]
+    assert torch_compat.load_state(path).tolist() == ["a", "b"]
 
 
 def test_records_that_are_sound_are_arrays(tmp_path: Path) -> None:
     path = tmp_path / "r.pt"
     fields = text("a") + b"(" + plain("i8") + b"K\x00t" + text("b") + b"(" + plain("u1") + b"K\x08t"
     path.write_bytes(saved(array(record(fields, 16, ("a", "b")), bytes(range(32)))))
-    found = harness.load_state(path)
+    found = torch_compat.load_state(path)
     assert found["b"].tolist() == [8, 24]
 
 
@@ -580,4 +580,4 @@ def test_shared_fields_are_bounded(tmp_path: Path) -> None:
         whole = record(fields, 1, ("a", "b")) + b"q" + bytes([level + 1])
     path = tmp_path / "r.pt"
     path.write_bytes(saved(array(whole, b"A" * 2)))
-    assert not isinstance(harness.load_state(path), np.ndarray)
+    assert not isinstance(torch_compat.load_state(path), np.ndarray)

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from harness.runtime.tensor import Tensor
 from tests.fence.children import run_all
 from tests.fence.oracle import Outside, check_value, inside
 from tests.fence.programs import generated, operators
+from torch_compat.runtime.tensor import Tensor
 
 COUNT = 1000  # `python -m tests.fence --count 10000` runs more
 

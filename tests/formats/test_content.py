@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ArchiveError, Corrupt, Unsafe
-from harness.formats.content import content_digest
+from torch_compat.errors import ArchiveError, Corrupt, Unsafe
+from torch_compat.formats.content import content_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 CONTAINERS = ("flatbuffer", "stream", "tar", "zip")
 MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, 2)

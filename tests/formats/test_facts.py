@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive import ZipArchive, open_archive
-from harness.errors import ArchiveError, Corrupt, Unsupported
-from harness.formats import Call, Facts, identify, read_facts
-from harness.formats.facts import fill
-from harness.formats.identify import recognised
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.errors import ArchiveError, Corrupt, Unsupported
+from torch_compat.formats import Call, Facts, identify, read_facts
+from torch_compat.formats.facts import fill
+from torch_compat.formats.identify import recognised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "fixtures"
@@ -225,7 +225,7 @@ def test_archives_in_archives_are_the_same_copied_and_mapped(release: str, monke
     assert {one.record for one in copied.storages if one.record} >= {
         f"{'data/weights/model' if release == '2.8.0' else 'serialized_state_dict'}.pt/data/0"
     }
-    monkeypatch.setattr("harness.formats._nested.COPIED", 0)
+    monkeypatch.setattr("torch_compat.formats._nested.COPIED", 0)
     mapped = read_facts(path)
     assert mapped.storages == copied.storages
     assert mapped.damage == []

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ArchiveError, Corrupt, Unsupported
-from harness.formats import identify
+from torch_compat.errors import ArchiveError, Corrupt, Unsupported
+from torch_compat.formats import identify
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 NO_BYTECODE = pickle.dumps((), 2)
 CONTAINERS = ("flatbuffer", "stream", "tar", "zip")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.formats.model import Call
-from harness.formats.source import calls
+from torch_compat.formats.model import Call
+from torch_compat.formats.source import calls
 
 
 def shapes(source: str) -> set[tuple[str, int | None, tuple[str, ...]]]:

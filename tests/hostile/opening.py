@@ -92,7 +92,7 @@ def _peak() -> int:
 
 
 def _inspect(path: str) -> str | None:
-    row = harness.inspect(path)
+    row = torch_compat.inspect(path)
     json.dumps(row)
     error = row["error"]
     return error["code"] if error is not None else None
@@ -105,7 +105,7 @@ def _tree(path: str) -> str | None:
 
 
 def _state(path: str) -> str | None:
-    harness.load_state(path)
+    torch_compat.load_state(path)
     return None
 
 
@@ -124,8 +124,8 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    import harness
-    from harness.errors import HarnessError
-    from harness.formats import read_facts
+    import torch_compat
+    from torch_compat.errors import HarnessError
+    from torch_compat.formats import read_facts
 
     _main()

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import harness
-from harness.allowance import HASHED, Allowance
-from harness.archive import Damage
-from harness.archive.base import MORE, MOST_DAMAGE, Findings
-from harness.cli import _inspecting
-from harness.errors import HarnessError, Unsafe
-from harness.formats import read_facts
-from harness.formats.source import called
-from harness.formats.tree import tree
-from harness.inspection import look_at
-from harness.needs.source import scan
-from harness.pickles import brief
+import torch_compat
 from tests.hostile.bombs import P2, exported, model_json, name, number, saved, shared, stream, tar, text, tuple_of, zipped
+from torch_compat.allowance import HASHED, Allowance
+from torch_compat.archive import Damage
+from torch_compat.archive.base import MORE, MOST_DAMAGE, Findings
+from torch_compat.cli import _inspecting
+from torch_compat.errors import HarnessError, Unsafe
+from torch_compat.formats import read_facts
+from torch_compat.formats.source import called
+from torch_compat.formats.tree import tree
+from torch_compat.inspection import look_at
+from torch_compat.needs.source import scan
+from torch_compat.pickles import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def sparse(path: Path, data: bytes, size: int) -> Path:
     "data", [b"", tar(), stream(), saved(P2 + b"N."), b"no archive"], ids=["zeros", "tar", "stream", "zip", "text"]
 )
 def test_of_more_than_64_gib_no_digest_is_calculated_and_the_row_says_so(data: bytes, tmp_path: Path) -> None:
-    row = harness.inspect(sparse(tmp_path / "x.pt", data, 1 << 40))
+    row = torch_compat.inspect(sparse(tmp_path / "x.pt", data, 1 << 40))
     assert row["sha256"] is None
     assert row["size"] == 1 << 40
     assert "sha256" in [one["what"] for one in row["omitted"]]
@@ -55,29 +55,29 @@ def test_of_more_than_64_gib_no_digest_is_calculated_and_the_row_says_so(data: b
 
 
 def test_what_follows_a_tar_is_not_read_to_the_end_and_the_row_says_so(tmp_path: Path) -> None:
-    row = harness.inspect(sparse(tmp_path / "x.pt", tar(), 1 << 40))
+    row = torch_compat.inspect(sparse(tmp_path / "x.pt", tar(), 1 << 40))
     assert [one["what"] for one in row["omitted"]] == ["sha256", "end"]
 
 
 def test_an_ordinary_file_omits_nothing(tmp_path: Path) -> None:
     (tmp_path / "x.pt").write_bytes(saved(P2 + b"N."))
-    row = harness.inspect(tmp_path / "x.pt")
+    row = torch_compat.inspect(tmp_path / "x.pt")
     assert row["omitted"] == []
     assert row["sha256"] is not None
 
 
 def test_checksums_of_large_archives_are_said_to_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.pt").write_bytes(saved(P2 + b"N.", **{"data/1": bytes(100_000)}))
-    monkeypatch.setattr("harness.allowance.HASHED", 1 << 10)
-    monkeypatch.setattr("harness.inspection.HASHED", 1 << 10)
-    row = harness.inspect(tmp_path / "x.pt")
+    monkeypatch.setattr("torch_compat.allowance.HASHED", 1 << 10)
+    monkeypatch.setattr("torch_compat.inspection.HASHED", 1 << 10)
+    row = torch_compat.inspect(tmp_path / "x.pt")
     assert [one["what"] for one in row["omitted"]] == ["sha256", "checksums"]
 
 
 def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.pt").write_bytes(saved(P2 + b"N.", **{"data/1": bytes(1 << 18)}))
     (tmp_path / "y.txt").write_bytes(b"text\n" * 100_000)
-    harness.inspect(tmp_path / "x.pt")
+    torch_compat.inspect(tmp_path / "x.pt")
     opened: list[str] = []
 
     def noting(function: Any) -> Any:
@@ -90,7 +90,7 @@ def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for holder in (os, Path, builtins):
         monkeypatch.setattr(holder, "open", noting(holder.open))
     for one in ("x.pt", "y.txt"):
-        harness.inspect(tmp_path / one)
+        torch_compat.inspect(tmp_path / one)
         assert opened.count(str(tmp_path / one)) == 1
 
 
@@ -243,7 +243,7 @@ def test_a_value_of_another_type_is_no_fault_of_ours(whole: Any, archive: Any, t
     for place in places(whole):
         for wrong in WRONG:
             path.write_bytes(archive(changed(whole, place, wrong)))
-            json.dumps(harness.inspect(path))
+            json.dumps(torch_compat.inspect(path))
             try:
                 lines = read_facts(path).tree()
             except HarnessError:
@@ -276,7 +276,7 @@ def test_a_pickle_of_other_values_is_no_fault_of_ours(seed: int, tmp_path: Path)
             tar(**{source.choice(("sys_info", "pickle", "storages", "tensors")): P2 + b"K\1." + picked}),
         ):
             path.write_bytes(data)
-            json.dumps(harness.inspect(path))
+            json.dumps(torch_compat.inspect(path))
 
 
 # ------------------------------------------------------------------------------------------------------------ faults of ours

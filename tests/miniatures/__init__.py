@@ -8,8 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from harness.readers.environments import SCHEMA_VERSION, STATE, Environment
-from harness.readers.torch_release import IDENTITY
+from torch_compat.readers.environments import SCHEMA_VERSION, STATE, Environment
+from torch_compat.readers.torch_release import IDENTITY
 
 __all__ = ["miniature", "run_by_this_python"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from harness.readers.commands import Failed
+from torch_compat.readers.commands import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.policy import Calendar
-    from harness.readers.commands import Command
+    from torch_compat.policy import Calendar
+    from torch_compat.readers.commands import Command
 
 __all__ = ["FakeIndex"]
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from harness.corpus.corpus import Corpus, load_corpus
-from harness.corpus.observations import write_observations
-from harness.policy import Policy, Release, load_policy
-from harness.readers.torch_release import TorchRelease
-from harness.replay.observe import observe
-from harness.replay.plan import Task, plan
-from harness.replay.produce import produce
 from tests.miniatures import miniature
+from torch_compat.corpus.corpus import Corpus, load_corpus
+from torch_compat.corpus.observations import write_observations
+from torch_compat.policy import Policy, Release, load_policy
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.observe import observe
+from torch_compat.replay.plan import Task, plan
+from torch_compat.replay.produce import produce
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.corpus.observations import ObservedReader
-    from harness.readers.environments import Environment
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.readers.environments import Environment
 
 __all__ = ["TODAY", "Tree", "recorded_tree", "write_recipe"]
 

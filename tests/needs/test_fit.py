@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.needs import packaged_rules
-from harness.needs.fit import PLAIN, fits, read_schema, takes
-from harness.needs.source import scan
-from harness.operators.shape import shape
+from torch_compat.needs import packaged_rules
+from torch_compat.needs.fit import PLAIN, fits, read_schema, takes
+from torch_compat.needs.source import scan
+from torch_compat.operators.shape import shape
 
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"

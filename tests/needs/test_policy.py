@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import PolicyError
-from harness.policy import load_policy
+from torch_compat.errors import PolicyError
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
 TORCH = Path(__file__).parents[2] / "policies" / "torch"
 NEED = """

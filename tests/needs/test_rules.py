@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import CorpusError, PolicyError
-from harness.needs import Rules, load_rules, packaged_rules
-from harness.needs.rules import _nearest, spans_of
-from harness.needs.signs import KINDS
+from torch_compat.errors import CorpusError, PolicyError
+from torch_compat.needs import Rules, load_rules, packaged_rules
+from torch_compat.needs.rules import _nearest, spans_of
+from torch_compat.needs.signs import KINDS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -72,7 +72,7 @@ def test_a_missing_history_is_said(tmp_path: Path) -> None:
 
 
 def test_nothing_heavy_is_imported_to_judge() -> None:
-    code = "import sys, harness.needs; print(sorted({'pydantic', 'click', 'torch', 'zipfile', 'pickletools', 'packaging'} & sys.modules.keys()))"
+    code = "import sys, torch_compat.needs; print(sorted({'pydantic', 'click', 'torch', 'zipfile', 'pickletools', 'packaging'} & sys.modules.keys()))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert said.stdout.strip() == "[]"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.formats.facts import read_facts
-from harness.formats.model import Facts
-from harness.needs.signs import KINDS, signs_of
-from harness.pickles import unpickle
+from torch_compat.formats.facts import read_facts
+from torch_compat.formats.model import Facts
+from torch_compat.needs.signs import KINDS, signs_of
+from torch_compat.pickles import unpickle
 
 if TYPE_CHECKING:
     from pathlib import Path

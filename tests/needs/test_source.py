@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.needs.source import CallShape, bases, has_word, scan
+from torch_compat.needs.source import CallShape, bases, has_word, scan
 
 
 def shapes(text: str) -> set[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.archive import Damage
-from harness.formats.model import Call, Facts
-from harness.needs import Judge, Needs, of, packaged_rules
-from harness.pickles import unpickle
+from torch_compat.archive import Damage
+from torch_compat.formats.model import Call, Facts
+from torch_compat.needs import Judge, Needs, of, packaged_rules
+from torch_compat.pickles import unpickle
 
 RELEASES = packaged_rules().releases
 NEWEST = RELEASES[-1]
@@ -162,7 +162,7 @@ def test_torch_load_opens_no_packages() -> None:
 
 
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.needs.verdict.KEPT", 3)
+    monkeypatch.setattr("torch_compat.needs.verdict.KEPT", 3)
     judge = Judge(packaged_rules())
     facts = Facts("a.pt", 1, "torchscript", "zip", versions={"file-format": 3})
     for number in range(9):

@@ -13,9 +13,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.operators.schema import Schema, SchemaError, parse
-from harness.readers.environments import Environments
 from tests.operators import pairs, real
+from torch_compat.operators.schema import Schema, SchemaError, parse
+from torch_compat.readers.environments import Environments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.operators.history import History
-from harness.operators.schema import Argument, Schema, SchemaError, parse
+from torch_compat.operators.history import History
+from torch_compat.operators.schema import Argument, Schema, SchemaError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.operators.compatibility import Verdict, backward, forward
-from harness.operators.schema import Argument, Schema, SchemaError, canonical, parse
-from harness.readers.environments import Environments
+from torch_compat.operators.compatibility import Verdict, backward, forward
+from torch_compat.operators.schema import Argument, Schema, SchemaError, canonical, parse
+from torch_compat.readers.environments import Environments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

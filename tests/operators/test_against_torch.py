@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from harness.operators.compatibility import VARIABLE, Call, Verdict, serialized
-from harness.operators.schema import parse
-from harness.readers.environments import Environments
 from tests.operators import __main__ as command
 from tests.operators import pairs, real
+from torch_compat.operators.compatibility import VARIABLE, Call, Verdict, serialized
+from torch_compat.operators.schema import parse
+from torch_compat.readers.environments import Environments
 
 CODE = """
 import importlib.util, io, json, sys, tempfile, zipfile

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.operators.breaks import (
+from torch_compat.operators.breaks import (
     Break,
     Entry,
     breaks,
@@ -16,8 +16,9 @@ from harness.operators.breaks import (
     same_schema,
     upgrader_entries,
 )
-from harness.operators.changes import changes
-from harness.operators.history import FactHistory, History, packaged
+from torch_compat.operators.changes import changes
+from torch_compat.operators.history import FactHistory, History
+from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,7 @@ OLD = "aten::f(Tensor self, int n) -> Tensor"
 
 @pytest.fixture(scope="module")
 def versions() -> FactHistory:
-    return FactHistory(packaged("operators", "operator_versions.txt"))
+    return FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
 
 
 def only(found: list[Break]) -> Break:

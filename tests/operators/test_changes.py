@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import UsageError
-from harness.operators.changes import Change, changes, taken_over
-from harness.operators.history import History, packaged
-from harness.operators.schema import canonical, parse
+from torch_compat.errors import UsageError
+from torch_compat.operators.changes import Change, changes, taken_over
+from torch_compat.operators.history import History
+from torch_compat.operators.schema import canonical, parse
+from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +166,7 @@ def test_the_case_of_embedding_bag_is_found_by_name() -> None:
 
 def test_every_two_releases_are_answered() -> None:
     for name in ("schemas.txt", "custom_classes.txt"):
-        history = History.load(packaged("operators", name))
+        history = History.load(packaged("fixtures", "operators", name))
         for old, new in pairwise(history.releases):
             before, after = history.bit(old), history.bit(new)
             found = changes(history, old, new)

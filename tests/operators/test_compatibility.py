@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.operators.compatibility import VARIABLE, Call, Verdict, backward, forward, forward_call, is_backward, serialized
-from harness.operators.schema import SchemaError, parse
 from tests.operators import pairs
+from torch_compat.operators.compatibility import VARIABLE, Call, Verdict, backward, forward, forward_call, is_backward, serialized
+from torch_compat.operators.schema import SchemaError, parse
 
 
 def schemas(new: str, old: str) -> tuple[Verdict, Verdict]:

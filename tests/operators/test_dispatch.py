@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import UsageError
-from harness.operators.dispatch import (
+from torch_compat.errors import UsageError
+from torch_compat.operators.dispatch import (
     ABSENT,
     COMPOSITE,
     DECOMPOSES,

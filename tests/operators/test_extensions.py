@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.errors import NothingSelected, UsageError
-from harness.operators.extensions import (
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.operators.extensions import (
     CANNOT_BE_TOLD,
     DOES_NOT_FIT,
     FITS,
@@ -17,7 +17,7 @@ from harness.operators.extensions import (
     known_operator,
     known_release,
 )
-from harness.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.operators.manifest import Entry, Kernel, Manifest
 
 BAG = "aten::_embedding_bag"
 BACKWARD = "aten::_embedding_bag_backward"

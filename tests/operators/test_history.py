@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import CorpusError, UsageError
-from harness.operators.history import (
+from torch_compat.errors import CorpusError, UsageError
+from torch_compat.operators.history import (
     FactHistory,
     GlobalNames,
     History,
@@ -225,7 +225,7 @@ def test_a_missing_file_and_one_that_is_no_text(tmp_path: Path) -> None:
 
 def test_reading_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from harness.operators.history import History, GlobalNames; from harness.operators import shape; "
+        "import sys; from torch_compat.operators.history import History, GlobalNames; from torch_compat.operators import shape; "
         "History.load().names('2.13.0'); GlobalNames.load(); "
         "print([name for name in ('pydantic', 'numpy', 'torch', 'rich', 'dataclasses', 'typing_extensions') if name in sys.modules])"
     )

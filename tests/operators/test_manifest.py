@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-import harness.extension
-from harness.errors import UsageError
-from harness.operators.manifest import Entry, Kernel, Manifest, ManifestError, read_manifest
+import torch_compat.extension
 from tests.cli.test_schemas import schema
+from torch_compat.errors import UsageError
+from torch_compat.operators.manifest import Entry, Kernel, Manifest, ManifestError, read_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_it_is_as_published() -> None:
     document = json.loads(sample().text())
     jsonschema.Draft202012Validator(schema("extension-manifest")).validate(document)
-    assert document["schema_version"] == harness.extension.SCHEMA_VERSION == 1
+    assert document["schema_version"] == torch_compat.extension.SCHEMA_VERSION == 1
 
 
 def test_an_operator_is_a_line() -> None:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.operators.breaks import Break, consecutive
-from harness.operators.history import FactHistory, History, packaged
-from harness.operators.schema import parse
-from harness.policy import load_policy
-from harness.readers.environments import Environments
+from torch_compat.operators.breaks import Break, consecutive
+from torch_compat.operators.history import FactHistory, History
+from torch_compat.operators.schema import parse
+from torch_compat.policy import load_policy
+from torch_compat.readers.environments import Environments
+from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
-    from harness.policy.operator_waivers import OperatorWaiver
+    from torch_compat.policy.operator_waivers import OperatorWaiver
 
 SCRIPT = Path(__file__).with_name("torch_programs.py")
 POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
@@ -57,7 +58,7 @@ def run(release: str, *arguments: object) -> None:
 
 def broken(new: str) -> dict[str, Break]:
     """What broke with a release, by a name for its file."""
-    history, versions = History.load(), FactHistory(packaged("operators", "operator_versions.txt"))
+    history, versions = History.load(), FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
     pairs = consecutive(history, versions, since=history.releases.index("1.12.1"))
     return {str(at): one for _, newer, _, found in pairs if newer == new for at, one in enumerate(found) if one.known}
 

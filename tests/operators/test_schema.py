@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.operators.history import History
-from harness.operators.schema import Alias, Default, Schema, SchemaError, canonical, parse
 from tests.operators import pairs
+from torch_compat.errors import UsageError
+from torch_compat.operators.history import History
+from torch_compat.operators.schema import Alias, Default, Schema, SchemaError, canonical, parse
 
 # ------------------------------------------------------------------------------------------------------------- parsing and printing
 
@@ -201,7 +201,7 @@ def test_any_text_is_a_schema_or_refused(text: str) -> None:
 
 
 def test_the_quick_way_reads_what_the_long_one_reads() -> None:
-    from harness.operators.schema import _Parser, _quickly  # noqa: PLC0415 - looks inside
+    from torch_compat.operators.schema import _Parser, _quickly  # noqa: PLC0415 - looks inside
 
     quick = 0
     for _, text in pairs.recorded():
@@ -214,7 +214,7 @@ def test_the_quick_way_reads_what_the_long_one_reads() -> None:
 
 def test_reading_schemas_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from harness.operators import changes, compatibility, schema; "
+        "import sys; from torch_compat.operators import changes, compatibility, schema; "
         "schema.parse('aten::x(Tensor a, *, Scalar b=1) -> Tensor'); "
         "print([name for name in ('pydantic', 'numpy', 'torch', 'rich', 'dataclasses', 'difflib') if name in sys.modules])"
     )

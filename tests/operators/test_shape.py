@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.operators import schema as grammar
-from harness.operators.shape import Argument, shape
 from tests.operators import pairs
+from torch_compat.errors import UsageError
+from torch_compat.operators import schema as grammar
+from torch_compat.operators.shape import Argument, shape
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:

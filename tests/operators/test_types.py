@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.operators.schema import SchemaError, parse
-from harness.operators.types import BASE, NUMBER, Type, dict_of, list_of, optional_of, same, subtype, union_of
 from tests.operators.pairs import some_type
+from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.operators.types import BASE, NUMBER, Type, dict_of, list_of, optional_of, same, subtype, union_of
 
 
 def type_of(text: str) -> Type:

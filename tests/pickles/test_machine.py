@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import Corrupt, Unsafe
-from harness.pickles import (
+from torch_compat.errors import Corrupt, Unsafe
+from torch_compat.pickles import (
     Deque,
     Described,
     Device,
@@ -33,8 +33,8 @@ from harness.pickles import (
     Tensor,
     unpickle,
 )
-from harness.pickles import machine as machine_module
-from harness.pickles.machine import CORE, OPCODES
+from torch_compat.pickles import machine as machine_module
+from torch_compat.pickles.machine import CORE, OPCODES
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

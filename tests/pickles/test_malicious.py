@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ArchiveError, Corrupt, Unsafe, Unsupported
-from harness.pickles import Described, Global, Limits, dangerous, tensors, unpickle, walk
-from harness.pickles.interpret import REBUILDERS
+from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
+from torch_compat.pickles import Described, Global, Limits, dangerous, tensors, unpickle, walk
+from torch_compat.pickles.interpret import REBUILDERS
 
 READING = {"find_spec", "import", "exec", "open", "os.system", "subprocess.Popen", "compile"}
 events: list[str] = []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from harness.pickles import Global, tensors, unpickle, walk
-from harness.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES, STORAGE_CLASSES, storage_class
-from harness.pickles.values import depth
 from tests.pickles.test_machine import V2, call
+from torch_compat.pickles import Global, tensors, unpickle, walk
+from torch_compat.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES, STORAGE_CLASSES, storage_class
+from torch_compat.pickles.values import depth
 
 
 def test_each_object_comes_once_with_the_path_to_it() -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import UsageError
-from harness.pickles import unpickle
-from harness.pickles.machine import CORE
-from harness.pickles.weights_only import (
+from torch_compat.errors import UsageError
+from torch_compat.pickles import unpickle
+from torch_compat.pickles.machine import CORE
+from torch_compat.pickles.weights_only import (
     WeightsOnly,
     _generic_allocation,
     add_safe_globals,

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli import main
-from harness.corpus.corpus import FROZEN, read_frozen, write_frozen
-from harness.corpus.lines import digest, read_lines, write_lines
-from harness.corpus.manifest import MANIFEST, read_manifest
-from harness.corpus.observations import read_observations, write_observations
+from torch_compat.cli import main
+from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
+from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from harness.corpus.observations import Observation
+    from torch_compat.corpus.observations import Observation
 
 Cells = dict[tuple[str, str], "Observation"]
 Entry = dict[str, Any]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli._output import exit_status
 from tests.planted.conftest import Tree, copy_evidence
 from tests.planted.defects import DEFECTS, Defect
+from torch_compat.cli._output import exit_status
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli import main
-from harness.corpus.observations import read_observations, write_observations
 from tests.deprecated_tree import GAP, LINES, day_of, digest_of, make_deprecated_tree
 from tests.small_tree import once
+from torch_compat.cli import main
+from torch_compat.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from harness.corpus.deprecations import DeprecationObservation
+    from torch_compat.corpus.deprecations import DeprecationObservation
 
     Plant = Callable[["Tree", Random], str]
 

@@ -41,7 +41,7 @@ def run(root: Path, form: str, environ: dict[str, str], *words: str, wrapper: tu
     """Standard output of ``torch-compat judge``, or another command, in a process of its own, in a clean environment."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     asked = words or ("judge",)
-    command = [*wrapper, sys.executable, "-W", "error", "-m", "harness", *asked, "--root", str(root), "--format", form]
+    command = [*wrapper, sys.executable, "-W", "error", "-m", "torch_compat", *asked, "--root", str(root), "--format", form]
     done = subprocess.run(command, cwd=REPOSITORY, env=kept | environ, capture_output=True, check=False, timeout=60)
     assert done.stderr == b""
     assert done.returncode in {0, 1, 4}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.policy import Policy, load_policy
+from torch_compat.policy import Policy, load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import UsageError
-from harness.policy import Calendar
+from torch_compat.errors import UsageError
+from torch_compat.policy import Calendar
 
 if TYPE_CHECKING:
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
 
 def test_releases_stand_in_the_order_of_their_versions(small: Policy) -> None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import PolicyError
-from harness.policy import load_policy
-from harness.policy.timeline import histories
 from tests.deprecated_tree import make_deprecated_tree
 from tests.small_tree import once
+from torch_compat.errors import PolicyError
+from torch_compat.policy import load_policy
+from torch_compat.policy.timeline import histories
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.policy.deprecations import Timeline
+    from torch_compat.policy.deprecations import Timeline
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import PolicyError
-from harness.policy import Policy, load_policy
+from torch_compat.errors import PolicyError
+from torch_compat.policy import Policy, load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from harness.policy import LoadOptions, Policy, Tolerance, Waiver, load_policy
-from harness.policy.model import Span
+from torch_compat.policy import LoadOptions, Policy, Tolerance, Waiver, load_policy
+from torch_compat.policy.model import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import PolicyError
-from harness.policy import load_policy
-from harness.policy.operator_waivers import SIDES, OperatorWaiver, Side, apply_waivers, wrong
+from torch_compat.errors import PolicyError
+from torch_compat.policy import load_policy
+from torch_compat.policy.operator_waivers import SIDES, OperatorWaiver, Side, apply_waivers, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
     Write = Callable[[dict[str, str]], Path]
 

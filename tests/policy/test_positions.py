@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.policy.positions import line_of, scan
+from torch_compat.policy.positions import line_of, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.policy.positions import Path
+    from torch_compat.policy.positions import Path
 
 DOCUMENT = '''\
 title = "x"  # 1

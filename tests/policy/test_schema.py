@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from harness.policy import policy_schema
-from harness.policy.model import Table
+from torch_compat.policy import policy_schema
+from torch_compat.policy.model import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import PolicyError
-from harness.policy import load_policy
-from harness.policy.scope import corpus_scope
+from torch_compat.errors import PolicyError
+from torch_compat.policy import load_policy
+from torch_compat.policy.scope import corpus_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
 SETTLED = dt.date(2026, 10, 31)
 LISTED = 'writers = ["1.9.0"]\nreaders = ["1.9.0", "1.10.0"]\n'

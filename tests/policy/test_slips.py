@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import PolicyError
-from harness.policy import Policy, load_policy
+from torch_compat.errors import PolicyError
+from torch_compat.policy import Policy, load_policy
 
 TORCH = Path(__file__).parents[2] / "policies" / "torch"
 SLIP = """

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.policy.calendar import Calendar
-from harness.policy.deprecations import Deprecation, Event, Planned
-from harness.policy.timeline import Axis, History, Kept, earliest, histories, sweep
 from tests.policy.timelines import EPOCH, EXAMPLES, TORCH, axes, calendar_of, example, history, release, timeline_of
+from torch_compat.policy.calendar import Calendar
+from torch_compat.policy.deprecations import Deprecation, Event, Planned
+from torch_compat.policy.timeline import Axis, History, Kept, earliest, histories, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
 
 def test_every_format_version_is_listed_once(torch: Policy) -> None:

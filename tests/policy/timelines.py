@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from harness.policy import load_policy
-from harness.policy.calendar import Calendar
-from harness.policy.deprecations import Deprecation, Planned
-from harness.policy.model import Release
-from harness.policy.timeline import Axis, History
+from torch_compat.policy import load_policy
+from torch_compat.policy.calendar import Calendar
+from torch_compat.policy.deprecations import Deprecation, Planned
+from torch_compat.policy.model import Release
+from torch_compat.policy.timeline import Axis, History
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.policy.deprecations import Timeline
+    from torch_compat.policy.deprecations import Timeline
 
 __all__ = ["EPOCH", "EXAMPLES", "TORCH", "axes", "calendar_of", "example", "history", "timeline_of"]
 

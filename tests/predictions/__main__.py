@@ -17,16 +17,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli._root import Root
-from harness.cli.judge import gather, uncollected
-from harness.replay.reference import observe_reference, plan_reference
-from harness.rules.reference_agrees import agreement
 from tests.predictions.document import Reader, document
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.replay.reference import observe_reference, plan_reference
+from torch_compat.rules.reference_agrees import agreement
 
 if TYPE_CHECKING:
-    from harness.corpus.observations import ObservedReader
-    from harness.replay.plan import Task
-    from harness.rules.evidence import Evidence
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.replay.plan import Task
+    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENT = REPOSITORY / "reports" / "predictions.md"

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.policy.model import Quirk
+from torch_compat.policy.model import Quirk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.policy import Policy
-    from harness.policy.model import OpenSpan
+    from torch_compat.policy import Policy
+    from torch_compat.policy.model import OpenSpan
 
 __all__ = ["Reader", "document"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import EnvironmentUnavailable
-from harness.readers import cuda_stubs
-from harness.readers.commands import Command, Commands, clean_environ
-from harness.readers.cuda_stubs import DEFINITIONS, Gap, build_stubs, find_gap, need_tool, read_shared_object
+from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.readers import cuda_stubs
+from torch_compat.readers.commands import Command, Commands, clean_environ
+from torch_compat.readers.cuda_stubs import DEFINITIONS, Gap, build_stubs, find_gap, need_tool, read_shared_object
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import EnvironmentUnavailable, UsageError, WrongVersion
-from harness.readers import commands, cuda_stubs, environments
-from harness.readers.commands import Command, Commands, Failed, clean_environ, last_words, run_command
-from harness.readers.environments import GB, NEEDED_BYTES, Environments
-from harness.readers.interpreters import Interpreter
+from torch_compat.errors import EnvironmentUnavailable, UsageError, WrongVersion
+from torch_compat.readers import commands, cuda_stubs, environments
+from torch_compat.readers.commands import Command, Commands, Failed, clean_environ, last_words, run_command
+from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
+from torch_compat.readers.interpreters import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import harness.readers
+import torch_compat.readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCRIPT = runpy.run_path(str(Path(harness.readers.__file__).with_name("extension.py")))
+SCRIPT = runpy.run_path(str(Path(torch_compat.readers.__file__).with_name("extension.py")))
 HEAD = "name: {name}\nschema: {name}(Tensor x) -> (Tensor)\ndebug: registered at x.cpp:1\nalias analysis kind: FROM_SCHEMA\n"
 CPU = "CPU: registered at aten/src/RegisterCPU.cpp:5 :: (Tensor _0) -> Tensor _0 [ boxed unboxed ]\n"
 

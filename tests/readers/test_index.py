@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EnvironmentUnavailable
-from harness.policy import Calendar, Release, load_policy
-from harness.readers.commands import Failed
-from harness.readers.index import entry_text, new_releases, offered
 from tests.miniatures.index import FakeIndex
+from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.policy import Calendar, Release, load_policy
+from torch_compat.readers.commands import Failed
+from torch_compat.readers.index import entry_text, new_releases, offered
 
 REPOSITORY = Path(__file__).parents[2]
 TODAY = dt.date(2026, 12, 24)

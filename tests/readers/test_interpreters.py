@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EnvironmentUnavailable
-from harness.readers import interpreters
-from harness.readers.interpreters import Interpreter, find_interpreters, fitting, in_order_of_preference
+from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.readers import interpreters
+from torch_compat.readers.interpreters import Interpreter, find_interpreters, fitting, in_order_of_preference
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ReaderError, Untrusted
-from harness.readers import isolation as module
-from harness.readers import torch_release
-from harness.readers.isolation import Isolation, isolation, trust_everything, trust_nothing, widened
-from harness.readers.torch_release import TorchRelease
 from tests.miniatures import miniature
 from tests.readers.test_worker import archive, gone, load, observe
+from torch_compat.errors import ReaderError, Untrusted
+from torch_compat.readers import isolation as module
+from torch_compat.readers import torch_release
+from torch_compat.readers.isolation import Isolation, isolation, trust_everything, trust_nothing, widened
+from torch_compat.readers.torch_release import TorchRelease
 
 REPOSITORY = Path(__file__).parents[2]
 NONE = Isolation(network=False, home=False, reasons={"network": "no seccomp", "home": "no Landlock"})
@@ -308,8 +308,8 @@ def test_the_launcher_says_what_is_not_possible(monkeypatch: pytest.MonkeyPatch,
 PARENT = """
 import sys, threading, time
 from pathlib import Path
-from harness.readers.environments import Environment
-from harness.readers.torch_release import TorchRelease
+from torch_compat.readers.environments import Environment
+from torch_compat.readers.torch_release import TorchRelease
 prefix, path = map(Path, sys.argv[1:])
 with TorchRelease(Environment("1.5.1", prefix, prefix / "bin" / "python", {}), reads=[path]) as worker:
     print(worker._process.pid, flush=True)
@@ -369,7 +369,7 @@ def test_an_interrupted_worker_is_not_waited_for(tmp_path: Path) -> None:
 
 REFERENCE = """
 import sys, threading
-from harness.readers.reference import Reference
+from torch_compat.readers.reference import Reference
 with Reference() as reader:
     print(reader._process.pid, flush=True)
     sys.stdin.readline()
@@ -388,7 +388,7 @@ def test_the_reference_process_dies_with_its_parent(tmp_path: Path) -> None:
 
 
 def test_the_reference_process_inherits_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.readers.reference import Reference  # noqa: PLC0415 - one test
+    from torch_compat.readers.reference import Reference  # noqa: PLC0415 - one test
 
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     with Reference() as reader:

@@ -1,4 +1,4 @@
-"""The reference reader as a reader: ``harness.load``, and the process that answers requests."""
+"""The reference reader as a reader: ``torch_compat.load``, and the process that answers requests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import harness
-from harness.errors import Corrupt, Raised, Refused, Unsupported, UsageError
-from harness.readers.reference import Reference, identity, is_reference, load
-from harness.readers.reference_process import answer
-from harness.runtime.limits import LIMITS
+import torch_compat
 from tests.runtime.archives import HEAD, archive
+from torch_compat.errors import Corrupt, Raised, Refused, Unsupported, UsageError
+from torch_compat.readers.reference import Reference, identity, is_reference, load
+from torch_compat.readers.reference_process import answer
+from torch_compat.runtime.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,12 @@ def write(folder: Path, *lines: str, version: int = 3) -> Path:
 
 
 def test_load_is_part_of_the_package() -> None:
-    assert harness.load is load
+    assert torch_compat.load is load
 
 
 @pytest.mark.parametrize(("reader", "expected"), [("reference@1.5.1", [3, -3]), ("reference", [3, -3])])
 def test_arrays_go_in_and_come_out(reader: str, expected: list[int]) -> None:
-    module = harness.load(DIV, reader=reader)
+    module = torch_compat.load(DIV, reader=reader)
     for call in (module, module.forward):
         first, second = call(SEVEN, TWO)
         assert isinstance(first, np.ndarray)
@@ -50,7 +50,7 @@ def test_arrays_go_in_and_come_out(reader: str, expected: list[int]) -> None:
 
 
 def test_a_path_may_be_text() -> None:
-    assert harness.load(str(DIV))(SEVEN, b=TWO)[0].tolist() == [3, -3]
+    assert torch_compat.load(str(DIV))(SEVEN, b=TWO)[0].tolist() == [3, -3]
 
 
 def test_other_methods_are_there_by_name(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_other_methods_are_there_by_name(tmp_path: Path) -> None:
         "def twice(self: __torch__.m.Model, x: int) -> Dict[str, int]:",
         '  return {"x": torch.mul(x, 2)}',
     )
-    module = harness.load(path)
+    module = torch_compat.load(path)
     assert module.twice(21) == {"x": 42}
     assert module(np.float32(1.5)).dtype == np.float32
     with pytest.raises(AttributeError, match="no method thrice"):
@@ -72,32 +72,32 @@ def test_what_goes_wrong_is_one_of_the_published_errors(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.pt"
     damaged.write_bytes(DIV.read_bytes()[:-30])
     with pytest.raises(Corrupt):
-        harness.load(damaged)
+        torch_compat.load(damaged)
     with pytest.raises(Refused, match=r"file.format.* 10"):
-        harness.load(REPOSITORY / "fixtures" / "torch-2.13.0" / "gelu.pt", reader="reference@1.0.0")
+        torch_compat.load(REPOSITORY / "fixtures" / "torch-2.13.0" / "gelu.pt", reader="reference@1.0.0")
     with pytest.raises(Raised, match="missing value for argument 'a'"):
-        harness.load(DIV)()
+        torch_compat.load(DIV)()
     with pytest.raises(Unsupported, match="aten::frobnicate"):
-        harness.load(lacking(tmp_path))(SEVEN)
+        torch_compat.load(lacking(tmp_path))(SEVEN)
     with pytest.raises(Refused):
-        harness.load(REPOSITORY / "fixtures" / "torch-2.13.0" / "state_dict.pt")
+        torch_compat.load(REPOSITORY / "fixtures" / "torch-2.13.0" / "state_dict.pt")
 
 
 @pytest.mark.parametrize("reader", ["torch-2.13.0", "1.5.1", "references", "", "reference@yesterday", "reference@1.x"])
 def test_a_reader_that_is_none_is_refused(reader: str) -> None:
     with pytest.raises(UsageError):
-        harness.load(DIV, reader=reader)
+        torch_compat.load(DIV, reader=reader)
 
 
 def test_a_release_is_named_as_what_another_command_takes() -> None:
     with pytest.raises(UsageError, match="torch-compat run PATH --reader"):
-        harness.load(DIV, reader="torch-2.13.0")
+        torch_compat.load(DIV, reader="torch-2.13.0")
 
 
 def test_an_endless_loop_ends(tmp_path: Path) -> None:
     path = endless(tmp_path)
     with pytest.raises(Raised, match="more than 1000 steps"):
-        harness.load(path, limits=LIMITS._replace(steps=1000))()
+        torch_compat.load(path, limits=LIMITS._replace(steps=1000))()
 
 
 def lacking(folder: Path) -> Path:
@@ -193,7 +193,7 @@ def test_a_fault_of_ours_is_never_green_and_says_where(monkeypatch: pytest.Monke
     def fail(*_: Any) -> Any:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("harness.readers.reference_process.perform", fail)
+    monkeypatch.setattr("torch_compat.readers.reference_process.perform", fail)
     reply = answer({"do": "observe", "path": "x", "family": "torchscript", "calls": [], "horizon": "reference"})
     assert reply["unsupported"]["code"] == "fault"
     assert "fail, test_reference.py" in reply["unsupported"]["message"]
@@ -201,7 +201,7 @@ def test_a_fault_of_ours_is_never_green_and_says_where(monkeypatch: pytest.Monke
 
 def test_it_says_who_it_is() -> None:
     who = identity()
-    assert (who["reader"], who["version"], who["numpy"]) == ("reference", harness.__version__, np.__version__)
+    assert (who["reader"], who["version"], who["numpy"]) == ("reference", torch_compat.__version__, np.__version__)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("reference", True), ("reference@1.5.1", True), ("torch-2.13.0", False)])

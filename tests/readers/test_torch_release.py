@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ReaderError, WrongVersion
-from harness.readers import torch_release
-from harness.readers.environments import Environment, Environments
-from harness.readers.torch_release import TorchRelease, remembered_identity
 from tests.miniatures import miniature, run_by_this_python
+from torch_compat.errors import ReaderError, WrongVersion
+from torch_compat.readers import torch_release
+from torch_compat.readers.environments import Environment, Environments
+from torch_compat.readers.torch_release import TorchRelease, remembered_identity
 
 FD = "int(sys.argv[1])"  # where replies go, as the worker is told
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import ReaderError
-from harness.readers.environments import Environments
-from harness.readers.torch_release import WORKER, TorchRelease
 from tests.miniatures import miniature
+from torch_compat.errors import ReaderError
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import WORKER, TorchRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import ReaderError
-from harness.readers.torch_release import TorchRelease
 from tests.miniatures import miniature
+from torch_compat.errors import ReaderError
+from torch_compat.readers.torch_release import TorchRelease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

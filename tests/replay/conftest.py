@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.readers import torch_release
-from harness.readers.isolation import launch
+from torch_compat.readers import torch_release
+from torch_compat.readers.isolation import launch
 
 if TYPE_CHECKING:
     from pathlib import Path

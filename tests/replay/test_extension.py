@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import pytest
 
-import harness.replay.extension
-from harness.errors import EnvironmentUnavailable, UsageError
-from harness.readers.environments import Environment
-from harness.replay.extension import ask_extension
+import torch_compat.replay.extension
+from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.readers.environments import Environment
+from torch_compat.replay.extension import ask_extension
 
 THERE = Environment("2.4.1", Path("/e"), Path("/e/bin/python"), {})
 
@@ -37,7 +37,7 @@ class FakeRelease:
 
 @pytest.fixture(autouse=True)
 def release(monkeypatch: pytest.MonkeyPatch) -> type[FakeRelease]:
-    monkeypatch.setattr(harness.replay.extension, "TorchRelease", FakeRelease)
+    monkeypatch.setattr(torch_compat.replay.extension, "TorchRelease", FakeRelease)
     FakeRelease.reply = {"result": {"error": None}}
     return FakeRelease
 

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.corpus.observations import read_observations, write_observations
-from harness.errors import ReaderError, WrongVersion
-from harness.readers.environments import Environments
-from harness.readers.torch_release import PROTOCOL, TorchRelease
-from harness.replay import observe as module
-from harness.replay.observe import CRASHES, VALUES, Observing, observe
-from harness.replay.plan import plan
-from harness.rules.observations_reproduce import agreement
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY, Tree
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.errors import ReaderError, WrongVersion
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
+from torch_compat.replay import observe as module
+from torch_compat.replay.observe import CRASHES, VALUES, Observing, observe
+from torch_compat.replay.plan import plan
+from torch_compat.rules.observations_reproduce import agreement
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.corpus.observations import Observation, ObservedReader
-    from harness.readers.environments import Environment
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.readers.environments import Environment
 
 ADD = ("torch-1.5.1/add", "default")
 STATE = ("torch-1.5.1/state", "default")

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import ReaderError
-from harness.replay.observe import observe
-from harness.replay.plan import probe_key
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY, Tree
+from torch_compat.errors import ReaderError
+from torch_compat.replay.observe import observe
+from torch_compat.replay.plan import probe_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.corpus.observations import ObservedReader
+    from torch_compat.corpus.observations import ObservedReader
 
 PROBE = '''"""Something old."""
 import os

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.recipes import ProbeFile
-from harness.policy import MayRefuse
-from harness.replay.plan import Sample, Task, plan, probe_key, sampled
+from torch_compat.corpus.recipes import ProbeFile
+from torch_compat.policy import MayRefuse
+from torch_compat.replay.plan import Sample, Task, plan, probe_key, sampled
 
 if TYPE_CHECKING:
     from tests.miniatures.tree import Tree

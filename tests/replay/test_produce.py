@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.corpus import FROZEN, load_corpus, read_frozen
-from harness.corpus.manifest import read_manifest, write_manifest
-from harness.errors import CorpusError, ReaderError
-from harness.readers.environments import Environments
-from harness.readers.torch_release import TorchRelease
-from harness.replay.produce import Produced, produce
 from tests.miniatures import miniature
 from tests.miniatures.tree import Tree, write_recipe
+from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
+from torch_compat.corpus.manifest import read_manifest, write_manifest
+from torch_compat.errors import CorpusError, ReaderError
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.produce import Produced, produce
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
-    from harness.readers.environments import Environment
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.readers.environments import Environment
 
 LATER = dt.date(2026, 8, 2)
 RECIPE = '''\

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus.surveys import parse_survey, read_survey, survey_differences
-from harness.errors import ReaderError
-from harness.readers.environments import Environments
-from harness.replay import survey as module
-from harness.replay.survey import SCRIPT, survey
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY
+from torch_compat.corpus.surveys import parse_survey, read_survey, survey_differences
+from torch_compat.errors import ReaderError
+from torch_compat.readers.environments import Environments
+from torch_compat.replay import survey as module
+from torch_compat.replay.survey import SCRIPT, survey
 
 ROOT = Path(__file__).parents[2]
 

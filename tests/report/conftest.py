@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from harness.policy.model import Span, Waiver
-from harness.rules.judge import Finding, Report
-from harness.rules.judgement import Outcome, Verdict
+from torch_compat.policy.model import Span, Waiver
+from torch_compat.rules.judge import Finding, Report
+from torch_compat.rules.judgement import Outcome, Verdict
 
 
 def waiver(name: str, title: str) -> Waiver:

@@ -8,22 +8,22 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.policy.operator_waivers import OperatorWaiver
-from harness.report.findings_md import findings_md
-from harness.rules.judge import judge
-from harness.rules.judgement import Verdict
-from harness.rules.operator_changes import PairCounts
 from tests.deprecated_tree import make_deprecated_tree
 from tests.report.conftest import finding as made
 from tests.small_tree import once
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.policy.operator_waivers import OperatorWaiver
+from torch_compat.report.findings_md import findings_md
+from torch_compat.rules.judge import judge
+from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.operator_changes import PairCounts
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from harness.rules.judge import Report
+    from torch_compat.rules.judge import Report
 
 
 def sections(text: str) -> dict[str, str]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
-import harness
-from harness.report.to_json import report_json
+import torch_compat
+from torch_compat.report.to_json import report_json
 
 if TYPE_CHECKING:
-    from harness.rules.judge import Report
+    from torch_compat.rules.judge import Report
 
-SCHEMA = json.loads((Path(harness.__file__).parent / "schemas" / "report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(torch_compat.__file__).parent / "schemas" / "report.schema.json").read_text(encoding="utf-8"))
 
 
 def test_it_matches_the_published_schema(report: Report) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from harness.report.breaks import LEGEND, MARKS
-from harness.report.to_text import MOST, WIDEST, print_report
-from harness.rules.judgement import Outcome, Verdict
+from torch_compat.report.breaks import LEGEND, MARKS
+from torch_compat.report.to_text import MOST, WIDEST, print_report
+from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from harness.rules.judge import Report
+    from torch_compat.rules.judge import Report
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli._root import Root
-from harness.cli.judge import gather, print_formatted
-from harness.corpus.corpus import Corpus, load_corpus
-from harness.rules.judge import Report, judge
 from tests.small_tree import once
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather, print_formatted
+from torch_compat.corpus.corpus import Corpus, load_corpus
+from torch_compat.rules.judge import Report, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

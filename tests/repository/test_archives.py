@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive import open_archive
-from harness.corpus.manifest import MANIFEST, read_manifest
-from harness.errors import ArchiveError
-from harness.formats import identify
-from harness.formats.content import content_digest
+from torch_compat.archive import open_archive
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.errors import ArchiveError
+from torch_compat.formats import identify
+from torch_compat.formats.content import content_digest
 
 MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures").glob(f"*/{MANIFEST}"))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive import ZipArchive, open_archive
-from harness.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
 
 MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures").glob(f"*/{MANIFEST}"))
 BY_ZIPFILE = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.corpus import FROZEN, read_frozen
-from harness.corpus.manifest import SYNTHETIC
-from harness.policy import load_policy
+from torch_compat.corpus.corpus import FROZEN, read_frozen
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "fixtures"

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-import harness
-from harness.cli import main
-from harness.errors import Corrupt, HarnessError
+import torch_compat
+from torch_compat.cli import main
+from torch_compat.errors import Corrupt, HarnessError
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "fixtures" / "corrupt"
@@ -42,13 +42,13 @@ sys.addaudithook(hook)
 def everything_is_imported() -> None:
     """What is imported only when it is needed is no work of an archive."""
     for entry in EXPECTED:
-        harness.inspect(FOLDER / entry["file"])
+        torch_compat.inspect(FOLDER / entry["file"])
         loaded(FOLDER / entry["file"])
 
 
 def loaded(path: Path) -> object:
     try:
-        return harness.load_state(path)
+        return torch_compat.load_state(path)
     except HarnessError as error:
         return error
 
@@ -75,7 +75,7 @@ def test_it_is_answered_as_the_manifest_says(entry: dict[str, Any]) -> None:
     watching.append(True)
     events.clear()
     try:
-        row = harness.inspect(FOLDER / entry["file"])
+        row = torch_compat.inspect(FOLDER / entry["file"])
     finally:
         watching.clear()
     assert events == []
@@ -103,7 +103,7 @@ def test_loading_it_carries_nothing_out(entry: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["found_bare_pickle.pt", "pickle_and_zip.pkl", "stream_and_zip.pt"])
 def test_what_may_be_taken_for_two_things_is_not_loaded(name: str) -> None:
     with pytest.raises(Corrupt) as raised:
-        harness.load_state(FOLDER / name)
+        torch_compat.load_state(FOLDER / name)
     assert raised.value.code == "polyglot"
 
 
@@ -112,7 +112,7 @@ def test_the_command_gives_each_a_row(capsys: pytest.CaptureFixture[str]) -> Non
         main(["inspect", str(FOLDER), "--format", "json"])
     assert ended.value.code == 2
     document = json.loads(capsys.readouterr().out)
-    schema = json.loads((REPOSITORY / "harness" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((REPOSITORY / "harness" / "torch_compat" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(document)
     assert [Path(row["path"]).name for row in document["archives"]] == sorted({*MADE, *NO_ARCHIVES})
     assert {row["error"]["code"] for row in document["archives"] if row["error"]}.isdisjoint({"fault", "crashed"})
@@ -127,6 +127,6 @@ def test_what_releases_wrote_names_nothing_dangerous() -> None:
     found = [
         one
         for path in sorted((REPOSITORY / "fixtures" / "torch-2.13.0").glob("*.pt"))
-        for one in harness.inspect(path)["dangers"]
+        for one in torch_compat.inspect(path)["dangers"]
     ]
     assert found == []

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli._root import Root
-from harness.corpus.recipes import read_deprecation
-from harness.policy import Policy, load_policy
-from harness.rules.evidence import deprecation_key
+from torch_compat.cli._root import Root
+from torch_compat.corpus.recipes import read_deprecation
+from torch_compat.policy import Policy, load_policy
+from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
-    from harness.corpus.observations import ObservedReader
+    from torch_compat.corpus.observations import ObservedReader
 
 REPOSITORY = Path(__file__).parents[2]
 PROBES = sorted((REPOSITORY / "fixtures" / "deprecations").glob("*.py"))

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import harness
-from harness.cli import main, torch_compat
-from harness.cli._days import day_of
-from harness.extension import OperatorApiWarning
-from harness.policy import load_policy
+import torch_compat
+from torch_compat.cli import main, top_level
+from torch_compat.cli._days import day_of
+from torch_compat.extension import OperatorApiWarning
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ def fault(command: str) -> str | None:
     name, *arguments = shlex.split(command)
     if name != "torch-compat":
         return None if f"{command} ".startswith(TOLERATED) else f"{name} is not a program that documents may tell people to run"
-    command_, context = torch_compat, click.Context(torch_compat, info_name="torch-compat")
+    command_, context = top_level, click.Context(top_level, info_name="torch-compat")
     found: click.Command = command_
     while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
         child = found.get_command(context, arguments[0])
@@ -172,11 +172,11 @@ def test_the_shown_python_gives_what_it_says(monkeypatch: pytest.MonkeyPatch, sm
     monkeypatch.chdir(small_tree)
     block, _ = python_blocks()
     first, *shown = [line for line in block.splitlines() if line]
-    assert first == "import harness"
+    assert first == "import torch_compat"
     assert len(shown) == 2
     for line in shown:
         expression, _, said = line.partition("  # ")
-        found = eval(expression, {"harness": harness})
+        found = eval(expression, {"torch_compat": torch_compat})
         assert repr(found) == said or (said == "a numpy array" and type(found) is np.ndarray)
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import torch_compat
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.policy import load_policy
-from harness.report.findings_md import findings_md
-from harness.rules.judge import judge
+from torch_compat.cli import top_level
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.policy import load_policy
+from torch_compat.report.findings_md import findings_md
+from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
-    from harness.rules.judge import Report
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.rules.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND = re.compile(r"`torch-compat (observe --reader torch-(\S+) .*--fixture (\S+) .*--recorded)`")
@@ -58,7 +58,7 @@ def test_its_commands_run_without_any_release(
     commands: list[str], place: int, small_tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "nothing-is-built"))
-    ended = CliRunner().invoke(torch_compat, [*shlex.split(commands[place]), "--root", str(small_tree)], standalone_mode=False)
+    ended = CliRunner().invoke(top_level, [*shlex.split(commands[place]), "--root", str(small_tree)], standalone_mode=False)
     assert ended.exception is None, commands[place]
     assert ended.return_value == 0, ended.output
     assert shlex.split(commands[place])[shlex.split(commands[place]).index("--fixture") + 1] in ended.output

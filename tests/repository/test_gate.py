@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GATE = "harness/arrays.py"
-OLD_PYTHON = {"harness/readers/worker.py", "harness/readers/survey.py", "harness/readers/extension.py"}  # run beside a real torch
-SOURCES = sorted(path for path in ROOT.glob("harness/**/*.py") if path.relative_to(ROOT).as_posix() not in {GATE, *OLD_PYTHON})
-DESCRIPTIONS = "harness/pickles/interpret.py"  # its arrays are descriptions of arrays; it does not know numpy
+GATE = "harness/torch_compat/arrays.py"
+OLD_PYTHON = {
+    "harness/torch_compat/readers/worker.py",
+    "harness/torch_compat/readers/survey.py",
+    "harness/torch_compat/readers/extension.py",
+}  # run beside a real torch
+SOURCES = sorted(
+    path for path in ROOT.glob("harness/torch_compat/**/*.py") if path.relative_to(ROOT).as_posix() not in {GATE, *OLD_PYTHON}
+)
+DESCRIPTIONS = "harness/torch_compat/pickles/interpret.py"  # its arrays are descriptions of arrays; it does not know numpy
 VIEWS = {
     "as_strided",
     "sliding_window_view",
@@ -30,12 +36,12 @@ VIEWS = {
 }
 # Where a dtype is made of something that is no constant, and why an archive has no say in it.
 DTYPES = {
-    ("harness/runtime/dtypes.py", "numpy"),  # our own table
-    ("harness/runtime/operators/bitwise.py", "f'u{array.dtype.itemsize}'"),  # of an array that is there
-    ("harness/runtime/operators/factories.py", "step.dtype"),
-    ("harness/state/dtypes.py", "_SIGNS[byteorder] + PLAIN[dtype]"),  # our own table
-    ("harness/state/dtypes.py", "getattr(ml_dtypes, dtype)"),  # a name of our own table
-    ("harness/corpus/compare.py", "'<u2' if dtype == 'bfloat16' else _NUMPY.get(dtype, '|u1')"),  # our own table
+    ("harness/torch_compat/runtime/dtypes.py", "numpy"),  # our own table
+    ("harness/torch_compat/runtime/operators/bitwise.py", "f'u{array.dtype.itemsize}'"),  # of an array that is there
+    ("harness/torch_compat/runtime/operators/factories.py", "step.dtype"),
+    ("harness/torch_compat/state/dtypes.py", "_SIGNS[byteorder] + PLAIN[dtype]"),  # our own table
+    ("harness/torch_compat/state/dtypes.py", "getattr(ml_dtypes, dtype)"),  # a name of our own table
+    ("harness/torch_compat/corpus/compare.py", "'<u2' if dtype == 'bfloat16' else _NUMPY.get(dtype, '|u1')"),  # our own table
 }
 
 
@@ -111,4 +117,4 @@ def test_only_the_gate_makes_views(path: Path) -> None:
     ],
 )
 def test_what_would_pass_the_gate_by_is_noticed(line: str) -> None:
-    assert offences(line, "harness/state/convert.py")
+    assert offences(line, "harness/torch_compat/state/convert.py")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
-from harness.corpus.weights_only import weights_only_policy
-from harness.operators.history import FactHistory, GlobalNames, History, Recorded, SetHistory
-from harness.operators.shape import shape
-from harness.policy import load_policy
+from torch_compat.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
+from torch_compat.corpus.weights_only import weights_only_policy
+from torch_compat.operators.history import FactHistory, GlobalNames, History, Recorded, SetHistory
+from torch_compat.operators.shape import shape
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "fixtures"

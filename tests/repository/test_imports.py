@@ -8,7 +8,9 @@ import sys
 import pytest
 
 HEAVY = {"hypothesis", "jinja2", "jsonschema", "numpy", "pydantic", "torch"}
-HELP = "from harness.cli import main\ntry:\n    main({arguments})\nexcept SystemExit as stopped:\n    assert not stopped.code"
+HELP = (
+    "from torch_compat.cli import main\ntry:\n    main({arguments})\nexcept SystemExit as stopped:\n    assert not stopped.code"
+)
 
 
 def loaded(script: str) -> set[str]:
@@ -20,7 +22,7 @@ def loaded(script: str) -> set[str]:
 @pytest.mark.parametrize(
     ("script", "light"),
     [
-        ("import harness", {"click", "rich"}),
+        ("import torch_compat", {"click", "rich"}),
         (HELP.format(arguments=["--help"]), {"rich"}),
         (HELP.format(arguments=["--version"]), {"rich"}),
     ],
@@ -28,9 +30,9 @@ def loaded(script: str) -> set[str]:
 )
 def test_loads_nothing_heavy(script: str, light: set[str]) -> None:
     modules = loaded(script)
-    assert "harness" in modules
+    assert "torch_compat" in modules
     assert modules & (HEAVY | light) == set()
 
 
 def test_a_heavy_import_would_be_seen() -> None:
-    assert "pydantic" in loaded("import harness.policy")
+    assert "pydantic" in loaded("import torch_compat.policy")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
-import harness
-from harness.policy import load_policy
-from harness.rules.judgement import Verdict
+import torch_compat
+from torch_compat.policy import load_policy
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.rules.judge import Report
+    from torch_compat.rules.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
-SCHEMAS = Path(harness.__file__).parent / "schemas"
+SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 
 
 def test_the_repository_is_green(judged: Report) -> None:

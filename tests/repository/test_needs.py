@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.observations import read_observations
-from harness.formats.facts import read_facts
-from harness.needs import Judge, Rules, load_rules, packaged_rules
+from torch_compat.corpus.observations import read_observations
+from torch_compat.formats.facts import read_facts
+from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.corpus.corpus import Corpus
-    from harness.corpus.observations import Observation
-    from harness.formats.model import Facts
-    from harness.needs.verdict import Item
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.formats.model import Facts
+    from torch_compat.needs.verdict import Item
 
 REPOSITORY = Path(__file__).parents[2]
 PLANTED = ("word-nonetype", "model-json", "storages-in-data", "package-importer", "pickle-protocol-5", "pt2-archive")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.readers.interpreters import find_interpreters
+from torch_compat.readers.interpreters import find_interpreters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,10 @@ FILES = [
     *sorted(REPOSITORY.glob("fixtures/deprecations/*.py")),
     *sorted(REPOSITORY.glob("fixtures/recipes/*.py")),
     *sorted(REPOSITORY.glob("fixtures/probes/*.py")),
-    REPOSITORY / "harness" / "readers" / "extension.py",
-    REPOSITORY / "harness" / "readers" / "survey.py",
+    REPOSITORY / "harness" / "torch_compat" / "readers" / "extension.py",
+    REPOSITORY / "harness" / "torch_compat" / "readers" / "survey.py",
     *sorted((REPOSITORY / "tests" / "runtime").glob("torch_*.py")),
-    REPOSITORY / "harness" / "readers" / "worker.py",
+    REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py",
 ]
 OLDEST = (3, 6)
 NEWER = {"contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo"}  # of the standard library, and not in 3.6
@@ -75,7 +75,7 @@ def test_runs_on_the_oldest_python(path: Path) -> None:
         "from __future__ import annotations",
         "import dataclasses",
         "import numpy",
-        "def f():\n    from harness.errors import HarnessError",
+        "def f():\n    from torch_compat.errors import HarnessError",
         "from . import worker",
         "import packaging.version",
     ],

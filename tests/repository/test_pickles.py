@@ -7,14 +7,14 @@ import random
 import zipfile
 from typing import TYPE_CHECKING
 
-from harness.errors import ArchiveError
-from harness.pickles import Described, Unpickled, tensors, unpickle, walk
+from torch_compat.errors import ArchiveError
+from torch_compat.pickles import Described, Unpickled, tensors, unpickle, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.corpus.corpus import Corpus
+    from torch_compat.corpus.corpus import Corpus
 
 
 def pickles(path: Path, container: str) -> Iterator[tuple[str, Unpickled]]:

@@ -12,15 +12,15 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-import harness
+import torch_compat
 
 REPOSITORY = Path(__file__).parents[2]
 PYPROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_the_version_is_the_package_s() -> None:
-    assert PYPROJECT["project"]["version"] == harness.__version__
-    assert importlib.metadata.version("torch-compat") == harness.__version__
+    assert PYPROJECT["project"]["version"] == torch_compat.__version__
+    assert importlib.metadata.version("torch-compat") == torch_compat.__version__
 
 
 def floors(requirements: list[str]) -> list[str]:
@@ -51,7 +51,7 @@ def test_the_changelog_knows_this_version() -> None:
     headings = re.findall(r"^## \[?([^\]\s]+)", changelog, re.MULTILINE)
     assert headings
     if headings[0].lower() != "unreleased":
-        assert Version(headings[0]) == Version(harness.__version__)
+        assert Version(headings[0]) == Version(torch_compat.__version__)
 
 
 def test_a_requirement_without_a_floor_is_found() -> None:

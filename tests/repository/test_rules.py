@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.policy import load_policy
+from torch_compat.policy import load_policy
 
 REPOSITORY = Path(__file__).parents[2]
-FOLDER = REPOSITORY / "harness" / "rules"
+FOLDER = REPOSITORY / "harness" / "torch_compat" / "rules"
 ENGINE = {
     "__init__",
     "cells",

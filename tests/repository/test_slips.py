@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.manifest import SYNTHETIC
-from harness.corpus.observations import read_observations
-from harness.formats.facts import read_facts
-from harness.needs import Judge, packaged_rules
-from harness.policy import load_policy
-from harness.runtime import slips
-from harness.runtime.registry import release
 from tests.predictions.document import QUIRKS, SLIPS, spans
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.observations import read_observations
+from torch_compat.formats.facts import read_facts
+from torch_compat.needs import Judge, packaged_rules
+from torch_compat.policy import load_policy
+from torch_compat.runtime import slips
+from torch_compat.runtime.registry import release
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
-    from harness.formats.model import Facts
-    from harness.needs.verdict import Item
-    from harness.runtime.slips import Slip
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.formats.model import Facts
+    from torch_compat.needs.verdict import Item
+    from torch_compat.runtime.slips import Slip
 
 REPOSITORY = Path(__file__).parents[2]
 POLICY = load_policy(REPOSITORY / "policies" / "torch")

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.compare import compare
-from harness.corpus.manifest import Fixture, Synthetic, read_manifest
-from harness.corpus.observations import read_observations
-from harness.formats.facts import read_facts
-from harness.pickles import Tensor
-from harness.state import load_state
 from tests.state.neutral import Neutral
+from torch_compat.corpus.compare import compare
+from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
+from torch_compat.corpus.observations import read_observations
+from torch_compat.formats.facts import read_facts
+from torch_compat.pickles import Tensor
+from torch_compat.state import load_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.corpus.observations import Observation
+    from torch_compat.corpus.observations import Observation
 
 ROOT = Path(__file__).parents[2]
 ORDER = ("default", "little-endian", "mmap", "mmap-calculated", "weights-only")  # default options first

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.corpus.manifest import MANIFEST, read_manifest
-from harness.policy import load_policy
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.policy import load_policy
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "fixtures" / "synthetic"

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli._root import Root
-from harness.cli._timelines import gather_deprecations, judge_deprecations
-from harness.cli.judge import gather, uncollected
-from harness.policy.timeline import Kept, histories
-from harness.rules.judgement import Verdict
-from harness.rules.sweep import sweep
-from harness.rules.timelines import rows
+from torch_compat.cli._root import Root
+from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.policy.timeline import Kept, histories
+from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.sweep import sweep
+from torch_compat.rules.timelines import rows
 
 if TYPE_CHECKING:
-    from harness.rules.evidence import Evidence
+    from torch_compat.rules.evidence import Evidence
 
 ROOT = Root(Path(__file__).parents[2])
 FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)

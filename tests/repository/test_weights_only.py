@@ -6,16 +6,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.observations import read_observations
-from harness.needs.rules import packaged_rules
-from harness.pickles import Unpickled, unpickle
-from harness.pickles.machine import CORE
-from harness.pickles.weights_only import refusals
 from tests.repository.test_pickles import pickles
+from torch_compat.corpus.observations import read_observations
+from torch_compat.needs.rules import packaged_rules
+from torch_compat.pickles import Unpickled, unpickle
+from torch_compat.pickles.machine import CORE
+from torch_compat.pickles.weights_only import refusals
 
 if TYPE_CHECKING:
-    from harness.corpus.corpus import Corpus
-    from harness.pickles.weights_only import Refusal
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.pickles.weights_only import Refusal
 
 REPOSITORY = Path(__file__).parents[2]
 # what the restricted unpickler says itself; everything else is said by what comes after it

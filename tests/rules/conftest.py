@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.corpus import Corpus, Damage
-from harness.corpus.lines import digest
-from harness.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
-from harness.corpus.observations import Observation, ObservedReader, Probe, cell_key
-from harness.corpus.recipes import ProbeFile, Recipe
-from harness.policy import Policy
-from harness.policy.calendar import Calendar
-from harness.policy.model import (
+from torch_compat.corpus.corpus import Corpus, Damage
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
+from torch_compat.corpus.observations import Observation, ObservedReader, Probe, cell_key
+from torch_compat.corpus.recipes import ProbeFile, Recipe
+from torch_compat.policy import Policy
+from torch_compat.policy.calendar import Calendar
+from torch_compat.policy.model import (
     CorpusScope,
     Format,
     LoadOptions,
@@ -30,14 +30,14 @@ from harness.policy.model import (
     Tolerance,
     Waiver,
 )
-from harness.rules import judge as judging
-from harness.rules.evidence import Evidence
+from torch_compat.rules import judge as judging
+from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
-    from harness.corpus.operators import RecordedOperators
-    from harness.policy.model import Family
-    from harness.rules.judge import Report
-    from harness.rules.judgement import Judgement
+    from torch_compat.corpus.operators import RecordedOperators
+    from torch_compat.policy.model import Family
+    from torch_compat.rules.judge import Report
+    from torch_compat.rules.judgement import Judgement
 
 DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
 AS_OF = dt.date(2026, 1, 1)

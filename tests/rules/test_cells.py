@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.corpus.compare import Difference
-from harness.rules.judgement import Outcome
 from tests.rules.conftest import FACTS, ONE, OTHER, STRICT
+from torch_compat.corpus.compare import Difference
+from torch_compat.rules.judgement import Outcome
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.corpus import Damage
-from harness.policy.model import Format, Milestone
 from tests.rules.conftest import file_format
+from torch_compat.corpus.corpus import Damage
+from torch_compat.policy.model import Format, Milestone
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

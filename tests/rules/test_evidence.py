@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.corpus import Damage
-from harness.policy.model import Disregard, Tolerance
 from tests.rules.conftest import ANY, STRICT, extent
+from torch_compat.corpus.corpus import Damage
+from torch_compat.policy.model import Disregard, Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable

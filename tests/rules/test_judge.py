@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli._root import Root
-from harness.cli.judge import gather
-from harness.corpus.corpus import Damage
-from harness.errors import UsageError
-from harness.rules.judge import ENGINE
-from harness.rules.judge import judge as judge_evidence
-from harness.rules.judgement import Verdict, slug
 from tests.rules.conftest import STRICT, file_format, rule, waiver
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.corpus.corpus import Damage
+from torch_compat.errors import UsageError
+from torch_compat.rules.judge import ENGINE
+from torch_compat.rules.judge import judge as judge_evidence
+from torch_compat.rules.judgement import Verdict, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.corpus.manifest import Fixture
-    from harness.rules.judge import Finding, Report
     from tests.rules.conftest import World
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.rules.judge import Finding, Report
 
 CELL_RULES = ("newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads")
 REFUSED = "newer-loads:refused:version-n-is-too-new-3806cd"
@@ -430,7 +430,7 @@ def real(small_tree: Path) -> tuple[Report, set[str], list[str]]:
     subjects = []
     for entry in evidence.policy.rules:
         if entry.id in CELL_RULES:
-            module = __import__(f"harness.rules.{entry.id.replace('-', '_')}", fromlist=["judge"])
+            module = __import__(f"torch_compat.rules.{entry.id.replace('-', '_')}", fromlist=["judge"])
             subjects += [judgement.subject for judgement in module.judge(evidence, entry)]
     return judge_evidence(evidence), {cell.subject for cell in evidence.cells}, subjects
 

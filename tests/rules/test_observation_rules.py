@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.departures import departures
-from harness.corpus.observations import Observation
-from harness.rules.judgement import Verdict
 from tests.rules.conftest import FAR, STRICT, extent, waiver
+from torch_compat.corpus.departures import departures
+from torch_compat.corpus.observations import Observation
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.operators import read_operators
-from harness.errors import CorpusError
-from harness.policy.deprecations import Planned
-from harness.policy.model import CorpusScope
-from harness.policy.operator_waivers import OperatorGap, OperatorWaiver
 from tests.rules.conftest import DATES, file_format, rule
+from torch_compat.corpus.operators import read_operators
+from torch_compat.errors import CorpusError
+from torch_compat.policy.deprecations import Planned
+from torch_compat.policy.model import CorpusScope
+from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

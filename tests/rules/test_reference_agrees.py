@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.compare import compare, result_digest
-from harness.corpus.departures import departures
-from harness.rules.reference_agrees import PREDICTED
+from torch_compat.corpus.compare import compare, result_digest
+from torch_compat.corpus.departures import departures
+from torch_compat.rules.reference_agrees import PREDICTED
 
 if TYPE_CHECKING:
-    from harness.corpus.manifest import Fixture
     from tests.rules.conftest import World
+    from torch_compat.corpus.manifest import Fixture
 
 NAME = "reference-agrees"
 LACKING = ({"type": "operator", "message": "the reference reader has no operator aten::frob"},)

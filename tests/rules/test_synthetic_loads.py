@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.policy.model import Format, Milestone
 from tests.rules.conftest import STRICT
+from torch_compat.policy.model import Format, Milestone
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

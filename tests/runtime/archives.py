@@ -8,12 +8,12 @@ import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-from harness.runtime.limits import LIMITS
-from harness.runtime.program import load
+from torch_compat.runtime.limits import LIMITS
+from torch_compat.runtime.program import load
 
 if TYPE_CHECKING:
-    from harness.runtime.horizons import Horizon
-    from harness.runtime.module import Module
+    from torch_compat.runtime.horizons import Horizon
+    from torch_compat.runtime.module import Module
 
 HEAD = """class Model(Module):
   __parameters__ = []

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hypothesis import strategies as st
 
-from harness.runtime import dtypes
 from tests.runtime.calls import tensor_body
+from torch_compat.runtime import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.errors import Raised, Unsupported
-from harness.readers.environments import Environments
-from harness.readers.torch_release import DETERMINISM
-from harness.runtime import dtypes
-from harness.runtime.module import translated
-from harness.runtime.registry import release, resolve
-from harness.runtime.tensor import Tensor
-from harness.runtime.values import Device, text_in
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import DETERMINISM
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.module import translated
+from torch_compat.runtime.registry import release, resolve
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import Device, text_in
 
 WORKER = Path(__file__).with_name("torch_operators.py")
 FAULT = "fault"  # how begins what the reader says of an operator of its own that fails

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from harness.runtime.limits import bound_memory
-from harness.runtime.registry import known
 from tests.runtime.arguments import Unwritable, calls, gentle, prepared, shown
 from tests.runtime.calls import FAULT, NONE, Near, Release, call_ours, decode, difference
 from tests.runtime.structured import spec_of
+from torch_compat.runtime.limits import bound_memory
+from torch_compat.runtime.registry import known
 
 __all__ = ["VERSION", "Disagreement", "Outcome", "compare", "exclusion", "groups", "overloads", "work"]
 

@@ -15,14 +15,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from harness.corpus.compare import compare
-from harness.errors import Unsupported
-from harness.policy import load_policy
-from harness.readers.torch_release import WORKER
-from harness.runtime.encoding import perform
 from tests.runtime.calls import Release
 from tests.runtime.differential import VERSION, Disagreement
 from tests.runtime.sources import programs
+from torch_compat.corpus.compare import compare
+from torch_compat.errors import Unsupported
+from torch_compat.policy import load_policy
+from torch_compat.readers.torch_release import WORKER
+from torch_compat.runtime.encoding import perform
 
 __all__ = ["Programs", "apart", "calls_of", "check", "run"]
 

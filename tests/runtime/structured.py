@@ -735,7 +735,7 @@ def kth(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     dim = make.integer(-len(shape), len(shape) - 1)
     order = np.argsort(np.random.default_rng(make.integer(0, 99)).random(int(np.prod(shape)))).reshape(shape) - 3
     kind = make.pick(("float32", "float64", "int64", "int32", "float16", "bfloat16"))
-    from harness.runtime import dtypes  # noqa: PLC0415
+    from torch_compat.runtime import dtypes  # noqa: PLC0415
 
     low = 1 if make.name == "kthvalue" else 0
     return _shaped(

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.corpus.compare import compare
-from harness.policy import load_policy
-from harness.readers.environments import Environments
-from harness.readers.torch_release import DETERMINISM
-from harness.runtime.encoding import perform
+from torch_compat.corpus.compare import compare
+from torch_compat.policy import load_policy
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import DETERMINISM
+from torch_compat.runtime.encoding import perform
 
 if TYPE_CHECKING:
-    from harness.policy import Policy
+    from torch_compat.policy import Policy
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("torch_architectures.py")
-WORKER = REPOSITORY / "harness" / "readers" / "worker.py"
+WORKER = REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py"
 OLD, NEW = "1.6.0", "2.13.0"
 NAMES = ["resnet-script", "resnet-trace", "tagger-script", "tagger-trace", "transformer-script", "transformer-trace"]
 RELEASES = [pytest.param(release, marks=pytest.mark.real_torch(release)) for release in (OLD, NEW)]

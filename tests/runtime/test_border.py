@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import HarnessError, Raised
-from harness.runtime import registry
-from harness.runtime.border import INTERNAL, Border
-from harness.runtime.registry import resolve
-from harness.runtime.tensor import Tensor
-from harness.runtime.values import EnumMember, Future
 from tests.runtime.archives import HEAD, program
+from torch_compat.errors import HarnessError, Raised
+from torch_compat.runtime import registry
+from torch_compat.runtime.border import INTERNAL, Border
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import EnumMember, Future
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = re.compile(r"([a-z_]+::[A-Za-z_0-9]+)(?:\.[A-Za-z_0-9]+)?\(([^\"]*?)\) ->")

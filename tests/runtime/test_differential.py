@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.runtime.registry import known
 from tests.runtime.calls import Release
 from tests.runtime.differential import EXCLUDED, MORE, VERSION, Disagreement, exclusion, full_name, groups, overloads, row_of
 from tests.runtime.generated import Programs, run
+from torch_compat.runtime.registry import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import HarnessError, Raised
-from harness.runtime.language import unit
 from tests.runtime.archives import HEAD, program
+from torch_compat.errors import HarnessError, Raised
+from torch_compat.runtime.language import unit
 
 ATTACKS = [
     "x = 1\n  for i in range(60):\n    x = torch.mul(x, 'ab')\n  return x",
@@ -101,7 +101,7 @@ def plain(value: Any) -> bool:
     return (
         value is None
         or isinstance(value, bool | int | float | complex | str)
-        or type(value).__module__.startswith(("harness.", "__torch"))
+        or type(value).__module__.startswith(("torch_compat.", "__torch"))
     )
 
 
@@ -217,7 +217,7 @@ def test_texts_and_lists_do_not_grow_without_bounds(body: str) -> None:
     ],
 )
 def test_values_do_not_double_without_bounds(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.runtime.values.LARGEST", 100_000)  # the same, sooner
+    monkeypatch.setattr("torch_compat.runtime.values.LARGEST", 100_000)  # the same, sooner
     with pytest.raises(Raised, match="may not"):
         program("def forward(self) -> Any:\n  " + body).run("forward")
 
@@ -285,7 +285,7 @@ def test_whatever_is_a_key_ends_soon(key: str, use: str) -> None:
     ],
 )  # fmt: skip
 def test_nothing_runs_on_inside_of_one_operator(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.runtime.values.LARGEST", 100_000)  # the same, sooner
+    monkeypatch.setattr("torch_compat.runtime.values.LARGEST", 100_000)  # the same, sooner
     with pytest.raises(Raised):
         program("def forward(self) -> Any:\n  x = [1]\n  for i in range(60):\n    x = [x, x]\n  return " + body).run("forward")
 
@@ -320,7 +320,7 @@ LARGE = [
 def test_no_operator_takes_more_memory_than_it_may() -> None:
     """In a process of its own, as the limit is one of the process."""
     script = (
-        "import json, sys\nfrom harness.errors import Raised\nfrom harness.runtime.limits import bound_memory\n"
+        "import json, sys\nfrom torch_compat.errors import Raised\nfrom torch_compat.runtime.limits import bound_memory\n"
         "from tests.runtime.archives import program\nassert bound_memory(2 << 30)\n"
         "for body in json.load(sys.stdin):\n"
         "    try:\n        program('def forward(self) -> Any:\\n  return ' + body).run('forward')\n"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import Raised, Refused, Unsupported
 from tests.runtime.archives import HEAD, archive, program, run
+from torch_compat.errors import Raised, Refused, Unsupported
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_files_may_refer_to_each_other_in_circles() -> None:
     return 3
 """
     )
-    from harness.runtime.program import load  # noqa: PLC0415
+    from torch_compat.runtime.program import load  # noqa: PLC0415
 
     assert load(archive({"__torch__/m.py": source, "__torch__/other.py": other})).run("forward") == 3
 

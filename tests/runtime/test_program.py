@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.corpus.compare import compare
-from harness.corpus.manifest import Fixture, read_manifest
-from harness.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
-from harness.runtime import upgraders
-from harness.runtime.encoding import perform
-from harness.runtime.program import load
-from harness.runtime.registry import NEWEST
-from harness.runtime.tensor import Tensor
 from tests.runtime.archives import archive, described, program
+from torch_compat.corpus.compare import compare
+from torch_compat.corpus.manifest import Fixture, read_manifest
+from torch_compat.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
+from torch_compat.runtime import upgraders
+from torch_compat.runtime.encoding import perform
+from torch_compat.runtime.program import load
+from torch_compat.runtime.registry import NEWEST
+from torch_compat.runtime.tensor import Tensor
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 LANGUAGE = frozenset({
@@ -81,9 +81,7 @@ def test_copies_of_a_module_do_not_ask_for_ever() -> None:
 
 
 def test_the_runtime_is_imported_without_what_it_does_not_need() -> None:
-    said = (
-        "import sys, harness.runtime.encoding; print(sorted({'pydantic', 'click', 'rich', 'torch', 'jinja2'} & set(sys.modules)))"
-    )
+    said = "import sys, torch_compat.runtime.encoding; print(sorted({'pydantic', 'click', 'rich', 'torch', 'jinja2'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, cwd=FIXTURES.parent)
     assert found.stdout.strip() == "[]"
 
@@ -175,10 +173,10 @@ def test_any_byte_of_a_flatbuffer_may_be_wrong() -> None:
 
 
 def load_flatbuffer(data: bytes) -> Any:
-    from harness.runtime.flatbuffer import Flatbuffer  # noqa: PLC0415
-    from harness.runtime.horizons import horizon  # noqa: PLC0415
-    from harness.runtime.limits import LIMITS  # noqa: PLC0415
-    from harness.runtime.program import Program  # noqa: PLC0415
+    from torch_compat.runtime.flatbuffer import Flatbuffer  # noqa: PLC0415
+    from torch_compat.runtime.horizons import horizon  # noqa: PLC0415
+    from torch_compat.runtime.limits import LIMITS  # noqa: PLC0415
+    from torch_compat.runtime.program import Program  # noqa: PLC0415
 
     return Program(Flatbuffer(memoryview(data), "broken"), horizon("reference"), LIMITS, "broken")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.runtime.encoding import perform
 from tests.runtime.generated import apart
+from torch_compat.runtime.encoding import perform
 
 PROGRAMS = Path(__file__).with_name("programs")
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import Unsupported
-from harness.runtime import registry
-from harness.runtime.registry import operator, release, resolve
-from harness.runtime.tensor import Tensor
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import registry
+from torch_compat.runtime.registry import operator, release, resolve
+from torch_compat.runtime.tensor import Tensor
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import Raised, Refused
-from harness.formats.facts import read_facts
-from harness.policy import load_policy
-from harness.policy.model import SLIP_SIGN
-from harness.runtime import slips
-from harness.runtime.encoding import perform
-from harness.runtime.program import load
-from harness.runtime.registry import NEWEST, release
-from harness.runtime.slipping import SIGNS, storing_methods
-from harness.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
-from harness.runtime.tensor import Tensor
 from tests.runtime.archives import archive, described, program
+from torch_compat.errors import Raised, Refused
+from torch_compat.formats.facts import read_facts
+from torch_compat.policy import load_policy
+from torch_compat.policy.model import SLIP_SIGN
+from torch_compat.runtime import slips
+from torch_compat.runtime.encoding import perform
+from torch_compat.runtime.program import load
+from torch_compat.runtime.registry import NEWEST, release
+from torch_compat.runtime.slipping import SIGNS, storing_methods
+from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
+from torch_compat.runtime.tensor import Tensor
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"

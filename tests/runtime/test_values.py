@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import Raised, Refused, UsageError
-from harness.runtime import dtypes
-from harness.runtime.encoding import Decoder, Encoder
-from harness.runtime.hash_order import flat_hash_map, unordered_map
-from harness.runtime.horizons import horizon
-from harness.runtime.language.types import convert, instance_of, parse_type
-from harness.runtime.registry import NEWEST
-from harness.runtime.tensor import Tensor, owner
-from harness.runtime.values import Steps, text_in, text_out
+from torch_compat.errors import Raised, Refused, UsageError
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.encoding import Decoder, Encoder
+from torch_compat.runtime.hash_order import flat_hash_map, unordered_map
+from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.language.types import convert, instance_of, parse_type
+from torch_compat.runtime.registry import NEWEST
+from torch_compat.runtime.tensor import Tensor, owner
+from torch_compat.runtime.values import Steps, text_in, text_out
 
 
 @given(st.text())

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.pickles import Deque, Described, Device, Dict, Global, Size
-from harness.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES
-from harness.state import (
+from torch_compat.pickles import Deque, Described, Device, Dict, Global, Size
+from torch_compat.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES
+from torch_compat.state import (
     Absent,
     CompressedTensor,
     NestedTensor,

@@ -9,16 +9,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import harness
-from harness.archive import ZipArchive, open_archive
-from harness.corpus.compare import compare
-from harness.errors import Corrupt, UsageError
-from harness.formats.facts import read_facts
-from harness.readers.environments import Environments
-from harness.readers.torch_release import TorchRelease
-from harness.state import Absent, fill_storages, load_state
+import torch_compat
 from tests.archive.torch_zip import write_torch_zip
 from tests.state.archives import Storage, pickled, tensor, written
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.corpus.compare import compare
+from torch_compat.errors import Corrupt, UsageError
+from torch_compat.formats.facts import read_facts
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.state import Absent, fill_storages, load_state
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SKIPPED = [
@@ -82,7 +82,7 @@ def test_in_place_and_by_a_callable_that_is_asked_in_the_order_of_the_file(tmp_p
         asked.append(key)
         return {"0": np.array([1.5, -0.0, np.inf], ">f4"), "2": np.arange(5).astype(ml_dtypes.bfloat16)}[key]
 
-    assert harness.fill_storages(path, source) == ("0", "2")
+    assert torch_compat.fill_storages(path, source) == ("0", "2")
     assert asked == ["0", "2"]
     state = load_state(path)
     assert state["floats"].tolist() == [1.5, -0.0, np.inf]

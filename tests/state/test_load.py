@@ -11,11 +11,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import harness
-from harness.errors import Corrupt, Unsupported, UsageError
-from harness.formats.facts import read_facts
-from harness.pickles import Described, Dict, Global
-from harness.state import (
+import torch_compat
+from tests.state.archives import Call, Named, Storage, pickled, tensor, written
+from torch_compat.errors import Corrupt, Unsupported, UsageError
+from torch_compat.formats.facts import read_facts
+from torch_compat.pickles import Described, Dict, Global
+from torch_compat.state import (
     Absent,
     CompressedTensor,
     NestedTensor,
@@ -27,7 +28,6 @@ from harness.state import (
     TypedTensor,
     load_state,
 )
-from tests.state.archives import Call, Named, Storage, pickled, tensor, written
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FLOATS = np.array([1.5, -0.0, np.nan, -np.inf], "<f4")
@@ -81,8 +81,8 @@ def test_memory_does_not_grow_with_storages(tmp_path: Path) -> None:
     measure = """
 import sys
 sys.path[:0] = [sys.argv[2]]
-import harness
-harness.load_state(sys.argv[1])
+import torch_compat
+torch_compat.load_state(sys.argv[1])
 with open("/proc/self/status") as status:
     print([line for line in status if line.startswith("VmHWM")][0].split()[1])
 """
@@ -444,10 +444,10 @@ def test_other_families_are_named(name: str) -> None:
 
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        harness.load_state(tmp_path / "none.pt")
+        torch_compat.load_state(tmp_path / "none.pt")
 
 
 def test_importing_the_package_and_inspecting_import_no_numpy() -> None:
-    code = "import sys, harness; harness.inspect(sys.argv[1]); assert 'numpy' not in sys.modules, 'numpy'"
+    code = "import sys, torch_compat; torch_compat.inspect(sys.argv[1]); assert 'numpy' not in sys.modules, 'numpy'"
     arguments = [sys.executable, "-c", code, str(FIXTURES / "torch-2.13.0/save_floats.pt")]
     subprocess.run(arguments, check=True, cwd=FIXTURES.parent)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.corpus.manifest import MANIFEST
 from tests.planted.defects.table import defect, subject
+from torch_compat.corpus.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from random import Random

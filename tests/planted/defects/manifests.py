@@ -7,8 +7,8 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.manifest import MANIFEST, read_manifest, write_manifest
 from tests.planted.defects.table import defect, subject
+from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.manifest import MANIFEST
-from harness.corpus.observations import Observation
-from harness.policy import load_policy
 from tests.planted.defects.table import defect, version_of
+from torch_compat.corpus.manifest import MANIFEST
+from torch_compat.corpus.observations import Observation
+from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from harness.corpus.manifest import MANIFEST, read_manifest
 from tests.planted.defects.table import defect, version_of, waiver_cause
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import Raised
-from harness.runtime import dtypes
-from harness.runtime.registry import NEWEST, release, resolve
-from harness.runtime.tensor import Tensor
+from torch_compat.errors import Raised
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.registry import NEWEST, release, resolve
+from torch_compat.runtime.tensor import Tensor
 
 nan, inf = float("nan"), float("inf")
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from harness.runtime.registry import known, release
+from torch_compat.runtime.registry import known, release
 
 CHANGES = Path(__file__).parents[3] / "policies" / "torch" / "changes.toml"
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import Raised
 from tests.runtime.archives import program
+from torch_compat.errors import Raised
 
 
 def value(expression: str, horizon: str = "reference@2.13.0") -> Any:

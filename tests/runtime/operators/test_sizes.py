@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 
-from harness.errors import HarnessError
-from harness.runtime.limits import LIMITS
 from tests.runtime.archives import program
+from torch_compat.errors import HarnessError
+from torch_compat.runtime.limits import LIMITS
 
 LIMIT = 64 << 20
 MANY = 30_000_000

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import Raised, Unsupported
-from harness.runtime.registry import resolve
-from harness.runtime.tensor import Tensor
 from tests.runtime.operators.tables import called, inf, nan, t
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
 
 A, B = t([[1.0, 2.0], [3.0, 5.0]]), t([[1.0, 2.0, 4.0]])
 ROW: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [

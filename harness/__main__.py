@@ -1,8 +1,0 @@
-"""``python -m harness`` is ``torch-compat``."""
-
-from __future__ import annotations
-
-from harness.cli import main
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,0 @@
-"""Operators, one file for each family; see :mod:`harness.runtime.registry` for how one is written.
-
-Semantics are torch's, not numpy's. An operator that is missing is no error of the program: it is ``unsupported``, and named.
-"""

@@ -1,0 +1,8 @@
+"""``python -m torch_compat`` is ``torch-compat``."""
+
+from __future__ import annotations
+
+from torch_compat.cli import main
+
+if __name__ == "__main__":
+    main()

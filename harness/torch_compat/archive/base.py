@@ -1,0 +1,261 @@
+"""What every container is: a file's bytes, mapped and read-only, and the damage found in them.
+
+The bytes are mapped, so that a storage of many gigabytes is looked at without being copied; a small file is read whole,
+which is quicker than mapping it. A file must not be cut shorter while it is open: the system would end this process.
+
+A file is opened once: its digest and the archives inside it are read from the same descriptor, since the name may stand for
+another file meanwhile.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_compat.allowance import FIND_PER_MB, MB, Allowance
+from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+__all__ = [
+    "HEAD",
+    "WINDOW",
+    "Archive",
+    "Damage",
+    "Findings",
+    "Mapped",
+    "Raw",
+    "close",
+    "find",
+    "let_go",
+    "map_part",
+    "read_raw",
+    "windows",
+]
+
+MOST_DAMAGE = 1000  # contradictions that are listed
+MOST_DETAIL = 1000  # characters of a text of one, and of the name of its record
+MORE = "more-damage"
+HEAD = 4096  # bytes by which a file is recognised
+READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
+WINDOW = 1 << 22
+
+
+class Damage(NamedTuple):
+    """One contradiction inside an archive.
+
+    Attributes:
+        code: what kind, in kebab-case.
+        record: the record that it concerns, or None where it concerns the container itself.
+        detail: what was found and what was expected, in words.
+        offset: where in the file, as far as that is known.
+    """
+
+    code: str
+    record: str | None
+    detail: str
+    offset: int | None = None
+
+
+class Findings(list[Damage]):
+    """What contradicts itself in an archive: the first :data:`MOST_DAMAGE`, then the first of each further kind, and how many more.
+
+    A file of a megabyte can contradict itself a hundred thousand times, in names of 65,000 bytes.
+
+    Attributes:
+        left_out: how many are not listed.
+    """
+
+    def __init__(self, found: Iterable[Damage] = ()) -> None:
+        super().__init__()
+        self.left_out = 0
+        self._codes: set[str] = set()
+        for one in found:
+            self.append(one)
+
+    def append(self, one: Damage) -> None:
+        """Add one, or count it."""
+        code, record, detail, offset = one
+        if len(detail) > MOST_DETAIL or (record is not None and len(record) > MOST_DETAIL):
+            record = None if record is None else _cut(record)
+            one = Damage(code, record, _cut(detail), offset)
+        if len(self) < MOST_DAMAGE:
+            self._codes.add(code)
+            super().append(one)
+            return
+        if code not in self._codes:
+            self._codes.add(code)
+            self.insert(MOST_DAMAGE, one)
+            return
+        self.left_out += 1
+        more = Damage(MORE, None, f"{self.left_out} more contradictions were found; they are not listed")
+        if self.left_out > 1:
+            self[-1] = more
+        else:
+            super().append(more)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL]}... ({len(text)} characters)"
+
+
+class Mapped(mmap.mmap):
+    """A mapped file, with a descriptor of it of our own: of more of it, other maps can be made."""
+
+    descriptor: int
+
+    def __new__(cls, descriptor: int, length: int, offset: int = 0) -> Self:
+        """Map a part of a file; 0 bytes stand for all of it."""
+        made = super().__new__(cls, descriptor, length, access=mmap.ACCESS_READ, offset=offset)
+        made.descriptor = os.dup(descriptor)
+        return made
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+Raw = bytes | Mapped
+
+
+class Archive:
+    """An open archive.
+
+    Attributes:
+        path: the file.
+        container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
+        data: the whole file, read-only.
+        size: its length in bytes.
+        damage: what contradicts itself in it, as far as it was looked at.
+        names: names of its records; empty where the container has none.
+        allowance: what reading it may cost.
+    """
+
+    container: str
+    names: tuple[str, ...] = ()
+
+    def __init__(
+        self, path: str | os.PathLike[str], raw: Raw, container: str = "", *, allowance: Allowance | None = None
+    ) -> None:
+        self.path = os.fspath(path)
+        self.raw = raw
+        self.data = memoryview(raw)
+        self.size = len(raw)
+        self.allowance = Allowance.to_load(self.size) if allowance is None else allowance
+        self.damage: Findings = Findings()
+        if container:
+            self.container = container
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go. Views of it that others still hold stay valid, and keep it mapped until they are gone."""
+        self.data.release()
+        close(self.raw)
+        self.raw = b""
+
+    def view(self, record: str) -> memoryview:
+        """The bytes of a record."""
+        raise UsageError(f"is a {self.container}, which has no records", where=f"{self.path}, record {record!r}")
+
+    def record(self, record: str) -> bytes:
+        """The bytes of a record, copied."""
+        return bytes(self.view(record))
+
+    def verify(self) -> None:
+        """Look at every byte that can be checked, and note what contradicts itself. Never raises for damage."""
+
+
+def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
+    """The bytes of a file from ``start`` to ``stop``, a few megabytes at a time.
+
+    Mapped pages that were looked at would count as memory of this process until the file is closed; they are let go again.
+    """
+    with memoryview(raw) as whole:
+        for at in range(start, stop, WINDOW):
+            end = min(at + WINDOW, stop)
+            with whole[at:end] as part:
+                yield part
+            let_go(raw, at, end)
+
+
+def let_go(raw: Raw, start: int, stop: int) -> None:
+    """Let pages go that were looked at: they would count as memory of this process until the file is closed."""
+    if isinstance(raw, mmap.mmap) and hasattr(raw, "madvise"):
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        raw.madvise(mmap.MADV_DONTNEED, first, stop - first)
+
+
+def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -> int:
+    """Where bytes first stand in a part of a file; -1 where they do not. Looks at a few megabytes at a time, and pays for them.
+
+    Raises:
+        Unsafe: the work that is allowed is spent.
+    """
+    while start < stop:
+        end = min(start + WINDOW, stop)
+        at = raw.find(wanted, start, min(end + len(wanted) - 1, stop))
+        looked = (at if at >= 0 else end) - start
+        allowance.spend(1 + FIND_PER_MB * looked // MB)
+        if at >= 0:
+            return at
+        let_go(raw, start, end)
+        start = end
+    return -1
+
+
+def map_part(raw: Mapped, start: int, length: int) -> tuple[Mapped, int]:
+    """A part of a file as a map of its own, and how many bytes stand before it there."""
+    before = start % mmap.ALLOCATIONGRANULARITY
+    return Mapped(raw.descriptor, before + length, start - before), before
+
+
+def close(raw: Raw) -> None:
+    """Let a file go. Views of it that others hold stay valid, and keep it mapped until they are gone."""
+    if isinstance(raw, mmap.mmap):
+        with suppress(BufferError):  # a view is still held, and keeps the map
+            raw.close()
+
+
+def read_raw(path: str) -> Raw:
+    """A file's bytes: mapped, or read where it is small.
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
+    except FileNotFoundError:
+        raise UsageError("there is no such file", where=path) from None
+    except PermissionError:
+        raise UsageError("may not be read", where=path) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise UsageError("is a folder, not an archive", where=path)
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError("is no regular file", where=path, hint="save it to a file first")
+        if status.st_size > READ_WHOLE:
+            return Mapped(descriptor, 0)
+        return os.read(descriptor, status.st_size + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot be read: {_words(error)}", where=path) from error
+    finally:
+        os.close(descriptor)
+
+
+def _words(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

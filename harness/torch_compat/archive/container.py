@@ -1,0 +1,141 @@
+r"""Which container a file is, by its bytes; never by its name.
+
+* ``zip``         first bytes ``PK\\x03\\x04``, or an end record at the very end; members lie in one top folder, whose name is
+                  not part of a record's name here (but for exported programs of 2.1 to 2.8, which have none)
+* ``stream``      stacked pickles: the first is the magic number 0x1950a86a20f9469cfc6c, the second the protocol 1001
+* ``tar``         torch 0.1: a POSIX tar with the members sys_info, pickle, storages, tensors
+* ``flatbuffer``  the identifier ``PTMF`` at byte 4
+* ``pickle``      one bare pickle
+
+A file may be several at once; it is opened as the first that fits, and says so as damage (``polyglot``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from torch_compat.allowance import Allowance
+from torch_compat.archive.base import HEAD, Archive, Damage, close, read_raw
+from torch_compat.archive.tar import TarArchive, looks_like_tar
+from torch_compat.archive.zip import ZipArchive
+from torch_compat.archive.zip_directory import ends_like_zip
+from torch_compat.archive.zip_member import LOCAL_SIGNATURE
+from torch_compat.errors import Unsafe, Unsupported
+
+if TYPE_CHECKING:
+    from torch_compat.archive.base import Raw
+
+__all__ = ["VERIFY_OFFSETS", "Archive", "open_archive", "recognised_archive"]
+
+# Set to 1, each opened archive that states .format_version has its calculated offsets compared with its local headers.
+VERIFY_OFFSETS = "TORCH_COMPAT_VERIFY_OFFSETS"
+
+# LONG1 of 10 bytes: the magic number, little endian; in front of it PROTO n, from pickle protocol 4 on a frame, too
+STREAM_MAGIC = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+TEXT_MAGIC = b"L119547037146038801333356L\n."  # the same number in pickle protocols 0 and 1
+PROTO = 0x80
+LATEST_PICKLE = 5
+# How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Text that people write does not start so.
+OLD_PICKLE = (
+    rb"\([dl]p\d+\n"
+    rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|os|posix|nt|sys|subprocess|importlib|runpy|pty|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
+    rb"|[}\]]q[\x00-\x08]"
+)
+
+
+def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
+    """Open an archive: recognise its container by its bytes, and read what says where its records are.
+
+    Args:
+        path: the file.
+        verify_offsets: whether to compare calculated offsets with the local headers of a zip archive that states
+            ``.format_version``; as the environment variable TORCH_COMPAT_VERIFY_OFFSETS says unless told.
+        inspecting: whether facts alone are wanted, so that reading it may cost less (:mod:`torch_compat.allowance`).
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        Corrupt: it was one, and nothing can be read of it any more.
+        Unsafe: reading it would cost more than is allowed.
+    """
+    path = os.fspath(path)
+    raw = read_raw(path)
+    try:
+        return recognised_archive(path, raw, verify_offsets=verify_offsets, inspecting=inspecting)
+    except BaseException:
+        close(raw)
+        raise
+
+
+def recognised_archive(path: str, raw: Raw, *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
+    """The same for the bytes of a file, which stay open where this raises.
+
+    Raises:
+        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        Corrupt: it was one, and nothing can be read of it any more.
+        Unsafe: reading it would cost more than is allowed.
+    """
+    allowance = (Allowance.to_inspect if inspecting else Allowance.to_load)(len(raw))
+    try:
+        archive = _open(path, raw, allowance)
+    except Unsafe as error:
+        error.where = error.where or path
+        raise
+    if verify_offsets is None:
+        verify_offsets = os.environ.get(VERIFY_OFFSETS) == "1"
+    if verify_offsets and isinstance(archive, ZipArchive) and ".format_version" in archive.names:
+        archive.verify_offsets()
+    return archive
+
+
+def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
+    head = raw[:HEAD]
+    if head.startswith(LOCAL_SIGNATURE):
+        return _zip(path, raw, allowance)
+    container = _container(head, raw)
+    if container:
+        if container == "tar":
+            archive: Archive = TarArchive(path, raw, allowance)
+        else:
+            archive = Archive(path, raw, container, allowance=allowance)
+        if ends_like_zip(raw):
+            said = f"is a {container} at its start and a zip archive at its end: readers may take it for either"
+            archive.damage.append(Damage("polyglot", None, said, len(raw)))
+        return archive
+    if ends_like_zip(raw):
+        return _zip(path, raw, allowance)  # with something in front of it
+    from torch_compat.archive.foreign import recognise  # noqa: PLC0415 - archives of PyTorch do not need it
+
+    foreign = recognise(head, len(raw))
+    if foreign is not None:
+        said = f"is {foreign.name}, not an archive that PyTorch writes"
+        raise Unsupported(said, where=path, hint=foreign.hint, code=foreign.code)
+    found = f"a file that starts with {head[:8].hex(' ')}"
+    raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=path, code="no-archive")
+
+
+def _container(head: bytes, raw: Raw) -> str:
+    if head[:1] == b"\x80" and STREAM_MAGIC in (head[2:14], head[11:23]):
+        return "stream"
+    if head.startswith(TEXT_MAGIC):
+        return "stream"
+    if head[4:8] == b"PTMF":
+        return "flatbuffer"
+    if looks_like_tar(head):
+        return "tar"
+    if len(head) > 2 and head[0] == PROTO and head[1] <= LATEST_PICKLE:
+        return "pickle"
+    return "pickle" if re.match(OLD_PICKLE, head) and raw[-1:] == b"." else ""
+
+
+def _zip(path: str, raw: Raw, allowance: Allowance) -> ZipArchive:
+    archive = ZipArchive(path, raw, allowance)
+    names = archive.names
+    if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
+        said = "is an archive of NumPy (.npz), not one that PyTorch writes"
+        raise Unsupported(said, where=path, hint="it is read by numpy.load", code="npz")
+    if looks_like_tar(raw[:HEAD]):
+        archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
+    return archive

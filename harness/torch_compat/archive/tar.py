@@ -1,0 +1,164 @@
+"""The container of torch 0.1: a POSIX tar of the members sys_info, pickle, storages and tensors.
+
+torch 0.1 wrote it by Python's tarfile; members are plain files of 512-byte blocks. Only headers are protected, by a sum of
+their bytes: a changed byte in a member cannot be seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.allowance import MEMBER
+from torch_compat.archive.base import Archive, Damage, windows
+from torch_compat.errors import Corrupt, Unsupported
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from torch_compat.allowance import Allowance
+    from torch_compat.archive.base import Raw
+
+__all__ = ["TarArchive", "looks_like_tar"]
+
+BLOCK = 512
+RECORDS = ("sys_info", "pickle", "storages", "tensors")
+PLAIN_FILES = b"0\0"  # the types of a plain file, of the POSIX form and of the one before
+BASE_256 = 0x80  # set in the first byte of a number that is not octal text
+CHECKSUM = slice(148, 156)
+SEEN_AFTER = 1 << 20  # bytes behind the end of the archive that are looked at in a file which is not read as a whole
+
+
+class TarMember:
+    """One member: its name, and where its bytes are."""
+
+    __slots__ = ("data_offset", "header_offset", "name", "size")
+
+    def __init__(self, name: str, header_offset: int, size: int) -> None:
+        self.name = name
+        self.header_offset = header_offset
+        self.data_offset = header_offset + BLOCK
+        self.size = size
+
+
+class TarArchive(Archive):
+    """An open archive of torch 0.1.
+
+    Attributes:
+        members: its members, in order.
+        names: their names.
+    """
+
+    container = "tar"
+
+    def __init__(self, path: str | PathLike[str], raw: Raw, allowance: Allowance | None = None) -> None:
+        super().__init__(path, raw, allowance=allowance)
+        self.members: list[TarMember] = []
+        self._index: dict[str, TarMember] = {}
+        self._lost: dict[str, str] = {}
+        self._read()
+        self.names = tuple(member.name for member in self.members)
+        if not {*self.names, *self._lost} & {*RECORDS}:
+            held = ", ".join(self.names[:5]) or "nothing"
+            raise Unsupported(
+                f"is a tar archive without any member that PyTorch writes; it holds {held}",
+                where=str(path), hint="unpack it first", code="tar-archive",
+            )  # fmt: skip
+        for record in RECORDS:
+            if record not in self._index and record not in self._lost:
+                self._note("missing-record", record, "is missing; all four members belong to the format", self.size)
+
+    def _note(self, code: str, record: str | None, detail: str, offset: int) -> None:
+        self.damage.append(Damage(code, record, detail, offset))
+
+    def _read(self) -> None:
+        position = 0
+        while position + BLOCK <= self.size:
+            header = bytes(self.raw[position : position + BLOCK])
+            if not any(header):  # two blocks of zeros end an archive; torch 0.1 fills up to 10240 bytes
+                self._end(position)
+                return
+            position = self._member(header, position)
+            if position < 0:
+                return
+        self._note("cut-off", None, "has no block of zeros at its end: it is cut off", position)
+
+    def _member(self, header: bytes, position: int) -> int:
+        """Take one member in; give where the next header stands, or -1 where nothing can be read on."""
+        self.allowance.spend(MEMBER)
+        name = header[:100].split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+        stated = _number(header[CHECKSUM])
+        # the sum counts its own field as spaces
+        found = sum(header) - sum(header[CHECKSUM]) + 8 * 0x20
+        size = _number(header[124:136])
+        if stated != found:
+            said = f"the header of {name!r} has the sum {found}, stated is {stated}"
+            self._note("header-checksum", name, said, position)
+        if size is None:
+            self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is no number", position)
+            self._lost[name] = "has no size"
+            return -1
+        if header[156:157] not in {b"0", b"\0"}:
+            said = f"is of the type {header[156:157]!r}; torch 0.1 wrote plain files alone"
+            self._note("not-a-file", name, said, position)
+        after = position + BLOCK + size
+        if after > self.size:
+            said = f"the file ends within it: {self.size - position - BLOCK} of {size} bytes are there"
+            self._note("cut-off", name, said, position)
+            self._lost[name] = said
+            return -1
+        end = after + -after % BLOCK
+        if any(self.raw[after:end]):
+            self._note("junk-between", name, "the rest of its last block is not zero", after)
+        member = TarMember(name, position, size)
+        self.members.append(member)
+        if name in self._index:
+            said = f"is there more than once: at {self._index[name].header_offset} and at {position}"
+            self._note("duplicate-name", name, said, position)
+        else:
+            self._index[name] = member
+        return end
+
+    def _end(self, position: int) -> None:
+        stop = self.size
+        if not self.allowance.complete:
+            stop = min(stop, position + SEEN_AFTER)
+            if stop < self.size:
+                self.allowance.omit(
+                    "end", f"the {self.size - stop} bytes from {stop} on, behind the end of the tar, were not looked at"
+                )
+        start = position
+        for part in windows(self.raw, position, stop):
+            if part.nbytes != bytes(part).count(0):
+                self._note("junk-after", None, "bytes other than zero follow the end of the archive", start)
+                return
+            start += part.nbytes
+        if self.size < position + 2 * BLOCK:
+            self._note("cut-off", None, "has one block of zeros at its end instead of two", position)
+
+    def view(self, record: str) -> memoryview:
+        """The bytes of a record, in the file itself.
+
+        Raises:
+            Corrupt: there is no such record, or it is cut off.
+        """
+        member = self._index.get(record)
+        if member is None:
+            if record in self._lost:
+                raise Corrupt(self._lost[record], where=f"{self.path}, record {record!r}", code="cut-off")
+            raise Corrupt(f"has no record {record!r}", where=str(self.path), code="missing-record")
+        return self.data[member.data_offset : member.data_offset + member.size]
+
+
+def looks_like_tar(head: bytes) -> bool:
+    """Whether the first bytes are a tar header, as POSIX and GNU write it."""
+    return head[257:262] == b"ustar"
+
+
+def _number(field: bytes) -> int | None:
+    """A number of a header: octal text, or base 256 where the first bit is set; None if it is neither."""
+    if field[0] & BASE_256:
+        return int.from_bytes(field[1:], "big")
+    text = field.strip(b" \0")
+    if not text:
+        return 0
+    return int(text, 8) if len(text) < len(field) + 1 and not text.strip(b"01234567") else None

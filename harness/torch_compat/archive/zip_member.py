@@ -1,0 +1,588 @@
+"""One member of a zip archive: what the directory, its local header and its data descriptor say of it, and its bytes."""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.archive import offsets
+from torch_compat.archive.base import WINDOW, Damage, windows
+from torch_compat.errors import Corrupt, Unsafe, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.allowance import Allowance
+    from torch_compat.archive.base import Findings, Raw
+    from torch_compat.errors import ArchiveError
+
+__all__ = ["Member", "Shared", "decode", "from_zip64", "padding"]
+
+LOCAL_SIGNATURE = b"PK\x03\x04"
+DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
+
+# Date and time are read as one number: nothing here asks what they say.
+LOCAL = Struct("<4s3HI3I2H")  # signature, needs, flags, method, time, crc, stored size, size, length of name, of extra field
+LOCAL_SIZE = LOCAL.size
+DESCRIPTOR = Struct("<4s3I")
+DESCRIPTOR64 = Struct("<4sIQQ")
+UNSIGNED = Struct("<3I")  # data descriptors without a signature
+UNSIGNED64 = Struct("<IQQ")
+
+IN_ZIP64 = 0xFFFFFFFF  # stands for a number that is in the zip64 field
+ZIP64_FIELD = 1
+PADDING_FIELD = int.from_bytes(b"FB", "little")
+STORED, DEFLATED = 0, 8
+ENCRYPTED, DESCRIBED, UTF8 = 0x1, 0x8, 0x800
+FIELDS = ("the version needed", "the flags", "the method", "the time")
+COMPARED_FLAGS = ENCRYPTED | DESCRIBED | UTF8  # the others tell how hard a deflater tried
+
+LONGEST_SHOWN = 200  # bytes of a name
+MOST_INFLATED = 8 << 30  # bytes of one record
+FREELY_INFLATED = 8 << 20  # below it, any ratio is taken
+HIGHEST_RATIO = 100  # beyond it: text compresses to a tenth, zeros to a thousandth
+AT_ONCE = 16 << 20  # bytes that are inflated at once where only their checksum is wanted
+FED = 1 << 16  # bytes that an inflater is given at a time: what it does not take, it copies
+COMPARED = 300  # units of work for headers that are not as torch's writer writes them
+MOST_FIELDS = 64  # of an extra field: 16,000 fit into one, and a thousand members may share it
+
+
+class Shared:
+    """What an archive and its members share; so neither holds the other, and closing needs no garbage collector.
+
+    Attributes:
+        path: the file.
+        raw: its bytes.
+        view: the same, to be cut without copying.
+        damage: what was found so far.
+        directory: where the central directory starts; no member reaches beyond it.
+        torch: whether torch's writer wrote the archive.
+        inflated: bytes of the file that were inflated so far.
+        summed: bytes of the file whose checksum was calculated so far, of stored members.
+        allowance: what all of it may cost.
+        slip: how far the directory stands behind the place that its end record states: as far have members slipped that
+            stand behind the bytes that were put in or taken out.
+    """
+
+    __slots__ = ("allowance", "damage", "directory", "inflated", "path", "raw", "slip", "summed", "torch", "view")
+
+    def __init__(self, path: str, raw: Raw, view: memoryview, damage: Findings, allowance: Allowance) -> None:
+        self.path = path
+        self.raw = raw
+        self.view = view
+        self.damage = damage
+        self.directory = len(raw)
+        self.torch = False
+        self.inflated = 0
+        self.summed = 0
+        self.slip = 0
+        self.allowance = allowance
+
+    def note(self, code: str, record: str | None, detail: str, offset: int | None = None) -> None:
+        """Note damage."""
+        self.damage.append(Damage(code, record, detail, offset))
+
+
+class Member:
+    """One member of a zip archive.
+
+    Attributes:
+        name: its full name.
+        record: its name without the top folder.
+        name_length: the length of the full name in bytes.
+        header_offset: where its local header starts.
+        stored_size: its bytes in the file.
+        size: its bytes after inflating.
+        crc: the checksum that the central directory states.
+        method: 0 stored, 8 deflated.
+        flags: the general purpose bits.
+        protected: False where the writer left the checksum out; known for certain once the record has been read.
+        zip64: whether a number of it stands in a zip64 field.
+        state: 0 all is from the directory alone, 1 local header and data descriptor compared, 2 checksum compared.
+    """
+
+    __slots__ = (
+        "_crc", "_descriptor", "_end", "_fault", "_name", "_offset", "_other_size", "_padding", "_shared", "_size", "_stored", "crc", "flags",
+        "header_offset", "method", "name", "name_length", "needs", "protected", "record", "size", "state", "stored_size",
+        "time", "zip64",
+    )  # fmt: skip
+    _crc: int  # what else is stated as checksum, where local header or data descriptor disagree with the directory
+    _descriptor: bool
+    _end: int
+    _offset: int
+    _other_size: int  # what else is stated as size
+    _padding: int | None
+    _size: int  # what sizes are by the majority of the places that state them
+    _stored: int
+
+    def __init__(
+        self, shared: Shared, raw_name: bytes, name: str, needs: int, flags: int, method: int, time: int, crc: int,
+        stored_size: int, size: int, header_offset: int, zip64: bool,
+    ) -> None:  # fmt: skip
+        self._shared = shared
+        self.state = 0
+        self._fault: ArchiveError | None = None  # why its bytes cannot be given
+        self._name = raw_name
+        self.name = self.record = name
+        self.name_length = len(raw_name)
+        self.needs = needs
+        self.flags = flags
+        self.method = method
+        self.time = time
+        self.crc = crc
+        self.stored_size = stored_size
+        self.size = size
+        self.header_offset = header_offset
+        self.zip64 = zip64
+        self.protected = crc != 0 or size == 0
+
+    def __repr__(self) -> str:
+        return f"<Member {self.name!r}: {self.size} bytes, header at {self.header_offset}>"
+
+    @property
+    def data_offset(self) -> int:
+        """Where its bytes start. Reads the local header.
+
+        Raises:
+            Corrupt: there is no local header to read.
+        """
+        self._placed()
+        return self._offset
+
+    @property
+    def end(self) -> int:
+        """Where it ends, its data descriptor included; -1 where that cannot be said."""
+        if not self.state:
+            self._place()
+        return self._end
+
+    @property
+    def padding(self) -> int | None:
+        """The number of bytes in the padding field of torch's writer; None where there is no such field."""
+        self._placed()
+        return self._padding
+
+    @property
+    def descriptor(self) -> bool:
+        """Whether a data descriptor follows the data."""
+        self._placed()
+        return self._descriptor
+
+    def named_alike(self) -> bool:
+        """Whether its local header gives it the same name as the directory does."""
+        start = self.header_offset + LOCAL_SIZE
+        return self._shared.raw[start : start + self.name_length] == self._name
+
+    def _placed(self) -> None:
+        if not self.state:
+            self._place()
+        if self._offset < 0 and self._fault is not None:
+            raise self._fault
+
+    def _spoil(self, code: str, detail: str, offset: int | None = None) -> Corrupt:
+        """Note damage because of which the bytes of a record cannot be given; give the error that says so."""
+        shared = self._shared
+        shared.note(code, self.record, detail, offset)
+        self._fault = error = Corrupt(detail, where=f"{shared.path}, record {self.record!r}", code=code)
+        return error
+
+    # ----------------------------------------------------------------------------------------- where the bytes of a member are
+
+    def _place(self) -> None:
+        """Compare local header and data descriptor of a member with its entry in the directory."""
+        shared = self._shared
+        self.state = 1
+        self._padding = None
+        self._descriptor = False
+        self._offset = self._end = -1
+        self._crc = self.crc
+        self._stored = stored = self.stored_size
+        self._size = self._other_size = self.size
+        raw = shared.raw
+        if shared.slip:
+            self._slip(shared.slip)
+        start = self.header_offset
+        if start < 0:
+            self._spoil("cut-off", "stood among the bytes that are missing at the start of the file", 0)
+            return
+        named = start + LOCAL_SIZE
+        if named > shared.directory:
+            said = f"its local header is said to start at {start}, but records end at {shared.directory}"
+            self._spoil("cut-off", said, start)
+            return
+        local = LOCAL.unpack_from(raw, start)
+        length = self.name_length
+        extra = local[9]
+        data = named + length + extra
+        if extra > 1024:  # many members may share one header
+            shared.allowance.spend(extra >> 4)
+        # Nearly every member of nearly every archive is exactly this.
+        if (
+            shared.torch
+            and not self.zip64
+            and local == (LOCAL_SIGNATURE, self.needs, self.flags, self.method, self.time, 0, 0, 0, length, extra)
+            and raw[named:data] == self._name + padding(extra)
+            and (self.method or stored == self.size)
+        ):
+            end = data + stored
+            if self.size:
+                wanted = DESCRIPTOR.pack(DESCRIPTOR_SIGNATURE, self.crc, stored, self.size)
+                good = raw[end : end + 16] == wanted and self.flags & DESCRIBED
+                end += 16
+            else:
+                good = not self.flags & DESCRIBED and not stored and not self.crc
+            if good and end <= shared.directory:
+                self._offset, self._end, self._padding = data, end, extra - 4
+                self._descriptor = self.size != 0
+                return
+        self._compare(local)
+
+    def _slip(self, by: int) -> None:
+        """Correct the offset of a member that has slipped with the directory."""
+        raw, moved = self._shared.raw, self.header_offset + by
+        if self.named_alike() and raw[self.header_offset : self.header_offset + 4] == LOCAL_SIGNATURE:
+            return
+        start = moved + LOCAL_SIZE
+        if moved < 0 or raw[start : start + self.name_length] == self._name or raw[moved : moved + 4] == LOCAL_SIGNATURE:
+            self.header_offset = moved
+
+    def _compare(self, local: tuple[Any, ...]) -> None:
+        """The same, one field after the other, for whoever wrote it."""
+        shared = self._shared
+        shared.allowance.spend(COMPARED)
+        signature, _, flags, _, _, crc, stored, size, name_length, extra_length = local
+        start, raw, torch = self.header_offset, shared.raw, shared.torch
+        named = start + LOCAL_SIZE
+        name = raw[named : named + name_length]
+        if signature != LOCAL_SIGNATURE:
+            if name != self._name:
+                self._spoil("no-header", f"no local header stands at {start}, where the directory says", start)
+                return
+            shared.note("bad-signature", self.record, f"its local header starts with {signature.hex(' ')}", start)
+        if name != self._name:
+            said = f"its local header names it {_shown(name)}, the directory {self.name!r}"
+            shared.note("name-disagrees", self.record, said, named)
+        entry = (self.needs, self.flags, self.method, self.time)
+        for number, (what, here, there) in enumerate(zip(FIELDS, local[1:5], entry, strict=True)):
+            if here != there and (torch or (number and (number != 1 or (here ^ there) & COMPARED_FLAGS))):
+                said = f"its local header says {what} is {here:#x}, the directory {there:#x}"
+                shared.note("header-disagrees", self.record, said, start)
+        described = bool(self.flags & DESCRIBED) if self.flags == flags or not torch else self.size > 0
+        extra = raw[named + name_length : named + name_length + extra_length]
+        if torch:
+            length = self._torch_extra(extra, named + name_length)
+            if crc or stored or size:
+                said = f"its local header states checksum {crc:#010x} and sizes {stored}, {size}; torch's writer leaves 0 there"
+                shared.note("size-disagrees" if stored or size else "crc-disagrees", self.record, said, start)
+            if not described and (self.size or self.stored_size or self.crc):
+                said = "is marked as empty in its flags, but the directory states sizes and a checksum for it"
+                shared.note("size-disagrees", self.record, said, start)
+                self._stored = self._size = self._crc = 0
+        else:
+            length = 0
+            if IN_ZIP64 in (size, stored):
+                size, stored, _ = from_zip64(extra, size, stored, 0)
+            self._padding = _padding_field(extra)
+            for code, what, here, there in (
+                ("size-disagrees", "size", size, self.size),
+                ("size-disagrees", "stored size", stored, self.stored_size),
+                ("crc-disagrees", "checksum", crc, self.crc),
+            ):
+                if here != there and not (described and here == 0):
+                    shared.note(code, self.record, f"its local header states {what} {here}, the directory {there}", start)
+                    if code == "crc-disagrees":
+                        self._crc = crc
+        places = [named + name_length + extra_length]
+        if torch:
+            wide = offsets.zip64_field_length(start, self.size) > 0
+        else:
+            wide = any(identifier == ZIP64_FIELD for identifier, _, _ in _fields(extra))
+        if torch:  # its lengths may be what is damaged
+            places += [named + self.name_length + extra_length, named + name_length + length]
+            places.append(offsets.data_offset(start, self.name_length, self.size))
+        self._find_end(places, described=described, wide=wide)
+
+    def _torch_extra(self, extra: bytes, offset: int) -> int:
+        """Compare the extra field with the one that torch's writer makes; give the length that the padding field tells."""
+        wanted = b""
+        if self.size >= offsets.ZIP64_FROM:
+            wanted += self.size.to_bytes(8, "little") + bytes(8)
+        if self.header_offset >= offsets.ZIP64_FROM:
+            wanted += self.header_offset.to_bytes(8, "little")
+        if wanted:
+            wanted = ZIP64_FIELD.to_bytes(2, "little") + len(wanted).to_bytes(2, "little") + wanted
+        self._padding = _padding_field(extra)
+        if extra != wanted + padding(len(extra) - len(wanted)):
+            said = "its local header should end in "
+            said += "a zip64 field and " if wanted else ""
+            said += f"a padding field ('FB', a length, only 'Z'), in all {len(extra)} bytes; it ends in {_shown(extra)}"
+            self._shared.note("padding-disagrees", self.record, said, offset)
+        field = extra[len(wanted) : len(wanted) + 4]
+        return len(wanted) + 4 + int.from_bytes(field[2:], "little") if field[:2] == b"FB" else len(extra)
+
+    def _find_end(self, places: list[int], *, described: bool, wide: bool) -> None:
+        """Find where the data end, by the data descriptor where there has to be one."""
+        shared = self._shared
+        stored = self._stored
+        lengths = [stored] if self.method else [stored, self._size]
+        if not described:
+            self._offset, self._end = places[0], places[0] + stored
+        else:
+            found = next(
+                (
+                    (place, length, end)
+                    for place in places
+                    for length in lengths
+                    if (end := self._descriptor_end(place + length, length, wide=wide))
+                ),
+                None,
+            )
+            self._descriptor = True
+            if found is None:
+                self._offset = places[0]
+                self._wrong_descriptor(wide=wide)
+            else:
+                self._offset, self._stored, self._end = found
+                if self._offset != places[0]:
+                    said = f"its data start at {self._offset}, by its local header at {places[0]}"
+                    shared.note("header-disagrees", self.record, said, self.header_offset)
+                if self._stored != stored:
+                    said = f"has {self._stored} bytes stored, the directory states {stored}"
+                    shared.note("size-disagrees", self.record, said, self._offset)
+        if self._offset + self._stored > shared.directory:
+            said = f"is said to have {self._stored} bytes from {self._offset} on, but records end at {shared.directory}"
+            self._spoil("cut-off", said, self._offset)
+            self._offset = self._end = -1
+        elif self.method == STORED and self._stored != self._size:
+            said = f"is said to have {self._size} bytes, but {self._stored} of it are stored, without compression"
+            self._spoil("size-disagrees", said, self._offset)
+
+    def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
+        """The end of the data descriptor if it stands at an offset and says what the directory says, else 0."""
+        raw, numbers = self._shared.raw, (self.crc, stored, self.size)
+        narrow = max(stored, self.size) <= IN_ZIP64
+        if self._shared.torch:
+            forms: tuple[Struct, ...] = (DESCRIPTOR64 if wide else DESCRIPTOR,)
+        else:  # without a signature, too; and which sizes have 64 bits is not certain in all writers
+            forms = (DESCRIPTOR64, UNSIGNED64, DESCRIPTOR, UNSIGNED) if wide else (DESCRIPTOR, UNSIGNED, DESCRIPTOR64, UNSIGNED64)
+        for form in forms:
+            if not narrow and form in {DESCRIPTOR, UNSIGNED}:
+                continue
+            signed = form in {DESCRIPTOR, DESCRIPTOR64}
+            if raw[at : at + form.size] == (form.pack(DESCRIPTOR_SIGNATURE, *numbers) if signed else form.pack(*numbers)):
+                return at + form.size
+        return 0
+
+    def _wrong_descriptor(self, *, wide: bool) -> None:
+        """Say in what a data descriptor disagrees with the directory."""
+        shared = self._shared
+        at = self._offset + self._stored
+        form = DESCRIPTOR64 if wide else DESCRIPTOR
+        if at + form.size > shared.directory:
+            shared.note("cut-off", self.record, "ends without the data descriptor that has to follow", at)
+            return
+        signature, *numbers = form.unpack_from(shared.raw, at)
+        stated = [self.crc, self.stored_size, self.size]
+        same = [here == there for here, there in zip(numbers, stated, strict=True)]
+        if signature != DESCRIPTOR_SIGNATURE and not all(same):
+            shared.note("bad-descriptor", self.record, "no data descriptor follows its data", at)
+            return
+        self._end = at + form.size
+        if signature != DESCRIPTOR_SIGNATURE:
+            shared.note("bad-descriptor", self.record, f"its data descriptor starts with {signature.hex(' ')}", at)
+        if not same[0]:
+            said = f"its data descriptor states checksum {numbers[0]:#010x}, the directory {self.crc:#010x}"
+            shared.note("crc-disagrees", self.record, said, at)
+            self._crc = numbers[0]
+        if not (same[1] and same[2]):
+            said = f"its data descriptor states sizes {numbers[1]}, {numbers[2]}, the directory {stated[1]}, {stated[2]}"
+            shared.note("size-disagrees", self.record, said, at)
+            self._other_size = numbers[2]
+            if self.method == STORED and numbers[2] == self._stored:
+                self._size = numbers[2]
+
+    # ------------------------------------------------------------------------------------------------------- the bytes
+
+    def content(self, *, check: bool) -> memoryview:
+        """The bytes of a member; their checksum compared where that has not been done."""
+        shared = self._shared
+        if not self.state:
+            self._place()
+        if self._fault is not None:
+            raise self._fault
+        offset = self._offset
+        data = shared.view[offset : offset + self._stored]
+        if self.flags & ENCRYPTED:
+            said = "is encrypted, which torch's writer never does"
+            raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="encrypted")
+        if self.method == DEFLATED:
+            data = memoryview(self._inflated(data))
+        elif self.method != STORED:
+            said = f"is compressed with method {self.method}; torch's writer stores (0) or deflates (8)"
+            raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="compression")
+        if check and self.state < 2:
+            self.state = 2
+            if self.method == STORED:
+                shared.summed += self._stored
+                if shared.summed > len(shared.raw):  # members that lie upon each other would be read again and again
+                    raise self._refuse("overlap", "more bytes are said to belong to records than there are in the file")
+            if self.method == STORED and self._stored > WINDOW:
+                if not shared.allowance.complete:
+                    said = "the file is too large to be read as a whole: checksums of large records were not compared"
+                    shared.allowance.omit("checksums", said)
+                    return data
+                crc = 0
+                for part in windows(shared.raw, offset, offset + self._stored):
+                    crc = zlib.crc32(part, crc)
+            else:
+                crc = zlib.crc32(data)
+            if crc != self.crc:
+                self._compare_sum(crc)
+        return data
+
+    def check(self) -> None:
+        """Compare the checksum of a member, if that has not been done; a large deflated one is inflated piece by piece."""
+        if not self.state:
+            self._place()
+        if self._fault is not None:
+            raise self._fault
+        if self.method != DEFLATED or self.flags & ENCRYPTED or max(self._size, self._other_size) <= AT_ONCE:
+            self.content(check=True)
+            return
+        shared, crc, length = self._shared, 0, 0
+        sizes = (self._size, self._other_size)
+        data = shared.view[self._offset : self._offset + self._stored]
+        self._pay(len(data), max(sizes))
+        self.state = 2
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        fed = 0
+        try:
+            while not inflater.eof and fed < len(data) and length <= max(sizes):
+                given = data[fed : fed + FED]
+                fed += len(given)
+                left: bytes | memoryview = given
+                while len(left) and length <= max(sizes) and not inflater.eof:
+                    part = inflater.decompress(left, WINDOW)
+                    left = inflater.unconsumed_tail
+                    crc = zlib.crc32(part, crc)
+                    length += len(part)
+            if not inflater.eof and length <= max(sizes):
+                part = inflater.decompress(b"", WINDOW)
+                crc, length = zlib.crc32(part, crc), length + len(part)
+        except zlib.error as error:
+            raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
+        self._compare_length(length, sizes, whole=inflater.eof, more=bool(inflater.unused_data) or fed < len(data))
+        self._compare_sum(crc)
+
+    def _compare_sum(self, crc: int) -> None:
+        """Compare a checksum that was calculated with those that are stated."""
+        if crc != self.crc:
+            if self.crc == 0 or self._crc == 0:
+                self.protected = False
+            elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
+                said = f"its bytes have the checksum {crc:#010x}, stated is {self.crc:#010x}"
+                raise self._spoil("crc-mismatch", said, self._offset)
+
+    def _pay(self, stored: int, size: int) -> None:
+        """Pay for inflating so many bytes to so many.
+
+        Raises:
+            Unsafe: it is too much for one member, or too much was inflated before.
+        """
+        shared = self._shared
+        if size > MOST_INFLATED or (size > FREELY_INFLATED and size > HIGHEST_RATIO * stored):
+            raise self._refuse("too-large", f"inflates {stored} bytes to {size}, more than is taken from one record")
+        if self.state < 2:  # members that lie upon each other would inflate the same bytes again and again
+            shared.inflated += stored
+            if shared.inflated > len(shared.raw):
+                raise self._refuse("overlap", "more bytes are said to be compressed than there are in the file")
+        try:
+            shared.allowance.expand(size)
+        except Unsafe as error:
+            error.where = f"{shared.path}, record {self.record!r}"
+            self._fault = error
+            raise
+
+    def _inflated(self, data: memoryview) -> bytes:
+        shared, sizes = self._shared, (self._size, self._other_size)
+        size = max(sizes)
+        if size > shared.allowance.whole:
+            said = f"is wanted as a whole, and inflates to {size} bytes; {shared.allowance.whole} are taken"
+            raise self._refuse("too-large", said)
+        self._pay(len(data), size)
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            found = inflater.decompress(data, size + 1)
+        except zlib.error as error:
+            raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
+        self._compare_length(len(found), sizes, whole=inflater.eof, more=bool(inflater.unused_data))
+        return found
+
+    def _compare_length(self, length: int, sizes: tuple[int, int], *, whole: bool, more: bool) -> None:
+        """Compare the length of what was inflated with those that are stated."""
+        if length in sizes and whole and not more:
+            return
+        said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, stated are {self._size}"
+        if length in sizes:
+            said = "has bytes behind its compressed data" if whole else "ends before its compressed data do"
+        raise self._spoil("size-disagrees", said, self._offset)
+
+    def _refuse(self, code: str, detail: str) -> Unsafe:
+        shared = self._shared
+        shared.note(code, self.record, detail, self.header_offset)
+        self._fault = error = Unsafe(detail, where=f"{shared.path}, record {self.record!r}", code=code)
+        return error
+
+
+@lru_cache(256)
+def padding(length: int) -> bytes:
+    """The padding field of torch's writer that has a length in all; empty where there can be none of that length."""
+    if length < 4:
+        return b""
+    return b"FB" + (length - 4).to_bytes(2, "little") + b"Z" * (length - 4)
+
+
+def _fields(extra: bytes) -> Iterator[tuple[int, int, int]]:
+    """The extra fields: identifier, start, end. Stops at what is none, and behind the first :data:`MOST_FIELDS`."""
+    position = 0
+    for _ in range(MOST_FIELDS):
+        if position + 4 > len(extra):
+            return
+        identifier = int.from_bytes(extra[position : position + 2], "little")
+        start = position + 4
+        position = start + int.from_bytes(extra[position + 2 : start], "little")
+        if position > len(extra):
+            return
+        yield identifier, start, position
+
+
+def from_zip64(extra: bytes, size: int, stored: int, offset: int) -> tuple[int, int, int]:
+    """Size, stored size and offset, those that are 0xFFFFFFFF taken from the zip64 field as far as they stand there."""
+    numbers = [size, stored, offset]
+    for identifier, first, end in _fields(extra):
+        if identifier == ZIP64_FIELD:
+            start = first
+            for index, number in enumerate(numbers):
+                if number == IN_ZIP64 and start + 8 <= end:
+                    numbers[index] = int.from_bytes(extra[start : start + 8], "little")
+                    start += 8
+            break
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _padding_field(extra: bytes) -> int | None:
+    """The length that a padding field of torch's writer states, None where there is no such field."""
+    return next((end - start for identifier, start, end in _fields(extra) if identifier == PADDING_FIELD), None)
+
+
+def decode(name: bytes, flags: int) -> str:
+    """A name as text; bytes that are none are shown as escapes, so that different names stay different."""
+    if flags & UTF8 or name.isascii():
+        return name.decode("utf-8", "backslashreplace")
+    return name.decode("cp437")
+
+
+def _shown(data: bytes) -> str:
+    return repr(data if len(data) <= LONGEST_SHOWN else data[:LONGEST_SHOWN] + b"...")

@@ -1,0 +1,267 @@
+"""The gate for views: every array over memory that was not allocated for exactly its shape is made here.
+
+numpy does not protect its own constructor. The check in ``numpy.ndarray(shape, dtype, buffer, offset, strides)`` adds products of
+strides and sizes in 64-bit arithmetic that wraps around, it is skipped for a buffer of 0 bytes, and ``numpy.dtype`` of a record
+adds offsets and sizes in 32 bits. ``as_strided`` checks nothing. An archive chooses those numbers, so a view that numpy accepts
+may read and write all memory of the process. The functions below compute the first and the last byte that a view can touch in
+Python's exact integers, and refuse every view that leaves the bytes that exist.
+
+No other module calls ``as_strided``, passes ``buffer=`` or ``strides=`` to an array constructor, calls ``numpy.frombuffer``, or builds a
+dtype from parts that an archive supplies; ``tests/repository/test_gate.py`` fails where one does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.errors import Corrupt, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "MOST_DIMENSIONS",
+    "contiguous_strides",
+    "counted",
+    "diagonal",
+    "elements",
+    "extent",
+    "nested_dtype",
+    "record_dtype",
+    "repeated",
+    "sized_dtype",
+    "view",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Memory = bytes | bytearray | memoryview | Array
+
+WIDEST = (1 << 63) - 1  # bytes: what numpy counts with
+LARGEST_ITEM = (1 << 31) - 1  # bytes of one element: numpy counts them in 32 bits
+MOST_FIELDS = 4096  # of one record
+MOST_DIMENSIONS = 64  # of numpy and torch alike
+MOST_REPEATED = 1 << 31  # places that are made of others, or counted
+UNIT_BYTES = {"S": 1, "V": 1, "U": 4}  # of dtypes whose code states a length
+
+
+def extent(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> tuple[int, int]:
+    """The first place that a view touches, and the place behind the last; both are ``offset`` for a view without elements.
+
+    Parameters:
+        shape: sizes, none negative.
+        strides: as many, of either sign, in the same unit as the offset and the result: elements or bytes. In bytes, the second
+            result is where the last element starts, plus 1.
+    """
+    low = high = offset
+    for size, step in zip(shape, strides, strict=True):
+        if size == 0:
+            return offset, offset
+        if step < 0:
+            low += (size - 1) * step
+        else:
+            high += (size - 1) * step
+    return low, high + 1
+
+
+def _refuse(
+    shape: Sequence[int], strides: Sequence[int], offset: int, dtype: np.dtype[Any], room: int, where: str | None
+) -> Corrupt:
+    first, end = extent(shape, strides, offset)
+    said = (
+        f"a view of {dtype} with the shape {_short(shape)}, the strides {_short(strides)} and the offset {_number(offset)} needs the "
+        f"elements from {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // dtype.itemsize} elements"
+    )
+    return Corrupt(said, where=where, code="outside-storage")
+
+
+def view(
+    memory: Memory,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    offset: int = 0,
+    *,
+    order: str = "C",
+    where: str | None = None,
+) -> Array:
+    """An array over memory that is already there.
+
+    Parameters:
+        memory: contiguous bytes; the array keeps them alive, and can be written to where they can.
+        dtype: of the elements; not of Python objects.
+        shape: sizes.
+        strides: in elements, of either sign; row-major unless given.
+        offset: of the first element, in elements.
+        order: ``C`` or ``F``; counts where no strides are given.
+        where: file and record, for errors.
+
+    Raises:
+        Corrupt: the view touches bytes outside of the memory, or its numbers describe no view.
+        Unsupported: numpy has no such array: too many dimensions, too many elements.
+    """
+    if max(len(shape), len(strides or ())) > MOST_DIMENSIONS:  # whose product could take forever
+        said = f"a view has {max(len(shape), len(strides or ()))} dimensions; numpy has at most {MOST_DIMENSIONS}"
+        raise Unsupported(said, where=where, code="numpy-limits")
+    size = dtype.itemsize
+    if dtype.hasobject or (isinstance(memory, np.ndarray) and memory.dtype.hasobject):
+        raise Corrupt("a view of references to Python objects is never made", where=where, code="bad-tensor")
+    if strides is None:
+        strides = contiguous_strides(shape, order)
+    if len(strides) != len(shape):
+        raise Corrupt(f"a view of {len(shape)} dimensions has {len(strides)} strides", where=where, code="bad-tensor")
+    for number in (*shape, *strides, offset):
+        if number.__class__ is not int:
+            raise Corrupt(f"a view has a {type(number).__name__} where an integer is expected", where=where, code="bad-tensor")
+    if any(one < 0 for one in shape):
+        raise Corrupt(f"a view has the shape {_short(shape)}", where=where, code="bad-tensor")
+    room = memory.nbytes if isinstance(memory, memoryview | np.ndarray) else len(memory)
+    if 0 in shape:
+        if not 0 <= offset * size <= room:
+            offset = 0  # a view without elements lies nowhere; torch lets it begin behind the end
+    else:
+        first, end = extent(shape, strides, offset)
+        if first < 0 or end * size > room:
+            raise _refuse(shape, strides, offset, dtype, room, where)
+    steps = tuple([step * size for step in strides])
+    if any(not -WIDEST <= step <= WIDEST for step in steps) or math.prod(shape) * size > WIDEST:
+        raise Unsupported(
+            f"numpy has no array with the shape {_short(shape)} and the strides {_short(strides)}",
+            where=where,
+            code="numpy-limits",
+        )
+    try:
+        return np.ndarray(tuple(shape), dtype, memory, offset * size, steps)
+    except (ValueError, OverflowError, MemoryError) as error:
+        said = f"numpy has no array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
+        raise Unsupported(said, where=where, code="numpy-limits") from error
+
+
+def contiguous_strides(shape: Sequence[int], order: str = "C") -> tuple[int, ...]:
+    """The strides of an array without holes, in elements: row-major, or column-major with ``order="F"``."""
+    steps = []
+    step = 1
+    for size in shape if order == "F" else reversed(shape):
+        steps.append(step)
+        step *= max(size, 1)
+    return tuple(steps if order == "F" else reversed(steps))
+
+
+def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Array:
+    """All whole elements of some bytes, as an array of one axis; bytes of a last element that is cut short are left out.
+
+    The array keeps a view of the memory, so that a mapped file stays mapped, and a bytearray cannot shrink, while it is alive.
+    """
+    if dtype.hasobject:
+        raise Corrupt("a view of references to Python objects is never made", code="bad-tensor")
+    count = len(memory) // dtype.itemsize
+    return np.frombuffer(memory, dtype, count) if count else np.zeros(0, dtype)
+
+
+# ------------------------------------------------------------------------------------------------ functions that do not check
+# These functions of numpy believe their arguments: two add sizes in 64 bits and write behind the array that they then make, one
+# negates an offset of 32 bits that has no negative.
+
+
+def diagonal(array: Array, offset: int = 0, first: int = 0, second: int = 1) -> Array:
+    """As ``numpy.diagonal``, of any offset: one that lies beyond the array has no elements."""
+    rows, columns = array.shape[first], array.shape[second]
+    return np.diagonal(array, max(-rows, min(columns, offset)), first, second)
+
+
+def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:
+    """As ``numpy.repeat``, of numbers of repeats whose sum is exact.
+
+    Raises:
+        ValueError: one is negative, or the result is too large for memory.
+    """
+    numbers = np.asarray(counts)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise ValueError(f"numbers of repeats are integers, found {numbers.dtype}")
+    low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
+    places = array.size if axis is None else array.shape[axis]
+    total = high * places if numbers.size < 2 else high * numbers.size
+    if total > MOST_REPEATED and numbers.size > 1:
+        total = sum(numbers.reshape(-1).tolist()) if numbers.size <= MOST_REPEATED else total
+    if low < 0 or total > MOST_REPEATED:
+        raise ValueError(f"array is too big: {_number(total)} repeats, the least of a place {_number(low)}")
+    return np.repeat(array, numbers, axis)
+
+
+def counted(numbers: Array, weights: Array | None = None, minlength: int = 0) -> Array:
+    """As ``numpy.bincount``, of numbers whose greatest is looked at first.
+
+    Raises:
+        ValueError: one is negative, or the result is too large for memory.
+    """
+    if minlength > MOST_REPEATED or (numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < MOST_REPEATED):
+        raise ValueError(
+            f"array is too big: at least {_number(minlength)} places, and numbers from {numbers.min(initial=0)} to {numbers.max(initial=0)}"
+        )
+    return np.bincount(numbers, weights, minlength)
+
+
+# ------------------------------------------------------------------------------------------------------------------ dtypes
+
+
+def sized_dtype(order: str, code: str) -> np.dtype[Any]:
+    """The dtype of a code as ``f8``, ``S5`` or ``U3``.
+
+    Parameters:
+        order: ``<``, ``>``, ``|`` or ``=``.
+
+    Raises:
+        ValueError: an element is larger than numpy can count.
+        TypeError: numpy has no such dtype.
+    """
+    length = UNIT_BYTES.get(code[:1], 0) * int(code[1:]) if code[:1] in UNIT_BYTES else 0
+    if length > LARGEST_ITEM:
+        raise ValueError(f"an element of {code} has {length} bytes, more than {LARGEST_ITEM}")
+    found = np.dtype(order + code)
+    if found.hasobject or not found.itemsize:
+        raise TypeError(f"{code} is no dtype of plain numbers or texts")
+    return found
+
+
+def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
+    """The dtype of a field that is an array itself.
+
+    Raises:
+        ValueError: a size is negative, or an element is larger than numpy can count.
+    """
+    if any(one.__class__ is not int or one < 0 for one in shape) or base.itemsize * math.prod(shape) > LARGEST_ITEM:
+        raise ValueError(f"a field of the shape {_short(shape)} cannot be")
+    return np.dtype((base, shape))
+
+
+def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int) -> np.dtype[Any]:
+    """The dtype of records.
+
+    Parameters:
+        fields: name, dtype and offset in bytes of each. Fields may lie upon each other.
+        itemsize: bytes of a record.
+
+    Raises:
+        ValueError: a field lies outside of its record, or a record is larger than numpy can count.
+    """
+    if not 0 < itemsize <= LARGEST_ITEM or len(fields) > MOST_FIELDS:
+        raise ValueError(f"a record of {_number(itemsize)} bytes and {len(fields)} fields cannot be")
+    for name, dtype, offset in fields:
+        if name.__class__ is not str or offset.__class__ is not int or not 0 <= offset <= itemsize - dtype.itemsize:
+            said = f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} lies outside of its record of {itemsize} bytes"
+            raise ValueError(said)
+    names, formats, offsets = ([one[part] for one in fields] for part in range(3))
+    made: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]
+    if made.hasobject:
+        raise ValueError("a record of references to Python objects is never made")
+    return made
+
+
+def _number(number: Any) -> str:
+    return str(number) if number.__class__ is not int or abs(number) < 1 << 128 else hex(number)[:40] + "..."
+
+
+def _short(numbers: Sequence[int]) -> str:
+    return "(" + ", ".join(map(_number, numbers[:8])) + (", ...)" if len(numbers) > 8 else ",)" if len(numbers) == 1 else ")")

@@ -1,0 +1,111 @@
+"""The command ``torch-compat``: one file per command, imported when it is used."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from torch_compat.cli._terminal import harmless_output
+from torch_compat.errors import HarnessError
+from torch_compat.escapes import escaped_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.cli._commands import top_level
+
+__all__ = ["main", "top_level"]
+
+COMMANDS = {
+    "replay": "Observe with the chosen readers, judge, report: the main job.",
+    "inspect": "Say what archives are, what they hold and which releases read them.",
+    "run": "Run a TorchScript or mobile program, without torch or with a real release.",
+    "judge": "Judge the recorded observations.",
+    "observe": "Let real releases read fixtures, and put down what happens.",
+    "produce": "Let a real release write fixtures.",
+    "operators": "Operators: what changed from one release to another, the history of one, what breaks.",
+    "extension": "Record what an extension uses of PyTorch's operators, and say which releases it fits.",
+    "readers": "List, build and remove environments of real releases; ask for new ones.",
+    "deprecations": "Say of each deprecation what was early, what is late, and what may happen next.",
+    "plan": "Plan a change: the schedule that keeps every promise.",
+    "explain": "Explain a rule, a waiver, a deprecation or anything else with an id.",
+    "new": "Begin a recipe, a deprecation, a rule or a waiver, to be made your own.",
+}
+EPILOG = (
+    "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "
+    "4 incomplete: something that was required could not be checked."
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "top_level":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from torch_compat.cli._commands import top_level  # noqa: PLC0415 - imports click, which not every command needs
+
+    return top_level
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
+    try:
+        with harmless_output():
+            _run(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        gc.freeze()  # the process ends: nothing has to be collected any more
+
+
+def _run(arguments: list[str]) -> NoReturn:
+    try:
+        gc.disable()  # what is imported stays
+        try:
+            command = _command(arguments)
+        finally:
+            gc.freeze()
+            gc.enable()
+        status = command()
+    except KeyboardInterrupt:
+        _say("torch-compat: stopped")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has had enough
+        sys.exit(141)
+    except HarnessError as error:
+        _explain(error)
+        sys.exit(error.exit_status)
+    except Exception as error:
+        if os.environ.get("TORCH_COMPAT_DEBUG"):
+            raise
+        import traceback  # noqa: PLC0415 - only a fault needs it
+
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        _say(f"torch-compat: a fault of ours: {type(error).__name__}: {escaped_lines(str(error))}")
+        _say(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}")  # noqa: PTH119 - only text
+        _say("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it")
+        sys.exit(3)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _command(arguments: list[str]) -> Callable[[], Any]:
+    """What the arguments ask for, ready to run. Importing click takes longer than inspecting a file."""
+    if arguments[:1] == ["inspect"]:
+        from torch_compat.cli._inspecting import inspected, plain  # noqa: PLC0415 - nobody else needs it
+
+        given = plain(arguments[1:])
+        if given is not None:
+            return lambda: inspected(*given)
+    from torch_compat.cli._commands import by_click  # noqa: PLC0415 - imports click
+
+    return lambda: by_click(arguments)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _explain(error: HarnessError) -> None:
+    located = f"{error.where}: {error.message}" if error.where else error.message
+    _say(f"torch-compat: {escaped_lines(located)}")
+    if error.hint:
+        _say(f"  {escaped_lines(error.hint)}")

@@ -1,0 +1,58 @@
+"""All commands, as click reads them: one file per command, imported when it is used."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from torch_compat import __version__
+from torch_compat.cli import COMMANDS, EPILOG
+
+__all__ = ["by_click", "top_level"]
+
+
+class _Lazy(click.Group):
+    """Knows its commands by name and imports one only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        gc.disable()  # what is imported stays
+        try:
+            command = getattr(importlib.import_module(f"torch_compat.cli.{cmd_name}"), cmd_name)
+        finally:
+            gc.freeze()
+            gc.enable()
+        assert isinstance(command, click.Command)  # noqa: S101 - a file of this folder
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="torch-compat")
+def top_level() -> None:
+    """Says, with evidence from real releases, which PyTorch archives still load and still compute what they computed."""
+
+
+def by_click(arguments: list[str]) -> Any:
+    """Read the arguments, and run the command."""
+    try:
+        return top_level.main(arguments, prog_name="torch-compat", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        raise KeyboardInterrupt from None

@@ -1,0 +1,53 @@
+"""How every command takes its format, prints JSON and ends. Imports nothing that is slow."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from torch_compat.cli._status import exit_status
+
+__all__ = ["exit_status", "format_option", "print_json", "say", "trust_option"]
+
+Command = Callable[..., Any]
+
+
+def format_option(command: Command) -> Command:
+    """Adds ``--format text|json``."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="What to print on standard output.",
+    )(command)
+
+
+def trust_option(command: Command) -> Command:
+    """Adds ``--trust`` to a command."""
+    return click.option(
+        "--trust",
+        is_flag=True,
+        help=(
+            "Where this machine cannot keep a release from the network and your home, let it load archives all the same that are not "
+            "fixtures of the frozen corpus. What an archive says, a release may execute."
+        ),
+    )(command)
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print text and a line break: data on standard output, or messages on standard error.
+
+    Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
+    """
+    (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps({"schema_version": 1, **document}, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,197 @@
+"""An inspected file as text: one screen, or one line of a table. Whatever comes from the file is shown without control characters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from torch_compat.escapes import escaped as _plain
+from torch_compat.formats.tree import shown
+from torch_compat.pickles import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_compat.formats import Facts, Producer
+    from torch_compat.inspection import Inspected
+    from torch_compat.needs import Needs
+
+__all__ = ["HEADINGS", "line", "screen"]
+
+LABEL = 14
+WIDTH = 110  # of what stands behind the label
+MOST = 12  # of a list; the rest is counted
+HEADINGS = f"{'WHAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
+
+
+def line(found: Inspected) -> str:
+    """One line of a table."""
+    name = found.facts.name if found.facts else "-"
+    sound = "dangerous" if found.dangers else "sound"
+    if found.omitted:
+        sound += ", not all checked"
+    state = sound if found.error is None else shown(found.error.code)
+    return _plain(f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {found.path}")
+
+
+def screen(found: Inspected, *, tree: bool, code: bool) -> str:
+    """One screen, and the contents and the source where they are asked for."""
+    lines = [_plain(found.path), *_labelled(_entries(found))]
+    if found.facts is not None:
+        if tree:
+            lines += ["", "Contents", *(f"  {_plain(one)}" for one in found.facts.tree())]
+        if code:
+            lines += ["", *_code(found.facts)]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(entries: Iterator[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    for label, texts in entries:
+        for number, text in enumerate(texts):
+            yield f"  {label if number == 0 else '':<{LABEL}}{_plain(text)}"  # whatever the entry did already
+
+
+def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
+    facts = found.facts
+    if facts is not None:
+        yield "what", [facts.name]
+    if found.size is not None:
+        yield "size", [f"{found.size:,} bytes"]
+        yield "sha256", [found.sha256 or "not calculated"]
+    if facts is not None:
+        yield "written by", [_producer(facts.producer)]
+    if found.needs is not None:
+        yield "read by torch", [_spans(found.needs)]
+        yield "because", [text for one in found.needs.reasons for text in (_plain(one.needs), f"  {_plain(one.because)}")]
+        yield "weights_only", list(_weights_only(found.needs))
+    if facts is not None:
+        yield "states", list(_stated(facts))
+        yield "operators", _listed(facts.operators)
+        yield "globals", _listed(facts.globals)
+        yield "storages", list(_storages(facts))
+    dangers = found.dangers
+    if dangers:
+        more = [f"and {len(dangers) - MOST} more"] if len(dangers) > MOST else []
+        yield (
+            "dangers",
+            [f"record {shown(record)} names {shown(name)}, which {because}" for name, record, because in dangers[:MOST]] + more,
+        )
+    if facts is not None or found.damage:
+        more = [f"and {len(found.damage) - MOST} more"] if len(found.damage) > MOST else []
+        yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]
+    yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
+    if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
+        yield "error", [f"{found.error.code}: {_plain(found.message)}"]
+
+
+def _damage(code: str, record: str | None, detail: str) -> str:
+    return f"{code}: {f'record {shown(record)}: ' if record else ''}{_plain(detail)}"
+
+
+def _producer(producer: Producer | None) -> str:
+    if producer is None:
+        return "not known"
+    first, last = producer.first, producer.last
+    if producer.torch is not None:
+        said = f"torch {shown(producer.torch)}"
+    elif first and last:
+        said = f"torch {first}" if first == last else f"torch {first} to {last}"
+    else:
+        said = f"torch {first} or newer" if first else f"torch {last} or older"
+    python = f", Python {shown(producer.python)}" if producer.python else ""
+    return f"{said}{python} ({_plain(', '.join(producer.because))})"
+
+
+def _stated(facts: Facts) -> Iterator[str]:
+    """What only some formats say about themselves."""
+    extra = facts.extra
+    if isinstance(extra.get("opset_version"), dict):
+        sets = islice(extra["opset_version"].items(), MOST)
+        yield "operator set " + shown(", ".join(f"{shown(name)} {brief(number, 20)}" for name, number in sets))
+    if extra.get("archive_version"):
+        yield f"archive version {shown(extra['archive_version'])}"
+    if "operator_version" in extra:
+        yield f"operator version {extra['operator_version']}"
+    if "pickle_protocol" in extra:
+        yield f"pickle protocol {extra['pickle_protocol']}"
+    if extra.get("extern_modules"):
+        yield "modules that are not inside: " + "".join(_listed(extra["extern_modules"]))
+    system = extra.get("sys_info")
+    if isinstance(system, dict) and isinstance(system.get("little_endian"), bool):
+        yield f"written on a {'little' if system['little_endian'] else 'big'}-endian machine"
+
+
+def _spans(needs: Needs | None) -> str:
+    if needs is None:
+        return "-"
+    parts = []
+    for first, last in needs.readable_by:
+        newest = needs.maximum_release is None and (first, last) == needs.readable_by[-1]
+        parts.append(f"{first} and newer" if newest else first if first == last else f"{first} to {last}")
+    return ", ".join(parts) or "none"
+
+
+def _weights_only(needs: Needs) -> Iterator[str]:
+    """What ``weights_only=True`` says, releases that say the same together."""
+    if not needs.weights_only:
+        yield "torch.load is not what loads it"
+        return
+    groups: list[tuple[list[str], str]] = []
+    for release, refusal in needs.weights_only.items():
+        said = "taken" if refusal is None else f"refused: {_plain(refusal.detail)}"
+        if groups and groups[-1][1] == said:
+            groups[-1][0].append(release)
+        else:
+            groups.append(([release], said))
+    for releases, said in groups[:MOST]:
+        yield f"{releases[0]} to {releases[-1]}: {said}" if len(releases) > 1 else f"{releases[0]}: {said}"
+    first = next((release for release, default in needs.weights_only_default.items() if default), None)
+    if first is not None:
+        yield f"(the default from {first} on)"
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """A list in lines of fitting width, cut with the count of what is left out."""
+    if not names:
+        return ["none"]
+    lines, now = [], f"{len(names)}: "
+    for number, name in enumerate(names[: MOST * 2]):
+        text = shown(name) + (", " if number + 1 < len(names) else "")
+        if len(now) + len(text) > WIDTH:
+            lines.append(now.rstrip())
+            now = ""
+        now += text
+    if len(names) > MOST * 2:
+        now += f"and {len(names) - MOST * 2} more"
+    return [*lines, now.rstrip()]
+
+
+def _storages(facts: Facts) -> Iterator[str]:
+    storages = facts.storages
+    if not storages:
+        yield "none"
+        return
+    dtypes = Counter(one.dtype or "(dtype not stated)" for one in storages)
+    kinds = ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common())
+    yield f"{len(storages)}, {sum(one.nbytes for one in storages):,} bytes: {kinds}"
+    order = "" if facts.byteorder is None else f"{facts.byteorder}-endian, "
+    aligned = "" if facts.storage_alignment is None else f"aligned to {facts.storage_alignment}, "
+    known = sum(one.calculated_offset is not None for one in storages)
+    yield f"{order}{aligned}{known} of {len(storages)} places can be calculated without reading"
+    whys = Counter(one.why for one in storages if one.calculated_offset is None and one.why)
+    for why, count in whys.most_common(3):
+        yield f"{count} cannot: {_plain(why)}"
+    absent = sum(one.absent for one in storages)
+    if absent:
+        yield f"{absent} absent: room was left for them, and nothing written"
+
+
+def _code(facts: Facts) -> Iterator[str]:
+    sources = facts.code()
+    if not sources:
+        yield "No TorchScript source"
+    for record, text in sources.items():
+        yield f"Source of {shown(record)}"
+        for one in text.split("\n"):
+            yield f"  {_plain(one)}"

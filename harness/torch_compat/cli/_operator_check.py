@@ -1,0 +1,360 @@
+"""``torch-compat operators check``: two sets of schemas, what breaks between them, and which waivers cover it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.cli._operators import release_of
+from torch_compat.errors import UsageError
+from torch_compat.operators.breaks import Break, Entry, breaks, dropped_upgraders, operator_of, upgrader_entries
+from torch_compat.operators.history import FactHistory, History
+from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.releases.data import packaged
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator, Sequence
+
+    from torch_compat.policy.operator_waivers import OperatorWaiver
+
+__all__ = ["Checked", "SchemaSet", "check_lines", "check_operators", "read_set"]
+
+UPGRADER: Final = "write an upgrader for the old schema and raise the file format version (torch/csrc/jit/operator_upgraders)"
+DO: Final = {
+    "removed": "keep the operator",
+    "upgrader dropped": "keep the upgrader",
+    "no-default": "give {argument} a default",
+    "renamed": "name {argument} as before: callers may give it by name",
+    "type": "let {argument} take all that it took",
+    "size": "let {argument} have the list size that it had",
+    "alias": "annotate {argument} as before",
+    "keyword-only": "let {argument} be given by position, as before",
+    "default-changed": "leave the default of {argument} as it was",
+    "arguments-removed": "keep the argument, and ignore what is given for it",
+    "return": "return what it returned, or something more specific",
+    "returns-count": "return as many values as before",
+    "out-count": "leave the out arguments as they were",
+    "out-missing": "leave the out arguments as they were, behind all others",
+    "vararg": "leave the '...' as it was",
+    "default-added": "give {argument} no default, or wait until no older release needs to read the programs",
+    "container-default": "give {argument} a default that is no list",
+}
+"""What mends a break, by its cause."""
+LABEL: Final = 8
+MOST_SHOWN: Final = 10
+
+
+class SchemaSet(NamedTuple):
+    """One side of a check."""
+
+    name: str
+    """The release, or the file as it was given."""
+    release: str | None
+    schemas: frozenset[str]
+    methods: int = 0
+    """Methods of classes in the file: they are no operators."""
+    incomplete: str | None = None
+    """Why something may be missing."""
+
+
+class Checked(NamedTuple):
+    """What a check found."""
+
+    old: SchemaSet
+    new: SchemaSet
+    broken: tuple[Break, ...]
+    waived: tuple[tuple[Break, str], ...]
+    """With the id of the waiver."""
+    upgraded: tuple[Break, ...]
+    unknown: tuple[Break, ...]
+    problems: tuple[tuple[str, str], ...]
+    """Waivers that are wrong, and why."""
+
+    @property
+    def incomplete(self) -> list[tuple[str, str]]:
+        """The sets that leave something open, and why."""
+        sides = [self.old, *([self.new] if self.unknown else [])]
+        return [(side.name, side.incomplete) for side in sides if side.incomplete is not None]
+
+    @property
+    def exit_status(self) -> int:
+        """0 nothing is broken, 1 something is or a waiver is wrong, 4 a set is incomplete or cannot be read in full."""
+        return 1 if self.broken or self.problems else 4 if self.unknown or self.incomplete else 0
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "old": self.old.name,
+            "new": self.new.name,
+            "exit_status": self.exit_status,
+            "broken": [{**_row(one), "do": _do(one)} for one in self.broken],
+            "waived": [{**_row(one), "waiver": waiver} for one, waiver in self.waived],
+            "upgraded": [{**_row(one), "upgrader": one.upgrader} for one in self.upgraded],
+            "unknown": [_row(one) for one in self.unknown],
+            "waivers": [{"waiver": waiver, "problem": problem} for waiver, problem in self.problems],
+            "incomplete": [{"set": name, "why": why} for name, why in self.incomplete],
+            "draft": _draft(self),
+        }
+
+
+def _row(one: Break) -> dict[str, Any]:
+    return {
+        "operator": one.operator,
+        "side": one.side,
+        "old": one.old,
+        "new": one.new,
+        "what": one.what,
+        "reason": one.reason,
+        "taken_by": one.taken_by,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------------ sets
+
+
+def read_set(name: str) -> SchemaSet:
+    """The schemas of a recorded release, or of a file.
+
+    Raises:
+        UsageError: there is no such release or file; a line of the file is no schema; it holds none.
+    """
+    path = Path(name)
+    if path.is_file():
+        return _read_file(path)
+    if path.is_dir() or "/" in name or name.endswith(".txt"):
+        raise UsageError("is a folder, not a file" if path.is_dir() else "there is no such file", where=name)
+    history = History.load()
+    try:
+        release = release_of(history, name)
+    except UsageError as error:
+        message = f"there is no file {name!r}, and nothing is recorded of the operators of such a release"
+        raise UsageError(message, hint=error.hint, code=error.code) from None
+    bit = history.bit(release)
+    schemas = frozenset(text for text, _, bits in history.facts() if bits & bit)
+    return SchemaSet(release, release, schemas, incomplete=history.why_incomplete(release))
+
+
+def _read_file(path: Path) -> SchemaSet:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(path)) from error
+    schemas: set[str] = set()
+    methods = 0
+    bad: list[tuple[str, str, str]] = []  # what is wrong, where, the line
+    for number, line in enumerate(text.splitlines(), 1):
+        schema = line.strip()
+        if not schema:
+            continue
+        try:
+            parse(schema, recorded=True)
+        except SchemaError as error:
+            column = error.column + len(line) - len(line.lstrip())
+            message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
+            bad.append((message, f"{path}:{number}:{column}", schema))
+            continue
+        if "::" in operator_of(schema):
+            schemas.add(_plain_return(schema))
+        else:
+            methods += 1
+    if bad:
+        message, where, hint = bad[0]
+        if rest := [at.removeprefix(f"{path}:") for _, at, _ in bad[1:]]:
+            shown = rest[:MOST_SHOWN] + ["..."] * (len(rest) > MOST_SHOWN)
+            hint += f"\n{len(rest)} more, at line:column {', '.join(shown)}"
+        raise UsageError(message, where=where, hint=hint, code="schema")
+    if not schemas:
+        hint = "one schema on each line is wanted, as dump_all_function_schemas.py writes them"
+        raise UsageError("holds no schema of an operator", where=str(path), hint=hint)
+    return SchemaSet(str(path), None, frozenset(schemas), methods)
+
+
+def _plain_return(schema: str) -> str:
+    """A single return without the parentheses that 1.2 to 1.12 print around it, as in the recorded sets."""
+    head, arrow, returns = schema.rpartition(") -> ")
+    inner = returns[1:-1]
+    if not (returns.startswith("(") and returns.endswith(")")) or inner in {"", "..."} or inner.startswith("("):
+        return schema
+    depth = 0
+    for at in inner:
+        depth += (at in "([") - (at in ")]")
+        if depth == 0 and at in ", ":
+            return schema
+    return f"{head}{arrow}{inner}"
+
+
+# ----------------------------------------------------------------------------------------------------------------- check
+
+
+def check_operators(
+    old: SchemaSet,
+    new: SchemaSet,
+    *,
+    forward: bool = False,
+    upgraders: Sequence[str] = (),
+    waivers: Sequence[OperatorWaiver] = (),
+    as_of: dt.date | None = None,
+) -> Checked:
+    """Compare two sets.
+
+    Parameters:
+        forward: whether what is written for the newer one must work with the older one, too.
+        upgraders: old schemas that have an upgrader in the newer set, besides the recorded ones.
+        as_of: the day for waivers that expire.
+    """
+    versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
+    entries = upgrader_entries(versions, new.release or versions.releases[-1])
+    for text in upgraders:
+        try:
+            entries.append(Entry(parse(text, recorded=True).operator, 0, "given with --upgrader", text))
+        except SchemaError as error:
+            message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
+            raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
+    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, entries=entries)
+    if old.release is not None and new.release is not None:
+        text = "the upgrader {} of file format {} is gone"
+        found += [
+            Break(one.operator, "backward", one.old, None, "upgrader dropped", text.format(one.upgrader, one.bump))
+            for one in dropped_upgraders(versions, old.release, new.release)
+        ]
+    if forward:
+        found += breaks(old.schemas, new.schemas, incomplete=new.incomplete, side="forward")
+    broken = [one for one in found if one.known and one.upgrader is None]
+    left = broken
+    waived: list[tuple[Break, str]] = []
+    problems: list[tuple[str, str]] = []
+    if waivers:
+        left, waived, problems = _waive(old, new, broken, waivers, as_of, forward=forward)
+    return Checked(
+        old,
+        new,
+        tuple(left),
+        tuple(waived),
+        tuple(one for one in found if one.known and one.upgrader is not None),
+        tuple(one for one in found if not one.known),
+        tuple(problems),
+    )
+
+
+def _waive(
+    old: SchemaSet,
+    new: SchemaSet,
+    broken: list[Break],
+    waivers: Sequence[OperatorWaiver],
+    as_of: dt.date | None,
+    *,
+    forward: bool,
+) -> tuple[list[Break], list[tuple[Break, str]], list[tuple[str, str]]]:
+    """What no waiver covers, what one covers, and which waivers are wrong.
+
+    Waivers count what changed with one release. Where the two sets are that release and the one that was recorded before it, they
+    must be exact; where they lie farther apart, the same operator may have changed more than once, and a waiver must not cover more
+    than it counts.
+    """
+    from torch_compat.policy.operator_waivers import apply_waivers, wrong  # noqa: PLC0415 - pydantic
+
+    releases = History.load().releases
+    sides = {"backward", "forward"} if forward else {"backward"}
+    wanted = [waiver for waiver in waivers if waiver.side in sides and _within(waiver.since, old.release, new.release)]
+    here = "here"
+    applied = apply_waivers(
+        [waiver.model_copy(update={"since": here}) for waiver in wanted],
+        dict.fromkeys((one.side, here, one.operator) for one in broken),
+        as_of=as_of,
+    )
+    neighbours = any((old.release, new.release) == pair for pair in itertools.pairwise(releases)) and old.incomplete is None
+    problems = []
+    for waiver in wanted:
+        exact = neighbours or (new.release is None and waiver.since not in releases)
+        what, text = wrong(waiver.model_copy(update={"since": here}), applied, as_of=as_of)
+        if what in {"hides more", "expired"} or (what and exact):
+            problems.append((waiver.id, text.replace(f"with {here}", f"with {waiver.since}")))
+    left, waived = [], []
+    for one in broken:
+        fitting = applied.by.get((one.side, here, one.operator), ())
+        if fitting:
+            waived.append((one, fitting[0].id))
+        else:
+            left.append(one)
+    return left, waived, problems
+
+
+def _within(since: str, old: str | None, new: str | None) -> bool:
+    """Whether a release lies behind the older set and not behind the newer one; a file may stand for anything."""
+    return (old is None or _numbers(since) > _numbers(old)) and (new is None or _numbers(since) <= _numbers(new))
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
+# ------------------------------------------------------------------------------------------------------------------ text
+
+
+def check_lines(checked: Checked) -> Iterator[str]:
+    """What a check found, for people: each break, what to do about it, and the waiver that would cover all of them."""
+    for one in checked.broken:
+        yield f"{one.operator} breaks {one.side}"
+        yield f"    {'old':<{LABEL}}{one.old}"
+        if one.new is not None:
+            yield f"    {'new':<{LABEL}}{one.new}"
+        yield f"    {'why':<{LABEL}}{one.reason}"
+        if one.taken_by is not None:
+            yield f"    {'but':<{LABEL}}code of TorchScript states no overload, and {one.taken_by} takes the same calls"
+        yield f"    {'do':<{LABEL}}{_do(one)}"
+    draft = _draft(checked)
+    if draft is not None:
+        yield "If nobody can have saved a program with them, a file policies/torch/operator_waivers/<id>.toml covers these:"
+        yield draft
+    for waiver, problem in checked.problems:
+        yield f"waiver {waiver} {problem}"
+    for one in checked.unknown:
+        yield f"{one.operator}: not known: {one.reason}"
+    for name, why in checked.incomplete:
+        yield f"{name} is not known completely: {why}"
+    for side in (checked.old, checked.new):
+        if side.methods:
+            yield f"{side.name}: {side.methods} methods of classes are no operators, and were left aside"
+    counts = {
+        "broken": len(checked.broken),
+        "waived": len(checked.waived),
+        "with an upgrader": len(checked.upgraded),
+        "not known": len(checked.unknown),
+    }
+    said = ", ".join(f"{count} {what}" for what, count in counts.items())
+    yield f"{checked.old.name} ({len(checked.old.schemas)} schemas) to {checked.new.name} ({len(checked.new.schemas)}): {said}"
+
+
+def _do(one: Break) -> str:
+    argument = repr(one.argument) if one.argument else "the argument"
+    what = DO.get(one.what, "leave the schema as it was").format(argument=argument)
+    return f"{what}; or {UPGRADER}" if one.side == "backward" and one.what != "upgrader dropped" else what
+
+
+def _draft(checked: Checked) -> str | None:
+    """The waivers that would cover what is broken, but for what only a person can say."""
+    texts = []
+    for side in ("backward", "forward"):
+        operators = sorted({one.operator for one in checked.broken if one.side == side})
+        if not operators:
+            continue
+        patterns = "\n".join(f"    '^{operator.replace('.', '[.]')}$'," for operator in operators)
+        since = f'"{checked.new.release}"' if checked.new.release else "<replace this: the release that this becomes, in quotes>"
+        lines = [
+            "[operator_waiver]",
+            'id = "<replace this: the name of this file>"',
+            'title = "<replace this: what happened, in one line>"',
+            f"patterns = [\n{patterns}\n]",
+            f'side = "{side}"',
+            f"since = {since}",
+            f"count = {len(operators)}",
+            'reason = "<replace this: why this is accepted>"',
+            'evidence = "<replace this: what shows that no program is concerned>"',
+            'owner = "<replace this: who answers for it>"',
+        ]
+        if checked.new.release is None:
+            lines.append("expires = <replace this: the first day on which it no longer holds, such as 2027-01-31>")
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts) or None

@@ -1,0 +1,137 @@
+"""Where the data is: the root, its policy, its corpus and its recorded observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.places import inside
+from torch_compat.releases.data import packaged
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy import Policy
+
+__all__ = ["Root", "find_policy", "find_root", "root_option"]
+
+Command = Callable[..., Any]
+PACKAGED = packaged("policies")
+
+
+@dataclass(frozen=True)
+class Root:
+    """A tree that holds ``fixtures/`` or ``policies/``."""
+
+    path: Path
+
+    def inside(self, name: str) -> Path:
+        """The path of a name in the tree, its parts joined by ``/``.
+
+        Raises:
+            CorpusError: the name, or a link in the tree, leads out of the tree.
+        """
+        return inside(self.path, name)
+
+    @property
+    def fixtures(self) -> Path:
+        """The corpus."""
+        return self.inside("fixtures")
+
+    @property
+    def recorded(self) -> Path:
+        """Observations that are kept."""
+        return self.inside("reports/observations")
+
+    @property
+    def latest(self) -> Path:
+        """What the last run made: generated, not kept."""
+        return self.inside("reports/latest")
+
+    def policy(self) -> Policy:
+        """The tree's own policy. Packaged policies never stand in for missing ones here.
+
+        Raises:
+            NothingSelected: the tree has no policies.
+            PolicyError: they are invalid.
+        """
+        from torch_compat.policy import load_policy
+
+        folder = self.inside("policies/torch")
+        if not folder.is_dir():
+            raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
+        return load_policy(folder)
+
+    def observations(self, folder: Path, version: str | None = None) -> tuple[dict[str, ObservedReader], dict[str, str]]:
+        """Observations of a folder by reader's name; and files that cannot be read, with the reason.
+
+        Parameters:
+            version: only builds of this release.
+        """
+        from torch_compat.corpus.observations import read_observations
+
+        readable, unreadable = {}, {}
+        for path in sorted(folder.glob("*.jsonl")):
+            if version is not None and path.stem.removeprefix("torch-").partition("+")[0] != version:
+                continue
+            try:
+                reader = read_observations(inside(folder, path.name))
+            except CorpusError as error:
+                unreadable[path.relative_to(self.path).as_posix()] = str(error).replace(f"{self.path}/", "")
+            else:
+                readable[reader.name] = reader
+        return readable, unreadable
+
+
+def find_root(given: Path | None) -> Root:
+    """``--root``, else the nearest folder, from here upwards, that holds ``fixtures/`` or ``policies/``.
+
+    Raises:
+        UsageError: ``--root`` is no folder.
+        NothingSelected: there is no such folder.
+    """
+    if given is not None:
+        if not given.is_dir():
+            raise UsageError("is not a folder" if given.exists() else "there is no such folder", where=str(given))
+        return Root(given.resolve())
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "fixtures").is_dir() or (folder / "policies").is_dir():
+            return Root(folder)
+    raise NothingSelected(
+        "neither this folder nor one above it holds fixtures/ or policies/",
+        where=str(here),
+        hint="run inside a checkout of torch-compat, or give --root",
+        code="no-root",
+    )
+
+
+def find_policy(given: Path | None) -> Policy:
+    """The policy of the root; outside any tree, the one that came with this package.
+
+    Raises:
+        NothingSelected: the tree has no policies, or none was packaged.
+        PolicyError: it is invalid.
+    """
+    from torch_compat.policy import load_policy
+
+    try:
+        root = find_root(given)
+    except NothingSelected:
+        if not PACKAGED.is_dir():
+            raise
+        return load_policy(PACKAGED / "torch")
+    return root.policy()
+
+
+def root_option(command: Command) -> Command:
+    """Adds ``--root`` to a command."""
+    return click.option(
+        "--root",
+        type=click.Path(path_type=Path),
+        help="The tree that holds fixtures/, policies/ and reports/; else the nearest one from here upwards.",
+    )(command)

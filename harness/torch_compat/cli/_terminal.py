@@ -1,0 +1,80 @@
+"""Standard output and standard error as streams that no text can use against a terminal. Imports nothing that is slow.
+
+While a command runs, ``sys.stdout`` and ``sys.stderr`` are such streams, so whatever a command prints, by whatever means, is
+harmless: a new command need not do anything for it. What prints with styles escapes the text first and then writes through
+:func:`styled` (see harness/torch_compat/cli/_output.py). Commands that know what they print, and where a line break must not stand, escape it
+themselves with :mod:`torch_compat.escapes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.escapes import escaped_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Harmless", "harmless_output", "styled"]
+
+STYLES: Final = re.compile(r"(\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r)")
+"""What rich makes of styles and progress bars: colours, moves of the cursor, erasing, hiding the cursor."""
+
+
+class Harmless:
+    """A text stream in front of another one. Only line breaks and tabs are obeyed; other control characters come out as escapes.
+
+    It has no ``buffer``: bytes would pass by it.
+    """
+
+    def __init__(self, stream: Any, *, styles: bool = False) -> None:
+        self._stream = stream
+        self._styles = styles
+
+    def write(self, text: str) -> int:
+        """Write a text; how long it was."""
+        shown = self._with_styles(text) if self._styles else escaped_output(text)
+        try:
+            self._stream.write(shown)
+        except UnicodeEncodeError:  # of a terminal that lacks a mark: nothing is lost
+            encoding = self._stream.encoding or "ascii"
+            self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts, one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"_stream", "buffer", "detach"}:
+            raise AttributeError(f"a harmless stream has no {name!r}")
+        return getattr(self._stream, name)
+
+    @staticmethod
+    def _with_styles(text: str) -> str:
+        return "".join(part if number % 2 else escaped_output(part) for number, part in enumerate(STYLES.split(text)))
+
+
+def styled(stream: Any) -> Any:
+    """The stream for text that is escaped already and then styled: styles pass, nothing else that a terminal obeys."""
+    return Harmless(stream._stream, styles=True) if isinstance(stream, Harmless) else Harmless(stream, styles=True)  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def harmless_output() -> Iterator[None]:
+    """Standard output and standard error as harmless streams.
+
+    An error that leaves the block keeps them so: the interpreter still prints it.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream if stream is None or isinstance(stream, Harmless) else Harmless(stream) for stream in before)
+    try:
+        yield
+    except SystemExit:
+        sys.stdout, sys.stderr = before
+        raise
+    sys.stdout, sys.stderr = before

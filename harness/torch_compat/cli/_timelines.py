@@ -1,0 +1,42 @@
+"""Evidence about deprecations alone, gathered without looking at any archive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch_compat.cli._days import newest_known
+from torch_compat.corpus.corpus import load_deprecations
+from torch_compat.rules.evidence import Evidence
+from torch_compat.rules.judge import judge
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from torch_compat.cli._root import Root
+    from torch_compat.policy import Policy
+    from torch_compat.rules.judge import Report
+
+__all__ = ["RULES", "gather_deprecations", "judge_deprecations"]
+
+RULES = "deprecations-"
+WAIVERS_EXACT = "waivers-exact"
+
+
+def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
+    """What releases did with deprecated things, as of the day given, else of the newest that is known."""
+    corpus = load_deprecations(place.fixtures)
+    recorded, unreadable = place.observations(place.recorded)
+    if as_of is None:
+        as_of = newest_known(policy, recorded.values())
+    stripped = {name: replace(reader, cells={}, probes={}) for name, reader in recorded.items()}
+    return Evidence(policy, corpus, stripped, {}, as_of, unreadable)
+
+
+def judge_deprecations(evidence: Evidence) -> Report:
+    """What the rules about deprecations say, with the waivers of what they find."""
+    policy = evidence.policy
+    waivers = tuple(one for one in policy.waivers if all(cause.startswith(RULES) for cause in one.causes))
+    wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
+    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=())
+    return judge(replace(evidence, policy=asked))

@@ -1,0 +1,121 @@
+"""``torch-compat deprecations``: the state of every deprecation, what was early, what is late, and what may happen next."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from torch_compat.cli._days import as_of_option, day_of, profile_option, span_of, under_profile
+from torch_compat.cli._output import format_option, print_json, stdout
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.report.deprecations import deprecation_lines
+from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
+from torch_compat.rules.timelines import rows as rows_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.cli._root import Root
+    from torch_compat.policy import Policy
+
+__all__ = ["deprecations"]
+
+_NEXT = re.compile(r"(\d{1,6})(?:-days)?")
+
+
+@click.command()
+@root_option
+@as_of_option
+@profile_option
+@click.option("--next", "ahead", metavar="N-days", help="Of what falls due, only what does within N days.")
+@click.option("--sweep", metavar="FROM..TO", help="Instead: what can be said of every day from FROM to TO, days or releases.")
+@click.option("--states", is_flag=True, help="Instead, as text: what each release does with each of them, a character each.")
+@click.option("--full", is_flag=True, help="Print every event, and what was not promised.")
+@format_option
+def deprecations(
+    root: Path | None,
+    as_of: str | None,
+    profile: str | None,
+    ahead: str | None,
+    sweep: str | None,
+    states: bool,
+    full: bool,
+    format_: str,
+) -> int:
+    """Deprecations: the state of each, what was removed too early or stays too long, what may happen next and from when."""
+    place = find_root(root)
+    policy = under_profile(place.policy(), profile)
+    if sweep is not None:
+        if as_of is not None or ahead is not None:
+            raise UsageError("--sweep asks for every day of a span, so it does not go with --as-of or --next")
+        return _sweep(place, policy, sweep, format_)
+    days = _days(ahead)
+    if not policy.deprecations:
+        raise NothingSelected("the policy has no deprecations", where=str(place.path), hint="`torch-compat new deprecation NAME`")
+    evidence = gather_deprecations(place, policy, as_of=day_of(as_of, policy) if as_of else None)
+    rows, report = rows_of(evidence, evidence.as_of), judge_deprecations(evidence)
+    due = due_json(rows, policy.waivers, evidence.as_of, days)
+    if format_ == "json":
+        print_json(deprecation_json(rows, report, due, policy.name))
+    elif states:
+        console = stdout()
+        for line in deprecation_lines(rows):
+            console.print(Text(line), soft_wrap=True)
+    else:
+        print_deprecations(rows, report, due, stdout(), full=full)
+    return report.exit_status
+
+
+def _days(text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = _NEXT.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text!r} is no number of days", hint="written 90-days, or 90", code="bad-day")
+    return int(match[1])
+
+
+def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
+    """Every day of a span; days of which the same can be said are printed together."""
+    from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - reads the whole corpus, which only a sweep needs
+    from torch_compat.rules.sweep import spans  # noqa: PLC0415
+
+    first, last = span_of(text, policy)
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
+    found: list[dict[str, Any]] = [
+        {
+            "from": start.isoformat(),
+            "to": end.isoformat(),
+            "verdicts": dict(day.verdicts),
+            "broken": sorted(day.broken - day.waived),
+            "waived": sorted(day.waived),
+            "missing": sorted(day.missing),
+            "expired": sorted(day.expired),
+        }
+        for start, end, day in spans(evidence, first, last)
+    ]
+    if format_ == "json":
+        print_json({"from": first.isoformat(), "to": last.isoformat(), "profile": policy.name, "spans": found})
+    else:
+        console, known = stdout(), set[str]()
+        for span in found:
+            now = {f"{what}: {item}" for what in ("broken", "waived", "missing", "expired") for item in span[what]}
+            console.print(
+                Text(f"{span['from']} to {span['to']}: {len(now)} not kept, waived, missing or expired"), soft_wrap=True
+            )
+            for line in sorted(now - known):
+                console.print(Text(f"  from here on {line}"), soft_wrap=True)
+            for line in sorted(known - now):
+                console.print(Text(f"  no longer {line}"), soft_wrap=True)
+            known = now
+        days = (last - first).days + 1
+        console.print(Text(f"{days} days, {len(found)} spans of days that are alike"))
+    sys.stdout.flush()
+    return 1 if found[-1]["broken"] or found[-1]["expired"] else 4 if found[-1]["missing"] else 0

@@ -1,0 +1,199 @@
+"""``torch-compat explain``: what a rule, a waiver, a deprecation or anything else with an id is about, and where it is written."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+import torch_compat
+from torch_compat.cli._output import format_option, print_json, stdout
+from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
+from torch_compat.policy.timeline import histories
+from torch_compat.report.timelines import earliest_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import Policy
+    from torch_compat.policy.model import Table
+    from torch_compat.policy.timeline import History
+
+__all__ = ["explain"]
+
+HEADINGS = ("What", "Why", "Example", "Reference")
+NEAREST = 3
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Something with an id.
+
+    Attributes:
+        says: everything that is said of it, by name, in order.
+    """
+
+    kind: str
+    id: str
+    says: dict[str, Any]
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+@root_option
+@format_option
+def explain(name: str, root: Path | None, format_: str) -> int:
+    """Explain ID: a rule, waiver, deprecation, change, need, quirk, format version, set of load options or profile.
+
+    ID may also be that of a finding: then its rule and its waivers are explained.
+    """
+    policy = find_policy(root)
+    known = list(_everything(policy))
+    found = [one for one in known if one.id == name]
+    if not found and ":" in name:  # a finding: its rule, and who waives it
+        rule = name.partition(":")[0]
+        found = [one for one in known if (one.kind, one.id) == ("rule", rule)]
+        found += [one for one in known if one.kind == "waiver" and name in one.says.get("causes", ())]
+    if not found:
+        ids = sorted({one.id for one in known})
+        nearest = get_close_matches(name, ids, n=NEAREST, cutoff=0.5)
+        nearest += [one for one in ids if name and name.lower() in one and one not in nearest][: NEAREST - len(nearest)]
+        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
+        raise UsageError(f"nothing is called {name!r}", hint=hint, code="unknown-id")
+    for one in found:
+        one.says.setdefault("file", _file(root, one))
+    if format_ == "json":
+        print_json({"id": name, "found": [{"kind": one.kind, "id": one.id, "says": one.says} for one in found]})
+        return 0
+    console = stdout()
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+        console.print(Text(f"{one.kind} {one.id}", style="bold"))
+        for key, value in one.says.items():
+            for line in _lines(key, value):
+                console.print(Text(line), soft_wrap=True)
+    return 0
+
+
+def _lines(key: str, value: Any) -> Iterator[str]:
+    """A value as people read it, a line each."""
+    if value is None or value in ([], {}):
+        return
+    if isinstance(value, list) and any(isinstance(item, dict) or len(str(item)) > 30 for item in value):
+        yield f"  {key}:"
+        for item in value:
+            said = (
+                ", ".join(f"{name} {one}" for name, one in item.items() if one not in (None, ""))
+                if isinstance(item, dict)
+                else item
+            )
+            yield f"    {said}"
+    elif isinstance(value, list):
+        yield f"  {key}: {', '.join(map(str, value))}"
+    elif isinstance(value, dict):
+        yield f"  {key}: {', '.join(f'{name} {one}' for name, one in value.items() if one not in (None, ''))}"
+    else:
+        first, *rest = str(value).strip().splitlines()
+        yield f"  {key}: {first}"
+        yield from (f"    {line}" for line in rest)
+
+
+def _everything(policy: Policy) -> Iterator[_Known]:
+    """Everything of a policy that has an id."""
+    for rule in policy.rules:
+        yield _Known("rule", rule.id, {**_rule_says(rule.id), **_says(rule)})
+    for history in histories(policy):
+        yield _Known("deprecation", history.deprecation.id, _deprecation_says(history))
+    tables: dict[str, tuple[Table, ...]] = {
+        "waiver": policy.waivers,
+        "waiver of operators": policy.operator_waivers,
+        "change": policy.changes,
+        "need": tuple(one for one in policy.needs if type(one).__name__ == "Need"),
+        "quirk": tuple(one for one in policy.needs if type(one).__name__ == "Quirk"),
+        "slip": policy.slips,
+        "load options": policy.options,
+        "profile": policy.profiles,
+    }
+    for kind, entries in tables.items():
+        for entry in entries:
+            yield _Known(kind, str(entry.id), _says(entry))  # type: ignore[attr-defined]
+    for form in policy.formats:
+        yield _Known("format version", form.label, _says(form))
+    for timeline in policy.timelines:
+        name = f"silent {timeline.kind}" if timeline.silent else timeline.kind
+        yield _Known("timeline", name, _says(timeline))
+    for release in policy.calendar:
+        yield _Known("release", release.version, _says(release))
+    for planned in policy.planned:
+        yield _Known("planned release", planned.version, _says(planned))
+
+
+def _says(table: Table) -> dict[str, Any]:
+    return {key: value for key, value in table.model_dump(mode="json", exclude_none=True).items() if key != "id"}
+
+
+def _rule_says(name: str) -> dict[str, Any]:
+    """The parts of the docstring of a rule's module, without running it."""
+    path = inside(Path(torch_compat.__file__).parent, f"rules/{name.replace('-', '_')}.py")
+    if not path.is_file():
+        raise UsageError(f"the policy names the rule {name!r}, which does not exist", code="unknown-rule")
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    summary, *paragraphs = text.split("\n\n")
+    says: dict[str, Any] = {"rule": " ".join(summary.split())}
+    heading = ""
+    for paragraph in paragraphs:
+        first, colon, rest = paragraph.partition(":")
+        if colon and first in HEADINGS:
+            heading = first.lower()
+            says[heading] = " ".join(rest.split())
+        elif heading:
+            says[heading] += " " + " ".join(paragraph.split())
+    return says
+
+
+def _deprecation_says(history: History) -> dict[str, Any]:
+    """What a deprecation's file says, what its timeline asks, and how it stands in the end."""
+    deprecation, timeline = history.deprecation, history.timeline
+    snapshot = history.snapshots[-1]
+    says = {key: value for key, value in _says(deprecation).items() if key != "events"}
+    says["events"] = [
+        {
+            "what": one.event.what,
+            "release": one.point.release,
+            "day": one.point.day.isoformat(),
+            "nightly": one.event.nightly.isoformat() if one.event.nightly else None,
+            "allowed": earliest_text(one.earliest) if one.earliest else None,
+        }
+        for one in history.happened
+    ]
+    says["timeline"] = f"{timeline.asks} ({timeline.source})"
+    says["state"], says["verdict"] = snapshot.state, str(snapshot.verdict)
+    says["broken"] = [breach.text + ("" if breach.promised else " (no promise)") for breach in snapshot.breaches]
+    if snapshot.next is not None:
+        says["next"] = f"may be {' or '.join(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
+    return says
+
+
+def _file(root: Path | None, known: _Known) -> str | None:
+    """The file that says it, relative to the root; None outside a tree."""
+    try:
+        place = find_root(root)
+    except NothingSelected:
+        return None
+    policy = place.inside("policies/torch")
+    folder = {"waiver": "waivers", "deprecation": "deprecations", "waiver of operators": "operator_waivers"}.get(known.kind)
+    if folder is not None:
+        return inside(policy, f"{folder}/{known.id}.toml").relative_to(place.path).as_posix()
+    key = {"release": "version", "planned release": "version"}.get(known.kind, "id")
+    for path in sorted(policy.glob("*.toml")):
+        if f'\n{key} = "{known.id}"' in read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode():
+            return path.relative_to(place.path).as_posix()
+    return None

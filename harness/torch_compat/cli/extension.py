@@ -1,0 +1,315 @@
+"""``torch-compat extension``: which releases an extension fits, by the operators that it registers, defines and calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_compat.operators.dispatch import Dispatch, Dispatches
+    from torch_compat.operators.extensions import Fit, Recorded
+    from torch_compat.operators.manifest import Manifest
+    from torch_compat.readers.environments import Environment
+
+__all__ = ["extension"]
+
+STATUS = {"fits": 0, "does-not-fit": 1, "cannot-be-told": 4}
+WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cannot be told"}
+
+
+@click.group()
+def extension() -> None:
+    """Extensions built outside PyTorch: record what one uses, and say which releases it fits.
+
+    The manifest that `record` writes is also what torch_compat.extension.verify takes, which warns once when the extension is imported.
+    """
+
+
+# --------------------------------------------------------------------------------------------------------------------- record
+
+
+@extension.command()
+@click.option(
+    "--operators",
+    "listing",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A list of operators, one to a line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
+)
+@click.option("--release", metavar="X.Y.Z", help="The release that the list is about.")
+@click.option(
+    "--library",
+    type=click.Path(path_type=Path),
+    metavar="PATH.so",
+    help="A built library; the dispatcher says what it registers.",
+)
+@click.option("--module", metavar="NAME", help="The same with a Python module.")
+@click.option(
+    "--path",
+    "paths",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FOLDER",
+    help="Where to import from; may be given again.",
+)
+@click.option("--reader", metavar="torch-X.Y.Z", help="The release in which to load it, built here.")
+@click.option("--name", metavar="NAME", help="What warnings call the extension; the name of the file or module unless given.")
+@click.option("--backend", metavar="KEY", help="The dispatch key of the extension's own backend; PrivateUse1 is found by itself.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the manifest there, and print what it holds in short.",
+)
+@format_option
+def record(
+    listing: Path | None,
+    release: str | None,
+    library: Path | None,
+    module: str | None,
+    paths: tuple[Path, ...],
+    reader: str | None,
+    name: str | None,
+    backend: str | None,
+    output: Path | None,
+    format_: str,
+) -> int:
+    """Write the manifest of an extension: from a list, or by loading it in its own torch; or both, the list adding what it calls.
+
+    Loading runs the extension's code, which may read nothing of yours but the library's folder and each --path, and has no network;
+    where this machine cannot keep it from them, that is said on standard error, and it runs.
+    """
+    from torch_compat.operators.extensions import Recorded, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
+
+    recorded = Recorded()
+    loads = library is not None or module is not None
+    if not loads and listing is None:
+        raise UsageError(
+            "nothing to record", hint="give --operators FILE --release X.Y.Z, or --library or --module with --reader torch-X.Y.Z"
+        )
+    if library is not None and module is not None:
+        raise UsageError("--library and --module are two ways to load an extension", hint="give one of them")
+    asked = reader if loads else release
+    if asked is None or (release is not None and reader is not None):
+        if loads:
+            raise UsageError(
+                "an extension is loaded in a release that is built here", hint="give --reader torch-X.Y.Z, and no --release"
+            )
+        raise UsageError("a list is about a release", hint="give --release X.Y.Z, and no --reader")
+    version = known_release(asked, recorded.releases)
+    listed = None if listing is None else (_text(listing), str(listing))
+    called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
+    if loads:
+        from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415
+        from torch_compat.replay.extension import ask_extension  # noqa: PLC0415
+
+        warn_unless_isolated()
+        answer = ask_extension(_built(version), library=library, module=module, paths=paths)
+        if answer["error"] is not None:
+            error = answer["error"]
+            raise UsageError(
+                f"the extension does not load in torch {answer['torch']}: {error['type']}: {error['message']}",
+                where=str(library or module),
+                code="does-not-load",
+            )
+        for dangling in answer["dangling"]:
+            say(f"left out: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
+        manifest = from_dispatcher(answer, version, recorded, extension=called, listed=listed, backend=backend)
+    else:
+        assert listed is not None  # noqa: S101 - said above
+        manifest = from_list(*listed, version, recorded, extension=called, backend=backend)
+    _give(manifest, output, format_)
+    return 0
+
+
+def _give(manifest: Manifest, output: Path | None, format_: str) -> None:
+    text = manifest.text()
+    if output is not None:
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot be written: {error.strerror}", where=str(output), code="output") from error
+    if output is None or format_ == "json":
+        say(text, nl=False)
+        return
+    uses = {use: sum(entry.use == use for entry in manifest.operators) for use in ("registers", "defines", "calls")}
+    relied = sum(entry.relies_on_decomposition for entry in manifest.operators)
+    say(
+        f"{manifest.extension}, built against {manifest.built_against}: "
+        + ", ".join(f"{use} {count}" for use, count in uses.items())
+        + f"; relies on the decomposition of {relied}"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError("there is no such file", where=str(path), code="no-file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from error
+
+
+def _built(version: str) -> Environment:
+    from torch_compat.readers.environments import Environments  # noqa: PLC0415
+
+    environment = Environments().get(version)
+    if environment is None:
+        raise EnvironmentUnavailable(
+            f"torch-{version} is not built here", hint=f"torch-compat readers build torch-{version}", code="not-built"
+        )
+    return environment
+
+
+# ---------------------------------------------------------------------------------------------------------------------- check
+
+
+@extension.command()
+@click.argument("manifest", type=click.Path(path_type=Path))
+@click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="A release; may be given again.")
+@click.option("--all", "every", is_flag=True, help="Every recorded release.")
+@click.option("--verbose", is_flag=True, help="Name the operators at fault, and why.")
+@format_option
+def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool, format_: str) -> int:
+    """Say which releases an extension fits.
+
+    Exit status: 0 it fits all that were asked for; 1 it does not fit one; 2 wrong usage, or an invalid manifest; 4 what is recorded of a
+    release does not suffice to tell.
+    """
+    from torch_compat.cli._format import exit_status  # noqa: PLC0415
+    from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
+    from torch_compat.operators.extensions import check as fit  # noqa: PLC0415
+    from torch_compat.operators.manifest import read_manifest  # noqa: PLC0415
+
+    if bool(releases) == every:
+        raise UsageError("which releases?", hint="give --release X.Y.Z, or --all")
+    recorded = Recorded()
+    found = read_manifest(manifest)
+    asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.releases) for release in releases)
+    fits = [fit(found, release, recorded) for release in asked]
+    if format_ == "json":
+        print_json(
+            {
+                "manifest": str(manifest),
+                "extension": found.extension,
+                "built_against": found.built_against,
+                "releases": [
+                    {"release": one.release, "verdict": one.verdict, "findings": [finding._asdict() for finding in one.findings]}
+                    for one in fits
+                ],
+            }
+        )
+    else:
+        _print_fits(found, fits, verbose=verbose)
+    return exit_status(STATUS[one.verdict] for one in fits)
+
+
+def _print_fits(manifest: Manifest, fits: Sequence[Fit], *, verbose: bool) -> None:
+    say(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
+    for one in fits:
+        faults, unknown = one.of("fault"), one.of("unknown")
+        counted = ", ".join(
+            text for count, text in ((len(faults), f"{len(faults)} at fault"), (len(unknown), f"{len(unknown)} unknown")) if count
+        )
+        say(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
+        for finding in one.findings if verbose else ():
+            say(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
+    if not verbose and any(one.findings for one in fits):
+        say("--verbose names the operators")
+
+
+# ------------------------------------------------------------------------------------------------------------------- dispatch
+
+
+@extension.command()
+@click.argument("operators", nargs=-1)
+@click.option("--release", metavar="X.Y.Z", help="The release to ask of.")
+@click.option(
+    "--changes",
+    nargs=2,
+    metavar="OLD NEW",
+    help="What changed from one release to another; of all operators unless some are named.",
+)
+@click.option("--breaks", is_flag=True, help="With --changes: only where a backend without a kernel of its own fails now.")
+@format_option
+def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str, str] | None, breaks: bool, format_: str) -> int:
+    """Say whether operators decompose or need a kernel of the backend's own, and how that is known.
+
+    Exit status 4 where the dispatch of something that was asked for is not known.
+    """
+    from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
+
+    if (release is None) == (changes is None):
+        raise UsageError("which release?", hint="give --release X.Y.Z, or --changes OLD NEW")
+    if breaks and changes is None:
+        raise UsageError("--breaks goes with --changes", hint="give --changes OLD NEW")
+    recorded = Recorded()
+    if changes is not None:
+        old, new = (known_release(one, recorded.releases) for one in changes)
+        for operator in operators:
+            _known_somewhere(operator, (old, new), recorded)
+        return _print_changes(recorded.dispatches, old, new, operators, breaks, format_)
+    if not operators:
+        raise NothingSelected("no operator was named", hint="torch-compat extension dispatch aten::linear --release 2.13.0")
+    assert release is not None  # noqa: S101 - said above
+    version = known_release(release, recorded.releases)
+    for operator in operators:
+        _known_somewhere(operator, (version,), recorded)
+    found = [recorded.dispatches.of(operator, version) for operator in operators]
+    if format_ == "json":
+        print_json({"release": version, "operators": [_row(one, recorded.dispatches) for one in found]})
+    else:
+        for one in found:
+            by = f" [{' and '.join(one.obtained)}]" if one.obtained else ""
+            tags = recorded.dispatches.tags(one.operator, version)
+            say(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
+            if one.disagreement is not None:
+                say(f"    but {one.disagreement}")
+    return 4 if any(one.kind == "unknown" for one in found) else 0
+
+
+def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: Recorded) -> None:
+    """Refuse an operator that none of these releases has, and that no release may have without its being recorded."""
+    from torch_compat.operators.extensions import known_operator  # noqa: PLC0415
+
+    unheard_of = not any(text.partition("(")[0] == operator for text, _ in recorded.schemas.with_bits(operator))
+    if unheard_of or all(recorded.dispatches.of(operator, release).kind == "absent" for release in releases):
+        known_operator(operator, releases[-1], recorded)  # says what was meant
+
+
+def _row(one: Dispatch, dispatches: Dispatches) -> dict[str, Any]:
+    tags = dispatches.tags(one.operator, one.release)
+    row: dict[str, Any] = json.loads(json.dumps(one._asdict()))
+    del row["release"]
+    return {**row, "tags": None if tags is None else sorted(tags)}
+
+
+def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[str, ...], breaks: bool, format_: str) -> int:
+    found = [
+        change
+        for change in dispatches.changes(old, new)
+        if (not operators or change.operator in operators) and (change.breaks or not breaks)
+    ]
+    why = {release: reason for release in (old, new) if (reason := dispatches.why_unknown(release)) is not None}
+    if format_ == "json":
+        rows = [
+            {"operator": one.operator, "breaks": one.breaks, "old": _row(one.old, dispatches), "new": _row(one.new, dispatches)}
+            for one in found
+        ]
+        unknown = [{"release": release, "why": reason} for release, reason in why.items()]
+        print_json({"old": old, "new": new, "unknown": unknown, "changes": rows})
+    else:
+        for one in found:
+            say(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
+        say(f"{len(found)} operators, {sum(one.breaks for one in found)} of which fail where a backend has no kernel of its own")
+        for release, reason in why.items():
+            say(f"not known of all operators of {release}: {reason}")
+    return 4 if why else 0

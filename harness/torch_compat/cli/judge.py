@@ -1,0 +1,103 @@
+"""``torch-compat judge``: the recorded observations, held against the policy."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_note, profile_option, under_profile
+from torch_compat.cli._output import format_option, stdout
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.lines import write_whole
+from torch_compat.corpus.operators import read_operators
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.places import inside, read_whole
+from torch_compat.report.findings_md import findings_md
+from torch_compat.report.to_json import report_json
+from torch_compat.report.to_text import print_report
+from torch_compat.rules.evidence import Evidence
+from torch_compat.rules.judge import judge as judge_evidence
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from torch_compat.cli._root import Root
+    from torch_compat.policy import Policy
+    from torch_compat.rules.judge import Report
+
+__all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected"]
+
+
+def full_option(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds ``--full``."""
+    return click.option(
+        "--full", is_flag=True, help="Print every finding, and writers by readers for each family, not just a page."
+    )(command)
+
+
+@click.command()
+@root_option
+@as_of_option
+@profile_option
+@click.option("--findings", type=click.Path(path_type=Path), help="Also write every cause, explained, to this file (Markdown).")
+@full_option
+@format_option
+def judge(root: Path | None, as_of: str | None, profile: str | None, findings: Path | None, full: bool, format_: str) -> int:
+    """Judge the recorded observations. Opens no archive's content, needs no torch and no clock."""
+    place = find_root(root)
+    policy = under_profile(place.policy(), profile)
+    with uncollected():
+        report = judge_evidence(gather(place, policy, as_of=day_of(as_of, policy) if as_of else None))
+    report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
+    if findings is not None:
+        try:
+            write_whole(findings, findings_md(report), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot be written: {error.strerror}", where=str(findings)) from error
+    print_formatted(report, format_, full=full)
+    return report.exit_status
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without cyclic garbage collection: evidence is a million objects that all stay, and walking them took half of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
+    """Read everything that judging looks at, as of the day given, else of the newest that is known.
+
+    Raises:
+        NothingSelected: there is no corpus.
+    """
+    if not place.fixtures.is_dir():
+        raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
+    corpus = load_corpus(place.fixtures)
+    recorded, unreadable = place.observations(place.recorded)
+    if as_of is None:
+        as_of = newest_known(policy, recorded.values())
+    files = {name: hashlib.sha256(read_whole(inside(place.recorded, f"{name}.jsonl"))).hexdigest() for name in recorded}
+    return Evidence(policy, corpus, recorded, {}, as_of, unreadable, files=files, operators=read_operators(place.fixtures))
+
+
+def print_formatted(report: Report, format_: str, *, full: bool = False) -> None:
+    """Print a report in the format asked for."""
+    if format_ == "json":
+        sys.stdout.write(report_json(report))
+    else:
+        print_report(report, stdout(), full=full)

@@ -1,0 +1,498 @@
+"""``torch-compat new``: beginnings of things that people add. Each one works, and is refused until it says what only they know."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+from packaging.version import Version
+
+from torch_compat.cli._output import format_option, print_json, stdout
+from torch_compat.cli._root import PACKAGED, find_root, root_option
+from torch_compat.corpus.corpus import FROZEN, read_frozen
+from torch_compat.corpus.recipes import UNFINISHED
+from torch_compat.errors import UsageError
+from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
+from torch_compat.policy import Family
+from torch_compat.policy.deprecations import KINDS
+from torch_compat.policy.model import IDENTIFIER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.cli._root import Root
+    from torch_compat.policy import Policy, Release
+    from torch_compat.rules.judge import Finding
+
+__all__ = ["new"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TAKEN = sys.stdlib_module_names | {"numpy", "torch"}  # the worker runs a recipe as the module of its name
+
+_HEAD = '''\
+"""{mark}one sentence that says what this checks, and why releases may disagree about it>"""
+import torch
+
+FAMILY = "{family}"
+OPERATORS = {operators}
+SINCE = "{since}"
+{why}
+
+'''
+_PROGRAM = """\
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return x + y, x * y
+
+
+def build():
+    return torch.jit.script(Model())
+
+"""
+_CALLS = """
+def calls():
+    # {mark}inputs that suit it; such as these: both signs, ties, NaN, infinities, extremes, strided, empty, 0-dim, ints>
+    floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
+    ints = torch.tensor([7, -7, 0, -1, 2 ** 53 + 1, -(2 ** 63)])
+    return [
+        ("forward", (floats, floats.flip(0))),
+        ("forward", (ints, floats)),
+        ("forward", (ints[::2], ints[1::2])),
+        ("forward", (floats[:0], floats[:0])),
+        ("forward", (torch.tensor(-7), torch.tensor(2))),
+    ]
+"""
+_VALUES = """\
+def build():
+    # {mark}the value that is saved; such as this: signs, NaN, infinities, extremes, a view, empty, 0-dim, ints>
+    base = torch.tensor([[0.5, -0.0, float("nan")], [float("inf"), 1e-40, -3e38]])
+    return {{"base": base, "view": base.t()[1:], "ints": torch.tensor([-(2 ** 63), 7]), "empty": torch.zeros(0)}}
+"""
+_PACKAGE = """
+
+def write(made, path):
+    from torch.package import PackageExporter
+
+    with PackageExporter(path) as exporter:
+        exporter.save_pickle("model", "object.pkl", made)
+"""
+_EXPORT = """\
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return x + y, x * y
+
+
+def build():
+    return torch.export.export(Model(), (torch.ones(6), torch.ones(6)))
+
+
+def calls():
+    # {mark}inputs that suit it, of the shapes and dtypes that build() exports for; such as these: both signs, NaN, infinities>
+    floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
+    return [("forward", (floats, floats.flip(0))), ("forward", (floats, torch.zeros(6)))]
+"""
+_BODIES = {
+    "torchscript": _PROGRAM + _CALLS,
+    "torch-save": _VALUES,
+    "mobile": _PROGRAM + _CALLS,
+    "package": _VALUES + _PACKAGE,
+    "export": _EXPORT,
+}
+_SINCE = {
+    "torchscript": ("1.2.0", "torch.jit.script takes modules from 1.2 on"),
+    "torch-save": ("1.0.0", ""),
+    "mobile": ("1.5.0", "_save_for_lite_interpreter arrives in 1.5"),
+    "package": ("1.8.1", "torch.package arrives in 1.8"),
+    "export": ("2.1.0", "torch.export.save arrives in 2.1"),
+}
+"""The first release that writes each family's beginning, and why none before it does."""
+_PROGRAMS = frozenset({"torchscript", "mobile", "export"})
+
+
+@click.group()
+def new() -> None:
+    """Begin something of your own."""
+
+
+@new.command()
+@click.argument("name")
+@click.option("--family", required=True, type=click.Choice(get_args(Family)), help="What it writes.")
+@root_option
+@format_option
+def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
+    """Begin the recipe fixtures/recipes/NAME.py: a small one that works, with lines for you to replace.
+
+    Until they are replaced, produce and judge refuse it.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_name(name, place.inside("fixtures/recipes"))
+    path = place.inside(f"fixtures/recipes/{name}.py")
+    since = _earliest(policy, family)
+    writer = policy.corpus.writers[-1]
+    text = _text(family, since)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if UNFINISHED in line]
+    commands = [
+        f"torch-compat readers build torch-{writer}",
+        f"torch-compat produce torch-{writer} --recipe {name}",
+        f"torch-compat observe --reader torch-{writer} --fixture torch-{writer}/{name} --show",
+        "torch-compat judge",
+    ]
+    shown = path.relative_to(place.path).as_posix()
+    if format_ == "json":
+        print_json({"recipe": name, "path": shown, "family": family, "since": since.version, "replace": lines, "next": commands})
+        return 0
+    console = stdout()
+    numbers = " and ".join(map(str, lines))
+    console.print(f"made {shown}", markup=False)
+    console.print(f"Replace {UNFINISHED}...> in lines {numbers}; mend OPERATORS and SINCE. Then:", markup=False)
+    for command in commands:
+        console.print(f"  {command}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _refuse_name(name: str, folder: Path) -> None:
+    """Refuse a name that is none, is taken, or once was: fixtures outlive the recipe that wrote them.
+
+    Raises:
+        UsageError: the name cannot be used.
+        CorpusError: the pins of fixtures cannot be read.
+    """
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise UsageError(
+            f"{name!r} is no name for a recipe",
+            hint="a Python identifier of lower-case words, such as floor_divide",
+            code="bad-name",
+        )
+    if name in _TAKEN:
+        raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
+    path = inside(folder, f"{name}.py")
+    if path.exists():
+        raise UsageError("is there already", where=str(path), code="exists")
+    frozen = inside(folder.parent, FROZEN)
+    written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
+    if written:
+        raise UsageError(f"a recipe of this name has written {', '.join(written)}", hint="choose another name", code="exists")
+
+
+def _earliest(policy: Policy, family: Family) -> Release:
+    """The first release of the calendar that writes the family's beginning.
+
+    Raises:
+        UsageError: the calendar has none.
+    """
+    first = Version(_SINCE[family][0])
+    for release in policy.calendar:
+        if release.parsed >= first:
+            return release
+    raise UsageError(f"no release of the calendar writes the family {family}, which begins with torch {first}", code="no-writer")
+
+
+def _text(family: Family, since: Release) -> str:
+    reason = _SINCE[family][1]
+    why = f'WHY = "{reason}"\n' if reason else ""
+    operators = '["aten::add.Tensor", "aten::mul.Tensor"]' if family in _PROGRAMS else "[]"
+    return (_HEAD + _BODIES[family]).format(mark=UNFINISHED, family=family, operators=operators, since=since.version, why=why)
+
+
+# ----------------------------------------------------------------------------------------------------- policies and rules
+
+_PROBE = '''\
+"""{mark}one sentence that says what is deprecated>"""
+import torch
+
+SUBJECT = "{mark}the dotted name whose docstring tells of it, such as torch.symeig>"
+SINCE = "{since}"
+
+
+def deprecated():
+    # {mark}a few lines that use it; such as these>
+    return torch.ones(2).sum()
+
+
+def alternative():
+    # {mark}the same through what is to be used instead; such as these>
+    return torch.ones(2).sum()
+'''
+_BEHAVES = """
+
+def behaves(value):
+    # {mark}how the new result is told from the old; such as this>
+    return "new" if value.dtype == torch.int64 else "old"
+"""
+_CHANGES = frozenset({"mode-change", "default-change", "behaviour-change"})
+_RULE = '''\
+"""{mark}one sentence that says what must hold>.
+
+What: {mark}what exactly is looked at, and what fails>
+
+Why: {mark}why it matters to people>
+
+Example: {mark}one case that fails>
+
+Reference: {mark}where the promise comes from>
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every cell."""
+    for cell in evidence.cells:
+        # Say of each cell whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
+        cause = Cause("half done", cell.fixture.recipe, f"{{cell.subject}}: this rule does not say yet what must hold")
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, cell.subject, cause, cell, cell.release)
+'''
+_RULE_ENTRY = """
+[[rule]]
+id = "{name}"
+asks = "{mark}what is promised, in one sentence>"
+source = "{mark}where the promise comes from>"
+"""
+_WAIVER = """\
+#:schema ../../policy.schema.json
+[waiver]
+id = "{name}"
+title = "{mark}what happened, in one line for people>"
+causes = [{causes}]{wants}
+readers = {{ first = "{first}", last = "{last}" }}
+count = {count}
+reason = \"\"\"
+{mark}why this is accepted>\"\"\"
+evidence = \"\"\"
+{mark}what shows that the cause is understood>{shown}\"\"\"
+owner = "{mark}who answers for it>"
+# expires = 2027-01-31  # only where the thing can still change: the first day on which it no longer holds
+"""
+_LINE = re.compile(r'^(\s*[a-z_]+ = )"(?:[^"\\]|\\.)*"(\s*)# (.*)$')
+
+
+@new.command()
+@click.argument("name")
+@click.option("--kind", required=True, type=click.Choice(KINDS), help="Selects the timeline that it has to keep.")
+@root_option
+@format_option
+def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
+    """Begin policies/torch/deprecations/NAME.toml, from the worked example of its kind, and the probe that goes with it.
+
+    Until what they ask for is said, everything that needs the policy refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "deprecation")
+    probe = re.sub(r"[.-]", "_", name)
+    path = place.inside(f"policies/torch/deprecations/{name}.toml")
+    program = place.inside(f"fixtures/deprecations/{probe}.py")
+    first = next(iter(policy.calendar)).version
+    source = _PROBE + (_BEHAVES if kind in _CHANGES else "")
+    _begin({path: _deprecation_text(place, name, kind, probe), program: source.format(mark=UNFINISHED, since=first)})
+    newest = policy.corpus.readers[-1]
+    commands = [
+        f"torch-compat observe --reader torch-{newest} --deprecations --record",
+        f"torch-compat explain {name}",
+        "torch-compat deprecations",
+    ]
+    return _tell(place, "deprecation", name, [path, program], commands, format_)
+
+
+@new.command()
+@click.argument("name")
+@root_option
+@format_option
+def rule(name: str, root: Path | None, format_: str) -> int:
+    """Begin the rule harness/torch_compat/rules/NAME.py, and its [[rule]] in policies/torch/promises.toml.
+
+    Until what they ask for is said, judging refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "rule")
+    folder = place.inside("harness/torch_compat/rules")
+    if not folder.is_dir():
+        raise UsageError(
+            "has no harness/torch_compat/rules: a rule is a part of the program",
+            where=str(place.path),
+            hint="run inside a checkout of torch-compat",
+        )
+    if any(entry.id == name for entry in policy.rules):
+        raise UsageError(f"the policy has a rule {name!r} already", code="exists")
+    path = inside(folder, f"{name.replace('-', '_')}.py")
+    promises = place.inside("policies/torch/promises.toml")
+    text = promises.read_text(encoding="utf-8")
+    _begin({path: _RULE.format(mark=UNFINISHED)})
+    promises.write_text(_with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
+    return _tell(place, "rule", name, [path, promises], [f"torch-compat explain {name}", "torch-compat judge"], format_)
+
+
+@new.command()
+@click.argument("name")
+@click.option(
+    "--finding",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="A finding that it is for: causes, readers and count are then filled in.",
+)
+@root_option
+@format_option
+def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
+    """Begin the waiver policies/torch/waivers/NAME.toml.
+
+    Until what it asks for is said, everything that needs the policy refuses it and names what is missing.
+    """
+    place = find_root(root)
+    policy = place.policy()
+    _refuse_id(name, "waiver")
+    path = place.inside(f"policies/torch/waivers/{name}.toml")
+    if path.exists():
+        raise UsageError("is there already", where=str(path), code="exists")
+    values: dict[str, Any] = {
+        "causes": f'"{UNFINISHED}the id of a finding that fails, as `torch-compat judge --full` prints it>"',
+        "first": policy.corpus.readers[0],
+        "last": policy.corpus.readers[-1],
+        "count": 1,
+        "wants": f"\n# {UNFINISHED}the first and the last reader that shows it, and how many cells, in the next two lines>",
+        "shown": "",
+    }
+    if ids:
+        findings = _findings(place, policy, ids)
+        readers = sorted({one for finding in findings for one in finding.readers}, key=lambda one: policy.calendar[one].parsed)
+        values = {
+            "causes": ", ".join(json.dumps(finding.id) for finding in findings),
+            "first": readers[0],
+            "last": readers[-1],
+            "count": sum(finding.count for finding in findings),
+            "wants": "",
+            "shown": f"\nShown by: {findings[0].reproduce}",
+        }
+    _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, **values)})
+    return _tell(place, "waiver", name, [path], ["torch-compat judge"], format_)
+
+
+def _refuse_id(name: str, what: str) -> None:
+    if not re.fullmatch(IDENTIFIER, name):
+        raise UsageError(
+            f"{name!r} is no name for a {what}", hint="lower-case words joined by hyphens, such as floor-divide", code="bad-name"
+        )
+
+
+def _begin(texts: dict[Path, str]) -> None:
+    """Write new files, all of them or none.
+
+    Raises:
+        UsageError: one is there already.
+    """
+    for path in texts:
+        if path.exists():
+            raise UsageError("is there already", where=str(path), code="exists")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
+    """The worked example of a kind, with everything that only its author knows left open; what comes later commented out."""
+    folders = (place.inside("policies/examples"), PACKAGED / "examples")
+    example = next((path for folder in folders if (path := inside(folder, f"{kind}.toml")).is_file()), None)
+    if example is None:
+        raise UsageError(f"there is no worked example policies/examples/{kind}.toml", where=str(place.path), code="no-example")
+    schema, _story, *lines = read_whole(example, MOST_OF_A_PROGRAM).decode().splitlines()
+    made = [schema.replace("../policy", "../../policy")]
+    for line in lines:
+        match = _LINE.match(line)
+        if match is not None:
+            made.append(f'{match[1]}"{UNFINISHED}{match[3]}>"')
+        elif not line.startswith("#"):
+            made.append(line)
+    text = (
+        "\n".join(made)
+        .replace(f'id = "{kind}"', f'id = "{name}"')
+        .replace(f'probe = "{kind.replace("-", "_")}"', f'probe = "{probe}"')
+    )
+    return _only_begun(text)
+
+
+def _only_begun(text: str) -> str:
+    """A deprecation that has come as far as its warning: later events and statements are comments, for when they come."""
+    head, *blocks = re.split(r"(?m)^(?=\[\[)", text)
+    kept = [head]
+    stated = False
+    for block in blocks:
+        begun = 'what = "alternative"' in block or 'what = "warned"' in block
+        if block.startswith("[[deprecation.docs]]"):
+            begun, stated = not stated, True
+        quiet = block.replace(UNFINISHED, "").replace('>"', '"')
+        kept.append(block if begun else "".join(f"# {line}\n" if line else "\n" for line in quiet.rstrip("\n").split("\n")))
+    return "".join(kept).rstrip("\n") + "\n"
+
+
+def _with_rule(text: str, entry: str) -> str:
+    """The policy with one more rule, after the last one but the one that counts waivers, which comes last."""
+    at = text.rfind('[[rule]]\nid = "waivers-exact"')
+    if at < 0:
+        return text.rstrip("\n") + "\n" + entry
+    return text[:at] + entry.lstrip("\n") + "\n" + text[at:]
+
+
+def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding]:
+    """The failing findings of these ids.
+
+    Raises:
+        UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
+    """
+    from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - only where findings are named
+    from torch_compat.rules.judge import judge  # noqa: PLC0415
+    from torch_compat.rules.judgement import Verdict  # noqa: PLC0415
+
+    with uncollected():
+        report = judge(gather(place, policy, as_of=None))
+    failing = {finding.id: finding for finding in report.findings if finding.verdict is Verdict.FAIL}
+    for name in ids:
+        if name not in failing:
+            raise UsageError(
+                f"no finding {name!r} fails",
+                hint="`torch-compat judge --full` prints the ids of those that do",
+                code="unknown-id",
+            )
+        if not failing[name].readers:
+            raise UsageError(f"{name!r} is about no reader: it cannot be waived, only mended", code="not-waivable")
+    return [failing[name] for name in ids]
+
+
+def _tell(place: Root, what: str, name: str, paths: list[Path], commands: list[str], format_: str) -> int:
+    """Say what was made, which lines want something, and what comes then."""
+    made = []
+    for path in paths:
+        lines = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if UNFINISHED in line]
+        made.append({"path": path.relative_to(place.path).as_posix(), "replace": lines})
+    if format_ == "json":
+        print_json({"begun": what, "name": name, "files": made, "next": commands})
+        return 0
+    console = stdout()
+    for one in made:
+        console.print(f"made {one['path']}", markup=False, soft_wrap=True)
+        console.print(f"  replace {UNFINISHED}...> in lines {', '.join(map(str, one['replace']))}", markup=False, soft_wrap=True)
+    console.print("Then:", markup=False)
+    for command in commands:
+        console.print(f"  {command}", markup=False, soft_wrap=True)
+    return 0

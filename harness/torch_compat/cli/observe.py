@@ -1,0 +1,597 @@
+"""``torch-compat observe``: a real release reads fixtures; what happened is compared with what was recorded."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations
+from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
+from torch_compat.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
+from torch_compat.cli._reference import NAME, is_reference, let_reference_read, reference_row
+from torch_compat.cli._root import Root, find_root, root_option
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.corpus.manifest import SYNTHETIC, release_folder
+from torch_compat.corpus.observations import write_observations
+from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
+from torch_compat.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
+from torch_compat.places import inside
+from torch_compat.readers.isolation import isolation, trust_nothing
+from torch_compat.replay.observe import Observing, code_digest, observers
+from torch_compat.replay.observe import observe as run
+from torch_compat.replay.plan import Sample, plan, probe_key, sampled
+from torch_compat.replay.survey import survey
+from torch_compat.rules.observations_reproduce import agreement
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.corpus import Corpus, Damage
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.policy import Policy, Release
+    from torch_compat.readers.environments import Environment
+    from torch_compat.readers.isolation import Isolation, Trust
+    from torch_compat.readers.torch_release import TorchRelease
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["damage_of", "observe", "observe_release"]
+
+
+def _share(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """A share as people write it, ``10%``, as a number in (0, 1]."""
+    if value is None:
+        return None
+    try:
+        share = float(value.removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not value.endswith("%") or not 0 < share <= 1:
+        raise click.BadParameter(f"{value!r} is no share of more than 0% and at most 100%, such as 10%")
+    return share
+
+
+@click.command()
+@click.option(
+    "--reader",
+    "readers",
+    multiple=True,
+    required=True,
+    metavar="torch-X.Y.Z",
+    help=(
+        "The release that reads; may be given again. Must be built here, unless --recorded. `reference` is the reference reader: "
+        "it reads programs without torch, each at the horizon of its writer."
+    ),
+)
+@click.option(
+    "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture (torch-1.5.1/div); may be given again."
+)
+@click.option("--options", metavar="NAME", help="Only this set of load options of the policy.")
+@click.option("--missing", is_flag=True, help="Only what has no recorded observation of this release, as it is now.")
+@click.option("--sample", callback=_share, metavar="SHARE", help="Only this share of the cells, such as 10%, chosen by --seed.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another number chooses other cells for --sample.")
+@click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
+@click.option("--record", is_flag=True, help="Rewrite the recorded observations with what comes out.")
+@click.option(
+    "--survey",
+    "surveyed",
+    is_flag=True,
+    help="With --record: also record what the release says of its operators, names and limits.",
+)
+@click.option(
+    "--deprecations",
+    "deprecated",
+    is_flag=True,
+    help="Only the probes of deprecated things (fixtures/deprecations); with --record, only their lines change.",
+)
+@click.option("--show", is_flag=True, help="Print each observation with its first differences.")
+@click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
+@trust_option
+@root_option
+@format_option
+def observe(
+    readers: tuple[str, ...],
+    fixtures: tuple[str, ...],
+    options: str | None,
+    missing: bool,
+    sample: float | None,
+    seed: int,
+    again: bool,
+    record: bool,
+    surveyed: bool,
+    deprecated: bool,
+    show: bool,
+    recorded: bool,
+    trust: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    """Let releases read fixtures, each twice, and compare with what is recorded.
+
+    Exit status 0 if every outcome is the recorded one, 1 if one is not, 4 if nothing was recorded to compare with.
+    With --missing also 0 if nothing is missing, which takes no running release.
+
+    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
+    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
+    is, and the exit status is 4, unless you give --trust.
+
+    What the reference reader does is held against what the writer of each fixture did on reading it back; 4 also if it lacks
+    something, which is named.
+    """
+    if missing and (fixtures or options):
+        raise UsageError("--missing chooses by itself, so it does not go with --fixture or --options")
+    if sample is not None and (missing or record):
+        raise UsageError("--sample is there to check what is recorded, so it does not go with --missing or --record")
+    if recorded and (missing or sample is not None or again or record):
+        raise UsageError("--recorded observes nothing, so it does not go with --missing, --sample, --again or --record")
+    if surveyed and not record:
+        raise UsageError("--survey records what a release says of itself, so it goes with --record")
+    if len(readers) > 1 and format_ == "json":
+        raise UsageError("--format json tells of one reader; give one --reader")
+    reference = [reader for reader in readers if is_reference(reader)]
+    if deprecated and (fixtures or options or missing or sample is not None or surveyed or recorded):
+        raise UsageError(
+            "--deprecations asks nothing but probes, so it does not go with --fixture, --options, --missing, --sample, --survey or "
+            "--recorded"
+        )
+    _check_reference(reference, wrong=missing or record or recorded or deprecated)
+    place = find_root(root)
+    policy = place.policy()
+    releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
+    if options is not None and options not in {entry.id for entry in policy.options}:
+        known = ", ".join(entry.id for entry in policy.options)
+        raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
+    if deprecated:
+        return observe_deprecations(place, evidence, list(releases), record=record, show=show, format_=format_)
+    chosen = selected_fixtures(evidence.corpus, fixtures)
+    if recorded:
+        return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
+    whole = not fixtures and options is None and sample is None
+    asked = _Asked(
+        chosen,
+        options,
+        None if sample is None else Sample(sample, seed),
+        missing,
+        again,
+        record,
+        surveyed,
+        show,
+        whole,
+        format_,
+        trusted(place.fixtures, everything=trust),
+    )
+    statuses = []
+    with ExitStack() as stack:
+        ahead: dict[str, tuple[TorchRelease, TorchRelease]] = {}
+        for release, following in zip_longest(releases, list(releases)[1:]):
+            if following is not None and (again or record) and not missing:
+                _start_ahead(following, ahead, stack, asked.trust)
+            status, evidence = _observe(place, evidence, release, asked, ahead.pop(release.version, None))
+            statuses.append(status)
+    if reference:
+        statuses.append(_observe_reference(place, evidence, asked))
+    return exit_status(statuses)
+
+
+def _check_reference(asked: list[str], *, wrong: bool) -> None:
+    if asked and wrong:
+        raise UsageError(
+            "what the reference reader does is calculated anew and never recorded, so it does not go with --missing, --record, "
+            "--recorded or --deprecations"
+        )
+    for reader in asked:
+        if reader != NAME:
+            raise UsageError(
+                f"{reader}: the reference reader reads each fixture at the horizon of its own writer",
+                hint=f"give --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
+            )
+
+
+def _observe_reference(place: Root, evidence: Evidence, asked: _Asked) -> int:
+    """Let the reference reader read, and print how it stands to the writers."""
+    _refuse_damage(evidence.corpus, asked.fixtures, record=False)
+    with Progress(stderr()) as progress:
+        fresh = let_reference_read(
+            place,
+            evidence.policy,
+            evidence.corpus,
+            asked.fixtures,
+            progress,
+            again=asked.again,
+            whole=asked.whole,
+            options=asked.options,
+            sample=asked.sample,
+        )
+    if not fresh.cells:
+        raise NothingSelected(
+            "the reference reader has no cell for what was asked",
+            hint="it reads programs that a release wrote, with default options",
+        )
+    return _print_all(evidence, fresh, asked.show, asked.format_)
+
+
+def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack, trust: Trust) -> None:
+    """Start the workers of the release that comes next. Where it is not built, its own turn says so.
+
+    Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
+    """
+    with suppress(EnvironmentUnavailable):
+        ahead[release.version] = observers(built(release), trust)
+        for worker in ahead[release.version]:
+            stack.push(worker)
+            worker.start()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of each reader."""
+
+    fixtures: list[Fixture]
+    options: str | None
+    sample: Sample | None
+    missing: bool
+    again: bool
+    record: bool
+    survey: bool
+    show: bool
+    whole: bool
+    format_: str
+    trust: Trust
+
+
+def _observe(
+    place: Root, evidence: Evidence, release: Release, asked: _Asked, workers: tuple[TorchRelease, TorchRelease] | None
+) -> tuple[int, Evidence]:
+    """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
+    chosen, whole = asked.fixtures, asked.whole
+    deprecated = whole
+    if asked.missing:
+        known = next((one for one in evidence.recorded.values() if one.release == release.version), None)
+        if known is not None and _probes_recorded(evidence, known):
+            chosen = [fixture for fixture in chosen if _unrecorded(evidence, release, fixture)]
+            whole = len(chosen) == len(evidence.corpus.fixtures)
+            deprecated = whole or not _deprecations_recorded(evidence, known)
+            if not chosen and not deprecated:
+                _say_nothing_is_missing(known, asked.format_)
+                return 0, evidence
+    _refuse_damage(evidence.corpus, chosen, record=asked.record)
+    console = stderr()
+    again = asked.again or asked.record
+    with Progress(console) as progress:
+        fresh = observe_release(
+            place,
+            evidence.policy,
+            evidence.corpus,
+            release,
+            built(release),
+            chosen,
+            asked.options,
+            again,
+            whole,
+            progress,
+            sample=asked.sample,
+            workers=workers,
+            deprecated=deprecated,
+            trust=asked.trust,
+        )
+    if not fresh.cells and not fresh.deprecations:
+        raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
+    if asked.record:
+        if asked.survey:
+            _survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
+        recorded = _record(place, evidence, fresh, whole, console)
+        evidence = replace(evidence, recorded={**evidence.recorded, recorded.name: recorded})
+    return _print_all(evidence, fresh, asked.show, asked.format_, isolation()), evidence
+
+
+def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], options: str | None, format_: str) -> int:
+    """Print what is recorded of one release about the chosen fixtures as they are, without running anything."""
+    found = {fixture.id for fixture in chosen}
+    sets = {entry.id: entry for entry in evidence.policy.options if options in {None, entry.id}}
+    for reader in evidence.recorded.values():
+        cells = {
+            (fixture, option): cell
+            for (fixture, option), cell in reader.cells.items()
+            if reader.release == release.version
+            and fixture in found
+            and option in sets
+            and evidence.valid(reader, evidence.corpus.fixtures[fixture], sets[option]) is not None
+        }
+        if cells:  # of several builds of a release the first, so that JSON stays one document
+            return _print_all(evidence, replace(reader, cells=cells, probes={}, deprecations={}), True, format_)
+    raise NothingSelected(
+        f"nothing is recorded of {release.name} and what was asked, as it is now", hint="observe it: the same without --recorded"
+    )
+
+
+def _print_all(evidence: Evidence, fresh: ObservedReader, show: bool, format_: str, fence: Isolation | None = None) -> int:
+    """Print what a reader did beside what is recorded, and give the exit status; ``fence`` is that of a release that was asked."""
+    rows = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
+    probes, deprecations = _probe_rows(evidence, fresh), deprecation_rows(evidence, fresh)
+    if format_ == "json":
+        _print_document(fresh, rows, probes, deprecations, fence)
+    else:
+        if rows:
+            _print(rows, fresh, show)
+        _print_probes(probes)
+        print_deprecations(deprecations, fresh.name)
+    reproduced = [row["reproduced"] for row in (*rows, *probes, *deprecations)]
+    return 1 if False in reproduced else 4 if None in reproduced else 0
+
+
+def _print_document(
+    reader: ObservedReader,
+    cells: list[dict[str, Any]],
+    probes: list[dict[str, Any]],
+    deprecations: list[dict[str, Any]],
+    fence: Isolation | None,
+) -> None:
+    print_json(
+        {
+            "reader": reader.name,
+            "identity": reader.identity,
+            "observed": reader.observed,
+            "isolation": None if fence is None else fence.as_json(),
+            "cells": cells,
+            "probes": probes,
+            "deprecations": deprecations,
+        }
+    )
+
+
+def _unrecorded(evidence: Evidence, release: Release, fixture: Fixture) -> bool:
+    """Whether no recorded observation of a release is about this fixture as it is, under some of its load options."""
+    readers = [reader for reader in evidence.recorded.values() if reader.release == release.version]
+    return any(
+        all(evidence.valid(reader, fixture, options) is None for reader in readers)
+        for options in evidence.policy.option_sets(fixture.family, release)  # type: ignore[arg-type]
+    )
+
+
+def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every probe, as it is now, was asked: probes are only asked together with everything else."""
+    return all(
+        probe.name in reader.probes and reader.probes[probe.name].key == probe_key(probe, reader.identity_digest)
+        for probe in evidence.corpus.probes
+    )
+
+
+def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every deprecated thing was used by its probe as it is now, and nothing is recorded of others."""
+    asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
+    return asked == {name: one.key for name, one in reader.deprecations.items()}
+
+
+def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
+    if format_ == "json":
+        _print_document(reader, [], [], [], None)
+    else:
+        stdout().print(f"{reader.name}: nothing is missing", markup=False)
+
+
+def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
+    """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
+    subject = f"{release_folder(fixture.release)}/{fixture.file}"
+    return next((damage for damage in corpus.damage if damage.subject == subject), None)
+
+
+def _refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> None:
+    """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
+    found = [damage for fixture in chosen if (damage := damage_of(corpus, fixture))]
+    if record:
+        found.extend(corpus.damage)
+    if found:
+        raise CorpusError(
+            found[0].detail,
+            where=str(corpus.folder / found[0].subject),
+            hint="restore it from version control; `torch-compat judge` lists everything that is wrong with the corpus",
+            code=found[0].kind,
+        )
+
+
+def observe_release(
+    place: Root,
+    policy: Policy,
+    corpus: Corpus,
+    release: Release,
+    environment: Environment,
+    fixtures: list[Fixture],
+    options: str | None,
+    again: bool,
+    whole: bool,
+    progress: Progress,
+    *,
+    sample: Sample | None = None,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
+    deprecated: bool | None = None,
+    trust: Trust = trust_nothing,
+) -> ObservedReader:
+    """Observe with one release. What the last run observed under the same key is taken from reports/latest.
+
+    Parameters:
+        deprecated: whether deprecated things are used, too; None where that depends on whether everything else is observed.
+        trust: which fixtures it may be given where it is not isolated.
+    """
+    warn_unless_isolated()
+    tasks = plan(policy, corpus, release, fixtures, options)
+    if sample is not None:
+        everything, tasks = tasks, sampled(tasks, release.name, sample)
+        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
+    cache = inside(
+        place.latest, f"observations/{code_digest()}"
+    )  # what other code made of the same readers is not what this makes
+    known, _ = ({}, {}) if again else place.observations(cache, release.version)
+    earlier = next(iter(known.values()), None)
+    bar = progress.task(f"{release.name}: starting")
+    state = Observing(progress=lambda state: bar(state.done, state.total))
+    today = dt.datetime.now(dt.UTC).date()
+    observed = run(
+        environment,
+        tasks,
+        corpus.probes if whole else (),
+        today=today,
+        deprecations=corpus.deprecations if deprecated or (deprecated is None and whole) else (),
+        known=earlier,
+        state=state,
+        workers=workers,
+        trust=trust,
+    )
+    new = state.total // 2
+    progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
+    if whole:
+        write_observations(inside(cache, f"{observed.name}.jsonl"), observed)
+    return observed
+
+
+def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, console: Any) -> ObservedReader:
+    """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
+    path = inside(place.recorded, f"{fresh.name}.jsonl")
+    old = evidence.recorded.get(fresh.name)
+    if not whole:
+        if old is None or old.identity != fresh.identity:
+            raise UsageError(
+                f"the recorded observations are not those of this very {fresh.name}: a part of them cannot be replaced",
+                where=str(path),
+                hint="record all fixtures",
+            )
+        kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
+        deprecations = fresh.deprecations or old.deprecations  # all of them are asked, or none
+        fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells, deprecations=deprecations)
+    elif old is not None and replace(old, observed=fresh.observed) == fresh:
+        fresh = replace(fresh, observed=old.observed)  # the same facts: the same file
+    write_observations(path, fresh)
+    console.print(f"recorded {len(fresh.cells)} cells in {path.relative_to(place.path)}", markup=False)
+    return fresh
+
+
+def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
+    """While the environment stands: everything that later work wants to know of this release."""
+    found = parse_survey(fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
+    if fresh.release in surveyed_releases(place.fixtures):
+        differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
+        if not differences:
+            return
+        for line in differences:
+            console.print(f"survey of {fresh.release}: {line}", markup=False)
+    write_surveys(place.fixtures, [found])
+    folders = sorted({Path(file).parent.as_posix() for file, _ in FILES.values()})
+    places = " and ".join((place.fixtures / folder).relative_to(place.path).as_posix() for folder in folders)
+    console.print(f"recorded the survey of {fresh.release} in {places}", markup=False)
+
+
+def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
+    """One cell beside the recorded one, which must be about this very archive, golden and options to count."""
+    fixture = evidence.corpus.fixtures[cell.fixture]
+    return {
+        "fixture": cell.fixture,
+        "options": cell.options,
+        "outcome": str(evidence.outcome(fixture, cell)),
+        **(reference_row(evidence, cell) if reader == NAME else _beside_recorded(evidence, reader, cell)),
+        "signal": cell.signal or None,
+        "stage": cell.stage or None,
+        "errors": [dict(error) for error in cell.errors],
+        "differences": [difference.as_json() for difference in cell.differences],
+        "difference_count": cell.count,
+    }
+
+
+def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
+    fixture = evidence.corpus.fixtures[cell.fixture]
+    options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
+    known = _comparable(evidence, reader)
+    recorded = evidence.valid(known, fixture, options)
+    verdict, text = agreement(evidence, fixture, recorded, cell) if recorded is not None else (None, "")
+    if known is not None and recorded is not None and known.name != reader:
+        text = f"recorded by another build, {known.name}" + (f": {text}" if text else "")
+    return {
+        "recorded": str(evidence.outcome(fixture, recorded)) if recorded is not None else None,
+        "reproduced": None if verdict is None else verdict != "fail",
+        "remark": text,
+    }
+
+
+def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
+    """The recorded observations of this very reader, else of another build of its release."""
+    release = name.removeprefix("torch-").partition("+")[0]
+    return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
+
+
+def _probe_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any]]:
+    """Each probe beside the recorded answer to the same text of it; ``reproduced`` is None where there is none."""
+    known = _comparable(evidence, fresh.name)
+    rows = []
+    for name, probe in sorted(fresh.probes.items()):
+        recorded = known.probes.get(name) if known is not None else None
+        if recorded is not None and known is not None and known.name == fresh.name and recorded.key != probe.key:
+            recorded = None
+        same = recorded is None or (recorded.checks, recorded.error) == (probe.checks, probe.error)
+        rows.append({"probe": name, "reproduced": same if recorded is not None else None})
+    return rows
+
+
+def _print_probes(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["reproduced"] is not True:
+            state = "is not recorded" if row["reproduced"] is None else "does not answer as recorded"
+            stdout().print(f"probe {row['probe']} {state}", markup=False)
+
+
+def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> None:
+
+    console = stdout()
+    for row in rows:
+        if show or row["reproduced"] is False:
+            _print_row(console, row, fresh.name)
+    outcomes = Counter(row["outcome"] for row in rows)
+    console.print(
+        f"{fresh.name}: " + ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())), markup=False
+    )
+    agree = sum(row["reproduced"] is True for row in rows)
+    contradict = sum(row["reproduced"] is False for row in rows)
+    missing = sum(row["recorded"] is None for row in rows)
+    unknown = sum(row["reproduced"] is None for row in rows) - missing
+    remarks = sum(bool(row["remark"]) and row["reproduced"] is True for row in rows)
+    text = f"{agree} as recorded"
+    text += f" ({remarks} of them with a remark; --show prints it)" if remarks else ""
+    text += f", {contradict} not as recorded" if contradict else ""
+    text += f", {missing} not recorded" if missing else ""
+    text += f", {unknown} not checked, since the reference reader lacks something" if unknown else ""
+    console.print(text, markup=False)
+
+
+def _print_row(console: Any, row: dict[str, Any], reader: str) -> None:
+    options = "" if row["options"] == "default" else f" ({row['options']})"
+    ending = f", {row['signal']} while {'loading' if row['stage'] == 'load' else 'running'}" if row["signal"] else ""
+    console.print(f"{row['fixture']} read by {reader}{options}: {row['outcome']}{ending}", markup=False, style="bold")
+    if row["remark"]:
+        console.print(f"  {row['remark']}", markup=False)
+    for error in row["errors"]:
+        lines = error["message"].splitlines() or [""]
+        console.print(f"  {error['type']}: {lines[0]}", markup=False)
+        for line in lines[1:12]:
+            console.print(f"    {line}", markup=False)
+    wrote, reads = (f"torch {name.removeprefix('torch-').partition('/')[0]}" for name in (row["fixture"], reader))
+    if reader == NAME:
+        reads = "the reference reader"
+    for difference in row["differences"]:
+        facts = {key: value for key, value in difference.items() if key not in {"kind", "where", "dtype", "frontier"}}
+        dtype = f" ({difference['dtype']})" if "dtype" in difference else ""
+        parts = []
+        if "expected" in facts and "got" in facts:
+            wrote_it = "the format's rules say" if row["fixture"].startswith(f"{SYNTHETIC}/") else f"{wrote} wrote"
+            parts = [f"{wrote_it} {json.dumps(facts.pop('expected'))}; {reads} computes {json.dumps(facts.pop('got'))}"]
+        parts += [f"{key} {json.dumps(value)}" for key, value in facts.items()]
+        shown = ", ".join(parts)
+        line = f"  {difference['where']}: {difference['kind']}{dtype}" + (f": {shown}" if shown else "")
+        console.print(line, markup=False, soft_wrap=True)
+    more = row["difference_count"] - len(row["differences"])
+    if more > 0:
+        console.print(f"  and {more} more", markup=False)

@@ -1,0 +1,157 @@
+"""``torch-compat operators``: what releases and readers know of operators, and what changed from one release to another."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.errors import UsageError
+
+__all__ = ["operators"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--reference", is_flag=True, help="List the operators that the reference reader has.")
+@format_option
+@click.pass_context
+def operators(context: click.Context, *, reference: bool, format_: str) -> int | None:
+    """Operators: what changed between two releases, the history of one, and whether a change breaks old programs.
+
+    With --reference: the operators that the reference reader has, with the kinds of first argument they are told apart by and the
+    releases their versions start at.
+    """
+    if context.invoked_subcommand is not None:
+        if reference:
+            raise UsageError("--reference lists operators, and goes with no command", hint="give either of them")
+        return None
+    if not reference:
+        raise UsageError(
+            "nothing was asked for",
+            hint="give --reference: the operators that the reference reader has; or diff, history or check",
+        )
+    from torch_compat.runtime.registry import known  # noqa: PLC0415 - imports every family of operators
+
+    rows = [_row(name, kinds) for name, kinds in known().items()]
+    if format_ == "json":
+        print_json({"operators": rows})
+        return 0
+    for row in rows:
+        say(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
+    say(f"{len(rows)} operators")
+    return 0
+
+
+@operators.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--breaks", is_flag=True, help="Only what does not work any more, backward or forward, or is not known.")
+@format_option
+def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
+    """What changed in the operators from the release OLD to NEW, and whether it is compatible."""
+    from torch_compat.cli._operators import change_lines, change_row, release_of  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.operators.changes import changes  # noqa: PLC0415
+    from torch_compat.operators.history import History  # noqa: PLC0415
+
+    history = History.load()
+    first, last = release_of(history, old), release_of(history, new)
+    found = changes(history, first, last)
+    shown = [one for one in found if not breaks or one.kind == "unknown" or not _works(one)]
+    incomplete = [(release, why) for release in (first, last) if (why := history.why_incomplete(release))]
+    if format_ == "json":
+        rows = [{"release": release, "why": why} for release, why in incomplete]
+        print_json({"old": first, "new": last, "incomplete": rows, "changes": [change_row(one) for one in shown]})
+        return 0
+    for one in shown:
+        say("\n".join(change_lines(one)))
+    counts = [f"{sum(one.kind == kind for one in found)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
+    broken = sum(not _works(one) for one in found if one.kind != "unknown")
+    say(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible, backward or forward")
+    for release, why in incomplete:
+        say(f"the operators of {release} are not known completely: {why}")
+    return 0
+
+
+def _works(change: Any) -> bool:
+    return all(verdict is None or verdict.compatible for verdict in (change.backward, change.forward))
+
+
+@operators.command("history")
+@click.argument("operator")
+@format_option
+def history_(operator: str, *, format_: str) -> int:
+    """Every schema that OPERATOR ever had, with the releases; its upgraders, its kernels and its tags. Without overload, all of them."""
+    from torch_compat.cli._operators import history_lines, history_of  # noqa: PLC0415 - as late as it is needed
+
+    document = history_of(operator)
+    if format_ == "json":
+        print_json(document)
+    else:
+        say("\n".join(history_lines(document)))
+    return 0
+
+
+@operators.command()
+@click.option("--old", required=True, help="A recorded release, or a file with one schema on each line.")
+@click.option("--new", required=True, help="The same: what is to take its place.")
+@click.option("--forward", is_flag=True, help="Programs of NEW must work in OLD, too.")
+@click.option(
+    "--upgrader",
+    "upgraders",
+    multiple=True,
+    metavar="SCHEMA",
+    help="An old schema that has an upgrader in NEW; as often as needed.",
+)
+@click.option("--as-of", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The day for waivers that expire; else today.")
+@click.option("--no-waivers", is_flag=True, help="Show all, waived or not.")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    help="The tree whose policy has the waivers; else the nearest one from here upwards.",
+)
+@format_option
+def check(
+    old: str,
+    new: str,
+    *,
+    forward: bool,
+    upgraders: tuple[str, ...],
+    as_of: dt.datetime | None,
+    no_waivers: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    """Whether programs that were saved with the operators of OLD work with those of NEW.
+
+    Either is a release, or a file as PyTorch's own test/forward_backward_compatibility/dump_all_function_schemas.py writes it, so that
+    a nightly build can be checked. Waivers are policy: policies/torch/operator_waivers.
+    """
+    from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
+
+    waivers: tuple[Any, ...] = ()
+    if not no_waivers:
+        from torch_compat.cli._root import find_policy  # noqa: PLC0415 - pydantic
+
+        waivers = find_policy(root).operator_waivers
+    today = as_of.date() if as_of else dt.datetime.now(dt.UTC).date()
+    checked = check_operators(read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, as_of=today)
+    if format_ == "json":
+        print_json(checked.document())
+    else:
+        say("\n".join(check_lines(checked)))
+    return checked.exit_status
+
+
+def _row(name: str, kinds: dict[str, tuple[tuple[int, int, int], ...]]) -> dict[str, Any]:
+    overloads = [
+        {"first_argument": kind, "since": [".".join(map(str, release)) for release in releases]}
+        for kind, releases in kinds.items()
+    ]
+    return {"operator": name, "overloads": overloads}
+
+
+def _text(overload: dict[str, Any]) -> str:
+    return f"{overload['first_argument']} since {', '.join(overload['since'])}"

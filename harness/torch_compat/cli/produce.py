@@ -1,0 +1,85 @@
+"""``torch-compat produce``: a real release runs recipes and writes fixtures."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._output import format_option, print_json, stderr, stdout
+from torch_compat.cli._readers import built, warn_unless_isolated
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.manifest import Fixture
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.produce import produce as run_recipes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.replay.produce import Produced
+
+__all__ = ["produce"]
+
+
+@click.command()
+@click.argument("writer", metavar="torch-X.Y.Z")
+@click.option("--recipe", "names", multiple=True, metavar="NAME", help="Only this recipe; may be given again. Else all.")
+@root_option
+@format_option
+def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str) -> int:
+    """Let the release torch-X.Y.Z run recipes.
+
+    What is new is added to fixtures/torch-X.Y.Z/ and frozen. What is there already is produced again and compared; the
+    recorded one stays, whatever comes out. A recipe is a program and is executed, with the release's own Python, so read what a
+    stranger wrote. It runs without the network, your variables and your files; where this machine cannot keep it from them, that is
+    said on standard error, and it runs. Exit status 1 if something did not come out as recorded.
+    """
+    place = find_root(root)
+    release = place.policy().calendar.resolve(writer)
+    corpus = load_corpus(place.fixtures)
+    unreadable = [damage for damage in corpus.damage if damage.kind == "outside" or damage.kind.startswith("unreadable")]
+    if unreadable:
+        raise UsageError(unreadable[0].detail, code="corpus")
+    known = {recipe.name: recipe for recipe in corpus.recipes}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+    recipes = [known[name] for name in names] if names else list(corpus.recipes)
+    if not recipes:
+        raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
+    console = stderr()
+    warn_unless_isolated()
+    with TorchRelease(built(release)) as reader:
+        produced = run_recipes(
+            corpus, reader, recipes, dt.datetime.now(dt.UTC).date(), lambda name: console.print(f"producing {name}", markup=False)
+        )
+    _print(produced, format_)
+    return 1 if produced.differing else 0
+
+
+def _print(produced: Produced, format_: str) -> None:
+
+    written = [entry.id for entry in produced.added if isinstance(entry, Fixture)]
+    not_writable = {entry.id: entry.message.splitlines() for entry in produced.added if not isinstance(entry, Fixture)}
+    if format_ == "json":
+        print_json(
+            {
+                "added": written,
+                "not_writable": [{"id": name, "reason": (lines or [""])[0]} for name, lines in not_writable.items()],
+                "reproduced": list(produced.reproduced),
+                "differing": [{"id": name, "fields": list(fields)} for name, fields in produced.differing],
+            }
+        )
+        return
+    console = stdout()
+    for name in written:
+        console.print(f"added         {name}", markup=False)
+    for name, lines in not_writable.items():
+        console.print(f"not writable  {name}: {(lines or [''])[0]}", markup=False)
+    if produced.reproduced:
+        console.print(f"reproduced    {len(produced.reproduced)} as recorded", markup=False)
+    for name, fields in produced.differing:
+        console.print(f"DIFFERENT     {name}: not as recorded in {', '.join(fields)}", markup=False)

@@ -1,0 +1,235 @@
+"""``torch-compat readers``: the real torch releases that can be had on this machine, built or not."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from torch_compat.cli._output import say, stderr, stdout
+from torch_compat.cli._root import find_policy, root_option
+from torch_compat.errors import EnvironmentUnavailable, ReaderError, UsageError
+from torch_compat.readers.commands import run_command
+from torch_compat.readers.environments import Cuda, Environment, Environments
+from torch_compat.readers.index import entry_text, new_releases
+from torch_compat.readers.interpreters import find_interpreters, fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from torch_compat.policy import Release
+
+__all__ = ["readers"]
+
+SCHEMA_VERSION = 1
+
+_SEVEREST_FIRST = (3, 2, 1, 4)
+
+_format_option = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What to print on standard output.",
+)
+
+
+@click.group()
+def readers() -> None:
+    """List, build and remove environments of real torch releases; ask for new releases.
+
+    They are kept in $TORCH_COMPAT_CACHE, or in your cache folder.
+    """
+
+
+@readers.command("list")
+@root_option
+@_format_option
+def list_(root: Path | None, format_: str) -> None:
+    """Show every release of the calendar: its Python here, and whether it is built."""
+    environments = Environments()
+    rows = [_row(release, environments.get(release.version)) for release in find_policy(root).calendar]
+    if format_ == "json":
+        _print_json({"readers": rows})
+    else:
+        _print_table(rows)
+
+
+@readers.command()
+@click.argument("releases", nargs=-1, required=True, metavar="torch-X.Y.Z...")
+@click.option(
+    "--cuda",
+    type=click.Choice(get_args(Cuda)),
+    default="stub",
+    show_default=True,
+    help="Stand in for the CUDA libraries that newer releases link against, or install them (gigabytes).",
+)
+@root_option
+@_format_option
+@click.pass_context
+def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: Path | None, format_: str) -> None:
+    """Build the environments of these releases; one that is there stays as it is."""
+    calendar = find_policy(root).calendar
+    wanted = [_known(calendar.resolve, name) for name in releases]
+    environments = Environments()
+    rows: list[dict[str, Any]] = []
+    statuses: set[int] = set()
+    for release in wanted:
+        try:
+            with _progress(f"torch-{release.version}") as progress:
+                built = environments.build(release, cuda=cuda, progress=progress)
+        except (ReaderError, UsageError) as error:
+            statuses.add(error.exit_status)
+            say(f"torch-{release.version}: {error}", err=True)
+            rows.append(_row(release, None) | {"error": {"code": error.code, "message": str(error)}})
+        else:
+            rows.append(_row(release, built) | {"error": None})
+    if format_ == "json":
+        _print_json({"readers": rows})
+    else:
+        _print_table(rows)
+    context.exit(next((status for status in _SEVEREST_FIRST if status in statuses), 0))
+
+
+@readers.command()
+@click.argument("releases", nargs=-1, required=True, metavar="torch-X.Y.Z...")
+@root_option
+@_format_option
+@click.pass_context
+def remove(context: click.Context, releases: tuple[str, ...], root: Path | None, format_: str) -> None:
+    """Remove the environments of these releases."""
+    calendar = find_policy(root).calendar
+    wanted = [_known(calendar.resolve, name) for name in releases]
+    environments = Environments()
+    removed: list[dict[str, Any]] = []
+    status = 0
+    for release in wanted:
+        name = f"torch-{release.version}"
+        try:
+            freed = environments.remove(release.version)
+        except EnvironmentUnavailable as error:
+            status = error.exit_status
+            say(f"{name}: {error}", err=True)
+            continue
+        removed.append({"name": name, "freed": freed})
+        if format_ == "text":
+            say(f"{name}: removed, {_gigabytes(freed)} freed" if freed else f"{name}: was not built")
+    if format_ == "json":
+        _print_json({"removed": removed})
+    context.exit(status)
+
+
+@readers.command()
+@root_option
+@_format_option
+@click.pass_context
+def available(context: click.Context, root: Path | None, format_: str) -> None:
+    """Ask the package index for releases that the calendar lacks.
+
+    pip asks, with your own settings. Prints the calendar entry of each release that is not there, and what to run then.
+    Exit status 0 if the calendar has every release, 1 if it lacks one, 4 if the index could not be asked.
+    """
+    calendar = find_policy(root).calendar
+    found: list[dict[str, Any]] = [
+        {
+            "name": f"torch-{release.version}",
+            "version": release.version,
+            "date": date.isoformat() if date else None,
+            "pythons": list(release.pythons),
+            "entry": entry_text(calendar, release, date),
+            "run": [f'nox -s "produce(torch-{release.version})"', f'nox -s "observe(torch-{release.version})" -- --record'],
+        }
+        for release, date in new_releases(calendar, dt.datetime.now(dt.UTC).date(), run_command)
+    ]
+    newest = calendar.newest().version
+    if format_ == "json":
+        _print_json({"newest": f"torch-{newest}", "missing": found})
+    elif not found:
+        say(f"the calendar has every release of torch that the index offers; the newest is {newest}")
+    for row in found if format_ == "text" else ():
+        day = f", uploaded on {row['date']}," if row["date"] else ""
+        say(f"{row['name']}{day} is offered by the index and is not in the calendar. Add to policies/torch/releases.toml:\n")
+        say(row["entry"])
+        say("then run\n\n" + "".join(f"    {line}\n" for line in row["run"]))
+    context.exit(1 if found else 0)
+
+
+def _known(resolve: Callable[[str], Release], name: str) -> Release:
+    """The release of this name; an unknown one is the user's mistake."""
+    try:
+        return resolve(name)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _row(release: Release, environment: Environment | None) -> dict[str, Any]:
+    """One release as the JSON output shows it."""
+    python: dict[str, str] | None = None
+    unavailable: str | None = None
+    try:
+        interpreter = fitting(release, find_interpreters())
+    except EnvironmentUnavailable as error:
+        unavailable = str(error)
+    else:
+        python = {"version": interpreter.version, "path": str(interpreter.path)}
+    return {
+        "name": f"torch-{release.version}",
+        "version": release.version,
+        "date": release.date.isoformat(),
+        "python": python,
+        "unavailable": unavailable,
+        "built": environment is not None,
+        "environment": dict(environment.description) if environment else None,
+    }
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    say(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2))
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("release", no_wrap=True)
+    table.add_column("date", no_wrap=True)
+    table.add_column("Python here", no_wrap=True)
+    table.add_column("torch", no_wrap=True)
+    table.add_column("CUDA", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("built", no_wrap=True)
+    table.add_column("")
+    for row in rows:
+        built = row["environment"] or {}
+        table.add_row(
+            row["name"],
+            row["date"],
+            row["python"]["version"] if row["python"] else "none",
+            built.get("torch", ""),
+            built.get("cuda", ""),
+            _gigabytes(built["size"]) if built else "",
+            built.get("built", "no"),
+            Text(row["unavailable"] or "", style="yellow"),
+        )
+    stdout(width=200).print(table)
+
+
+@contextlib.contextmanager
+def _progress(name: str) -> Iterator[Callable[[str], None]]:
+    """Tell steps on standard error: on one moving line where somebody watches, on lines of their own elsewhere."""
+    console = stderr()
+    if not console.is_terminal or os.environ.get("CI"):
+        yield lambda step: say(f"{name}: {step}", err=True)
+        return
+    with console.status(Text(name)) as status:
+        yield lambda step: status.update(Text(f"{name}: {step}"))
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.2f} GB"

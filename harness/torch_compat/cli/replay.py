@@ -1,0 +1,146 @@
+"""``torch-compat replay``: observe with the chosen readers, judge, report. The main job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
+from torch_compat.cli._output import Progress, format_option, stderr, trust_option
+from torch_compat.cli._readers import built, trusted
+from torch_compat.cli._reference import NAME, is_reference, let_reference_read
+from torch_compat.cli._root import Root, find_root, root_option
+from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected
+from torch_compat.cli.observe import damage_of, observe_release
+from torch_compat.corpus.lines import write_whole
+from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.report.to_json import report_json
+from torch_compat.rules.judge import judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy import Policy, Release
+    from torch_compat.readers.isolation import Trust
+
+__all__ = ["replay"]
+
+# Whether the reference reader reads where no reader is named and the policy has the rule that judges it. It takes some ten
+# seconds, and no torch.
+REFERENCE_BY_DEFAULT = True
+RULE = "reference-agrees"
+
+
+@click.command()
+@click.option(
+    "--reader",
+    "names",
+    multiple=True,
+    metavar="torch-X.Y.Z",
+    help="Observe with this release, or with `reference`, the reference reader; may be given again.",
+)
+@click.option("--recorded", is_flag=True, help="Observe nothing: judge the recorded observations alone.")
+@click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
+@trust_option
+@root_option
+@as_of_option
+@profile_option
+@full_option
+@format_option
+def replay(
+    names: tuple[str, ...],
+    recorded: bool,
+    again: bool,
+    trust: bool,
+    root: Path | None,
+    as_of: str | None,
+    profile: str | None,
+    full: bool,
+    format_: str,
+) -> int:
+    """Observe with the chosen readers, judge, and report.
+
+    Unless told otherwise, the readers are those of the policy that are built here; where none is, the recorded
+    observations are judged. The report is also kept as JSON in reports/latest/.
+
+    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
+    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
+    is reported, and the exit status is 4, unless you give --trust. The reference reader executes nothing.
+    """
+    if recorded and (names or again):
+        raise UsageError("--recorded observes nothing, so it does not go with --reader or --again")
+    place = find_root(root)
+    (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
+    policy = under_profile(place.policy(), profile)
+    chosen = [] if recorded else _chosen(policy, names)
+    reference = _reference_chosen(policy, names) and not recorded
+    with uncollected():
+        evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
+    fresh, unavailable = _observe(
+        place, policy, evidence.corpus, chosen, bool(names), again, trusted(place.fixtures, everything=trust)
+    )
+    modelled = _reference(place, policy, evidence.corpus, again) if reference else None
+    with uncollected():
+        report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
+    report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
+    write_whole(place.latest / "report.json", report_json(report))
+    print_formatted(report, format_, full=full)
+    return report.exit_status
+
+
+def _chosen(policy: Policy, names: tuple[str, ...]) -> list[Release]:
+    """The releases named; else all readers of the policy."""
+    asked = names or policy.corpus.readers
+    return list(dict.fromkeys(policy.calendar.resolve(name) for name in asked if not is_reference(name)))
+
+
+def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
+    """Whether the reference reader is to read."""
+    for name in names:
+        if is_reference(name) and name != NAME:
+            raise UsageError(
+                f"{name}: the reference reader reads each fixture at the horizon of its own writer", hint=f"give --reader {NAME}"
+            )
+    return NAME in names if names else REFERENCE_BY_DEFAULT and any(rule.id == RULE for rule in policy.rules)
+
+
+def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> ObservedReader:
+    """What the reference reader does with every program of the corpus that is as it was recorded."""
+    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
+    with Progress(stderr()) as progress:
+        return let_reference_read(place, policy, corpus, fixtures, progress, again=again, whole=True)
+
+
+def _observe(
+    place: Root, policy: Policy, corpus: Corpus, chosen: list[Release], named: bool, again: bool, trust: Trust
+) -> tuple[dict[str, ObservedReader], dict[str, str]]:
+    """Fresh observations by reader; and the readers that were named and cannot be had here."""
+    if not chosen or not corpus.fixtures:
+        return {}, {}
+
+    fresh: dict[str, ObservedReader] = {}
+    unavailable: dict[str, str] = {}
+    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
+    with Progress(stderr()) as progress:
+        for release in chosen:
+            try:
+                environment = built(release)
+            except EnvironmentUnavailable as error:
+                if named:
+                    unavailable[release.name] = error.message
+                continue
+            observed = observe_release(
+                place, policy, corpus, release, environment, fixtures, None, again, True, progress, trust=trust
+            )
+            fresh[observed.name] = observed
+        if len(fixtures) < len(corpus.fixtures):
+            progress.say(f"not observed, because they are not what was recorded: {len(corpus.fixtures) - len(fixtures)} fixtures")
+        seen = {observed.release for observed in fresh.values()}
+        absent = [release.name for release in chosen if release.version not in seen and release.name not in unavailable]
+        if absent:
+            progress.say(f"not built here, so their recorded observations count: {', '.join(absent)}")
+    return fresh, unavailable

@@ -1,0 +1,214 @@
+"""``torch-compat run``: load a program and call it, with the reference reader or with a real release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.cli._format import format_option, print_json, say, trust_option
+from torch_compat.cli._values import plain, read_arguments, shown_value, value_text
+from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
+from torch_compat.readers.reference import NAME, Reference, is_reference
+from torch_compat.runtime.horizons import horizon
+
+if TYPE_CHECKING:
+    from torch_compat.readers.environments import Environment
+
+__all__ = ["run"]
+
+TIME_LIMIT = 60
+STATUS = {"loaded": 0, "refused": 1, "raised": 1, "crashed": 1, "timed-out": 1, "unsupported": 4, "unavailable": 4}
+FAULT = 3
+PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release runs something
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--args",
+    "arguments",
+    type=click.Path(path_type=Path),
+    metavar="ARGS.json",
+    help="A list of the positional arguments, as JSON; none unless given.",
+)
+@click.option("--method", default="forward", show_default=True, help="What to call.")
+@click.option(
+    "--reader",
+    default=NAME,
+    show_default=True,
+    metavar="reference[@HORIZON]|torch-X.Y.Z",
+    help="Who reads: the reference reader, as a release or a day (reference@1.5.1, reference@2020-06-24), or a release built here.",
+)
+@click.option("--explain", is_flag=True, help="Also print which upgraders stand in for calls, and where.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1, max=86400),
+    default=TIME_LIMIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time after which it is ended.",
+)
+@trust_option
+@format_option
+def run(
+    path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
+) -> int:
+    """Load a TorchScript or mobile program and call it.
+
+    The reference reader runs it with numpy: torch is not needed, and nothing in the archive reaches Python. Arguments are a JSON
+    list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float, and
+    {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
+
+    A release may execute what an archive says. It runs without the network, your variables and your files. Where this machine cannot
+    keep it from them, it is only given fixtures of the frozen corpus of the tree that you are in; anything else is refused with the
+    code untrusted, unless you give --trust.
+
+    Exit status: 0 it gave a value; 1 it was refused, raised, crashed or took too long; 2 wrong usage; 3 a fault of torch-compat; 4 the
+    reader lacks something, which is named, or cannot be had here, or must not be given the archive (untrusted).
+    """
+    if not path.is_file():
+        raise UsageError("is a folder" if path.is_dir() else "there is no such file", where=plain(str(path)), code="no-file")
+    given = read_arguments(arguments) if arguments is not None else []
+    if is_reference(reader):
+        horizon(reader)  # says what is wrong with its name
+        done = _by_reference(path, reader, method, given, timeout)
+    elif reader.startswith("torch-"):
+        if explain:
+            raise UsageError("--explain tells of the reference reader: a release does not say which upgraders it applies")
+        done = _by_release(path, reader, method, given, timeout, trust=trust)
+    else:
+        raise UsageError(
+            f"expected reference, reference@HORIZON or torch-X.Y.Z, found {plain(reader)!r}",
+            hint="torch-compat run PATH --reader reference@1.5.1",
+            code="reader",
+        )
+    status = FAULT if done.get("error", {}).get("code") == "fault" else done.pop("status", STATUS[done["outcome"]])
+    upgraders = done.pop("upgraders", [])
+    document = {**done, "method": method}
+    if explain:
+        document["upgraders"] = [
+            {"unit": unit, "line": line, "operator": operator, "upgrader": upgrader}
+            for unit, line, operator, upgrader in upgraders
+        ]
+    if format_ == "json":
+        print_json(document)
+    else:
+        _print(document)
+    return status
+
+
+# ---------------------------------------------------------------------------------------------------------------- readers
+
+
+def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout: float) -> dict[str, Any]:
+    with Reference() as process:
+        reply = process.request("run", timeout_s=timeout, path=str(path.resolve()), method=method, args=args, horizon=reader)
+    head = {"reader": reader, "notes": reply.get("notes", [])}
+    end = reply.get("unstable") or reply.get("crashed", {})
+    if "predicted" in end:  # no death of the reference reader, but that of the release which it stands for
+        return {**head, "outcome": "crashed", "error": {"code": end["signal"], "message": end["predicted"], "where": None}}
+    if "unsupported" in reply:
+        return {**head, "outcome": "unsupported", "error": reply["unsupported"], "upgraders": reply.get("upgraders", [])}
+    if "result" not in reply:
+        return {**head, **_ended(reply)}
+    result = reply["result"]
+    head |= {"notes": result.get("notes", []), "upgraders": result.get("upgraders", [])}
+    return {**head, **_outcome(result.get("error"), result.get("value"))}
+
+
+def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float, *, trust: bool) -> dict[str, Any]:
+    from torch_compat.cli._readers import built, trusted  # noqa: PLC0415 - policies take longer to import than a program to run
+    from torch_compat.cli._root import find_policy, find_root  # noqa: PLC0415
+    from torch_compat.readers.isolation import refuse_unless_trusted  # noqa: PLC0415
+    from torch_compat.readers.torch_release import TorchRelease  # noqa: PLC0415
+
+    release = find_policy(None).calendar.resolve(reader)
+    head: dict[str, Any] = {"reader": release.name, "notes": []}
+    try:
+        environment: Environment = built(release)
+    except EnvironmentUnavailable as error:
+        return {**head, "outcome": "unavailable", "error": _said(error)}
+    path = path.resolve()
+    try:
+        fixtures = find_root(None).fixtures
+    except NothingSelected:  # outside any tree
+        fixtures = None
+    vouched = trusted(fixtures, everything=trust)
+    worker = TorchRelease(environment, reads=[path], trust=vouched)
+    head["isolation"] = worker.isolation.as_json()
+    if not worker.isolation.whole:
+        head["notes"].append(f"the release is not isolated: {worker.isolation}")
+    try:
+        refuse_unless_trusted(path, worker.isolation, vouched)  # before seconds are spent on importing torch
+    except Untrusted as error:
+        return {**head, "outcome": "refused", "error": _said(error), "status": error.exit_status}
+    with worker:
+        head["reader"] = worker.name
+        call = {"method": method, "args": args}
+        reply = worker.request("observe", timeout_s=timeout, path=str(path), family=_family(path), calls=[call], options={})
+    if "result" not in reply:
+        return {**head, **_ended(reply)}
+    result = reply["result"]
+    if "error" in result:
+        return {**head, **_outcome(result["error"], None)}
+    first = result["calls"][0]["first"]
+    return {**head, **_outcome(first.get("error"), first.get("value"))}
+
+
+def _family(path: Path) -> str:
+    """Which loader of a release is asked: of a program its own, else that of TorchScript, which then says what is wrong."""
+    from torch_compat.formats import identify  # noqa: PLC0415 - as above
+
+    try:
+        family = identify(path).family
+    except ArchiveError:
+        return "torchscript"
+    return family if family in PROGRAMS else "torchscript"
+
+
+def _outcome(error: dict[str, Any] | None, value: Any) -> dict[str, Any]:
+    if error is None:
+        return {"outcome": "loaded", "value": shown_value(value)}
+    outcome = "refused" if error["stage"] == "load" else "raised"
+    code = str(error["type"]).removeprefix("builtins.")
+    return {"outcome": outcome, "error": {"code": code, "message": error["message"], "where": error.get("where")}}
+
+
+def _ended(reply: dict[str, Any]) -> dict[str, Any]:
+    """What is to be said of a reader that did not answer."""
+    if "timed-out" in reply:
+        end = reply["timed-out"]
+        message = f"took longer than {end['timeout_s']:g} s to {end['stage']}"
+        return {"outcome": "timed-out", "error": {"code": "timed-out", "message": message, "where": None}}
+    death = reply["crashed"]
+    signal = death.get("signal") or f"exit status {death.get('exit')}"
+    return {
+        "outcome": "crashed",
+        "error": {"code": "crashed", "message": f"{signal} while it was to {death['stage']}", "where": None},
+    }
+
+
+def _said(error: HarnessError) -> dict[str, Any]:
+    message = f"{error.message} ({error.hint})" if error.hint else error.message
+    return {"code": error.code, "message": message, "where": error.where}
+
+
+# --------------------------------------------------------------------------------------------------------------- printing
+
+
+def _print(document: dict[str, Any]) -> None:
+    say(f"{document['outcome']}  ({plain(document['reader'])}, {plain(document['method'])})")
+    if "value" in document:
+        say(value_text(document["value"]))
+    if "error" in document:
+        error = document["error"]
+        at = f" at {plain(error['where'])}" if error.get("where") else ""
+        say(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
+    for note in document["notes"]:
+        say(f"note: {plain(note)}")
+    for one in document.get("upgraders", ()):
+        say(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, is {one['upgrader']}")
+    if document.get("upgraders") == []:
+        say("upgrader: none")

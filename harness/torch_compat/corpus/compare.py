@@ -1,0 +1,376 @@
+"""Comparing what two releases did, as facts: where two results differ, in which way and by how much.
+
+A *result* is what the worker says of a program or value (``perform`` in harness/torch_compat/readers/worker.py): an error on loading,
+or a value, or the calls with their returned values, inputs afterwards and the state before and after. No tolerance is
+applied here: whether a difference matters is for judging.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.arrays import elements
+from torch_compat.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Comparison", "Difference", "compare", "result_digest", "tensor_array"]
+
+_SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
+KEPT = 3  # differences written out per comparison; all are counted
+NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave
+
+_NUMPY = {
+    "float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16", "bool": "|b1",
+    "uint8": "|u1", "int8": "|i1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "uint16": "<u2", "uint32": "<u4",
+    "uint64": "<u8",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where a result is not the expected one.
+
+    Attributes:
+        kind: ``value``, ``dtype``, ``shape``, ``strides``, ``sharing``, ``type``, ``keys``, ``requires_grad`` or ``class``;
+            ``raised`` where a value was expected, ``relaxed`` where an error was.
+        where: the place, as ``calls[2].first.value[0]``.
+        dtype: element type of the expected tensor or "" for other values.
+        facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
+            (flat index), ``expected`` and ``got`` there; for the rest ``expected`` and ``got``. Non-finite numbers as strings.
+    """
+
+    kind: str
+    where: str
+    dtype: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The recorded form."""
+        shown: dict[str, Any] = {"kind": self.kind, "where": self.where}
+        if self.dtype:
+            shown["dtype"] = self.dtype
+        return {**shown, **self.facts}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Difference:
+        """From the recorded form."""
+        facts = {key: value for key, value in data.items() if key not in {"kind", "where", "dtype"}}
+        return Difference(data["kind"], data["where"], data.get("dtype", ""), facts)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Attributes:
+        result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the gravest of
+            what was found; a value that differs outweighs an error, because nobody sees it.
+        extent: all differences in short, one ``{"kind", "dtype", "count", "frontier"}`` for each kind and dtype. What
+            judging looks at; ``frontier`` is None where no distance is defined, so that only equality would do.
+        differences: the first few, gravest kinds first, for people to look at.
+        count: how many there are in all.
+        errors: the distinct errors met where none was expected, in order.
+    """
+
+    result: str
+    differences: tuple[Difference, ...] = ()
+    count: int = 0
+    extent: tuple[dict[str, Any], ...] = ()
+    errors: tuple[dict[str, str], ...] = ()
+
+
+def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
+    """Compare a result with the expected one. Both as the worker gives them, or ``{"crashed": …}``, ``{"timed-out": …}``."""
+    for ending in ("crashed", "timed-out"):
+        if ending in got:
+            alike = ending in expected and _death(got[ending]) == _death(expected[ending])
+            return Comparison("same") if alike else Comparison(ending)
+    if "error" in got:  # also where the writer's program died: it did not die of being loaded
+        return Comparison("same") if "error" in expected else Comparison("refused", errors=(got["error"],))
+    for ending in ("crashed", "timed-out"):
+        if ending in expected:
+            return Comparison("relaxed", (Difference("relaxed", "program", facts={"expected": ending}),), 1)
+    if "error" in expected:
+        return Comparison("relaxed", (Difference("relaxed", "load"),), 1)
+
+    found: list[Difference] = []
+    errors: list[dict[str, str]] = []
+    if "value" in expected:
+        _Walk(found).compare(expected["value"], got["value"], "value")
+    else:
+        # A reader may be unable to say the state (the lite interpreter); then there is nothing to hold against it.
+        for part in ("state", "state_after"):
+            if expected[part] is not None and got[part] is not None:
+                _Walk(found).compare(expected[part], got[part], part)
+        for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
+            for turn in ("first", "second"):
+                _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", found, errors)
+    distinct = list({json.dumps(error, sort_keys=True): error for error in errors}.values())
+    kinds = {difference.kind for difference in found}
+    if kinds - {"raised", "relaxed"}:
+        result = "differs"
+    elif "raised" in kinds:
+        result = "raised"
+    else:
+        result = "relaxed" if kinds else "same"
+    found.sort(key=_mildness)
+    return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct))
+
+
+def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
+    """Where and of what a program died; what it said then is no part of it."""
+    return tuple(ending.get(key) for key in ("stage", "signal", "exit"))
+
+
+def _mildness(difference: Difference) -> tuple[int, float]:
+    """Sorts the gravest first: another type, shape or set of keys; then values, by how far they are off; then errors.
+
+    A value is far off as far as both its absolute distance and its distance in ULP are great.
+    """
+    if difference.kind in {"raised", "relaxed", "strides"}:
+        return 2, 0.0
+    if difference.kind != "value":
+        return 0, 0.0
+    points = difference.facts.get("frontier")
+    far = math.inf if points is None else max((min(float(gap), float(steps)) for gap, steps in points), default=0.0)
+    return 1, -far
+
+
+def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for difference in found:
+        groups.setdefault((difference.kind, difference.dtype), []).append(difference)
+    extent = []
+    for (kind, dtype), members in sorted(groups.items()):
+        frontiers = [member.facts.get("frontier") for member in members]
+        points = (
+            None
+            if any(frontier is None for frontier in frontiers)
+            else [point for frontier in frontiers for point in frontier or ()]
+        )
+        frontier = None if points is None else [[_plain(gap), _plain(steps)] for gap, steps in _frontier(points)]
+        extent.append({"kind": kind, "dtype": dtype, "count": len(members), "frontier": frontier})
+    return tuple(extent)
+
+
+def _frontier(points: Iterable[Iterable[Any]]) -> list[tuple[float, float]]:
+    """The points that no other one exceeds in both coordinates, by falling first coordinate."""
+    kept: list[tuple[float, float]] = []
+    for gap, steps in sorted(((float(gap), float(steps)) for gap, steps in points), reverse=True):
+        if not kept or steps > kept[-1][1]:
+            kept.append((gap, steps))
+    return kept
+
+
+def _compare_call(
+    wanted: dict[str, Any], given: dict[str, Any], where: str, found: list[Difference], errors: list[dict[str, str]]
+) -> None:
+    if "error" in wanted and "error" in given and given["error"]["type"] != NOT_ASKED:
+        return
+    if "error" in given:
+        errors.append(given["error"])
+        found.append(Difference("raised", where))
+    elif "error" in wanted:
+        found.append(Difference("relaxed", where))
+    else:
+        walk = _Walk(found)
+        walk.compare(wanted["value"], given["value"], f"{where}.value")
+        walk.compare(wanted["inputs"], given["inputs"], f"{where}.inputs")
+
+
+class _Walk:
+    """Walks two neutral values side by side; storages met on the way have to be shared in the same places."""
+
+    def __init__(self, found: list[Difference]) -> None:
+        self.found = found
+        self.storages: dict[int, int] = {}
+        self.taken: set[int] = set()
+
+    def note(self, kind: str, where: str, expected: object, got: object, dtype: str = "") -> None:
+        self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}))
+
+    def compare(self, a: Any, b: Any, where: str) -> None:
+        kind_a, kind_b = _kind(a), _kind(b)
+        if kind_a != kind_b:
+            self.note("type", where, kind_a, kind_b)
+        elif kind_a == "tensor":
+            self._tensors(a["tensor"], b["tensor"], where)
+        elif kind_a == "list":
+            self._items(a, b, where)
+        elif kind_a == "tuple":
+            self._items(a["tuple"], b["tuple"], where)
+        elif kind_a == "dict":
+            self._dicts(a["dict"], b["dict"], where)
+        elif kind_a == "object":
+            if a["object"]["type"] != b["object"]["type"]:
+                self.note("type", where, a["object"]["type"], b["object"]["type"])
+            self.compare(a["object"]["state"], b["object"]["state"], where)
+        elif kind_a in _SCALARS:
+            self._scalars(a, b, kind_a, where)
+        elif a != b:
+            self.note("value", where, a, b)
+
+    def _scalars(self, a: dict[str, Any], b: dict[str, Any], kind: str, where: str) -> None:
+        """Python floats and complex numbers are numbers of 64 bits (each): a zero's sign counts, a tolerance applies."""
+        dtype, parts = _SCALARS[kind]
+        x, y = (struct.pack(f"<{parts}d", *map(float, side[kind] if parts > 1 else [side[kind]])) for side in (a, b))
+        if x != y:
+            self.found.append(Difference("value", where, dtype, _distance(dtype, x, y)))
+
+    def _items(self, a: list[Any], b: list[Any], where: str) -> None:
+        if len(a) != len(b):
+            self.note("keys", where, len(a), len(b))
+            return
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            self.compare(x, y, f"{where}[{index}]")
+
+    def _dicts(self, a: list[Any], b: list[Any], where: str) -> None:
+        keys_a, keys_b = [json.dumps(key) for key, _ in a], [json.dumps(key) for key, _ in b]
+        if keys_a != keys_b:
+            self.note("keys", where, [key for key, _ in a], [key for key, _ in b])
+            return
+        for (key, x), (_, y) in zip(a, b, strict=True):
+            self.compare(x, y, f"{where}[{key!r}]" if isinstance(key, str | int) else f"{where}[…]")
+
+    def _tensors(self, a: dict[str, Any], b: dict[str, Any], where: str) -> None:
+        for kind in ("dtype", "shape"):
+            if a[kind] != b[kind]:
+                self.note(kind, where, a[kind], b[kind], a["dtype"])
+                return
+        for kind, default in (("strides", None), ("class", "torch.Tensor"), ("requires_grad", False)):
+            x, y = a.get(kind, default), b.get(kind, default)
+            if x != y:
+                self.note(kind, where, x, y, a["dtype"])
+        if not self._same_sharing(a, b):
+            self.note("sharing", where, a.get("storage"), b.get("storage"), a["dtype"])
+        if a["bytes"] != b["bytes"]:
+            facts = _distance(a["dtype"], base64.b64decode(a["bytes"]), base64.b64decode(b["bytes"]))
+            self.found.append(Difference("value", where, a["dtype"], facts))
+
+    def _same_sharing(self, a: dict[str, Any], b: dict[str, Any]) -> bool:
+        """Whether the storages of both sides correspond one to one. Where a storage starts is nobody's business."""
+        x, y = a.get("storage"), b.get("storage")
+        if x is None or y is None:
+            return True  # an empty storage has no address: nothing can be shared through it
+        if x in self.storages:
+            return bool(self.storages[x] == y)
+        if y in self.taken:
+            return False
+        self.storages[x] = y
+        self.taken.add(y)
+        return True
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(next(iter(value)))
+    return type(value).__name__
+
+
+def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
+    """The flat elements of a tensor; bfloat16 widened to float32, dtypes that numpy lacks as raw bytes.
+
+    Raises:
+        CorpusError: the bytes are no whole number of elements.
+    """
+    found = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
+    if found.nbytes != len(data):
+        raise CorpusError(
+            f"a tensor of {dtype} has {len(data)} bytes, expected a multiple of {found.itemsize}", code="bad-tensor"
+        )
+    return (found.astype("<u4") << np.uint32(16)).view("<f4") if dtype == "bfloat16" else found
+
+
+def _distance(dtype: str, expected: bytes, got: bytes) -> dict[str, Any]:
+    x, y = tensor_array(dtype, expected), tensor_array(dtype, got)
+    raw_x, raw_y = (elements(side, np.dtype(np.uint8)).reshape(len(x), -1) for side in (expected, got))
+    unequal = np.flatnonzero((raw_x != raw_y).any(axis=1))
+    first = int(unequal[0])
+    facts: dict[str, Any] = {"count": len(unequal), "first": first, "expected": _plain(x[first]), "got": _plain(y[first])}
+    if x.dtype.kind in "fc":
+        facts.update(_float_distance(x[unequal], y[unequal], dtype))
+    elif dtype in _NUMPY:
+        facts["max_abs"] = max(abs(int(p) - int(q)) for p, q in zip(x[unequal], y[unequal], strict=True))
+    return facts
+
+
+def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str) -> dict[str, Any]:
+    """Distances of elements whose bits differ. A NaN against a number is infinitely far, against another NaN not at all.
+
+    ``frontier`` lists ``[absolute, ULP]`` of the elements that no other one exceeds in both: a tolerance of the form
+    "absolute or ULP" holds for all elements exactly if it holds for these.
+    """
+    if x.dtype.kind == "c":
+        x, y = (side.view(f"<f{side.dtype.itemsize // 2}") for side in (x, y))
+    both_nan = np.isnan(x) & np.isnan(y)
+    x, y = x[~both_nan], y[~both_nan]
+    with np.errstate(all="ignore"):  # also where a signalling NaN is widened
+        a, b = x.astype(np.float64), y.astype(np.float64)
+        gap = np.where(a == b, 0.0, np.abs(a - b))
+        gap[np.isnan(gap)] = np.inf  # a NaN on one side only
+        relative = np.where(gap == 0, 0.0, gap / np.abs(a))
+    relative[np.isnan(relative)] = np.inf
+    steps = _ulp(x, y, dtype)
+    steps[~(np.isfinite(a) & np.isfinite(b)) & (gap > 0)] = np.inf
+    return {
+        "max_abs": _plain(gap.max(initial=0.0)),
+        "max_rel": _plain(relative.max(initial=0.0)),
+        "max_ulp": _plain(steps.max(initial=0.0)),
+        "frontier": [[_plain(p), _plain(q)] for p, q in _frontier(zip(gap, steps, strict=True))],
+    }
+
+
+def _ulp(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """How many representable values lie between elements; both zeros are one value."""
+    shift = 16 if dtype == "bfloat16" else 0
+    unsigned = f"<u{x.dtype.itemsize}"
+    top = 1 << (8 * x.dtype.itemsize - 1)
+
+    def ordered(side: np.ndarray[Any, Any]) -> list[int]:
+        bits = [int(value) for value in np.ascontiguousarray(side).view(unsigned)]
+        return [(top - value if value >= top else value) >> shift for value in bits]
+
+    return np.array([float(abs(p - q)) for p, q in zip(ordered(x), ordered(y), strict=True)], dtype=np.float64)
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value for a numpy or Python number; non-finite ones as strings."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "nan"
+        if math.isinf(value):
+            return "inf" if value > 0 else "-inf"
+        return int(value) if value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0 else value
+    return value
+
+
+def result_digest(result: dict[str, Any]) -> str:
+    """A short hash of what a result computes: values, dtypes, sharing, whether it raised; not the texts of errors or warnings."""
+    return hashlib.sha256(json.dumps(list(_essence(result)), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _essence(value: Any, keep: Callable[[str], bool] = lambda key: key not in {"warnings", "error"}) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key in sorted(value):
+            yield key
+            if keep(key):
+                yield list(_essence(value[key], keep))
+    elif isinstance(value, list):
+        for item in value:
+            yield list(_essence(item, keep))
+    else:
+        yield value

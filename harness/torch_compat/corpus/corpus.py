@@ -1,0 +1,239 @@
+"""The corpus of a root: recipes, manifests and whether every file is still what it was.
+
+``fixtures/FROZEN`` pins every manifest entry (and with it every archive's hash): a line ``<digest>  torch-1.5.1/div`` each.
+Lines are added when something is produced and never change. That holds for what is synthetic, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from torch_compat.corpus.lines import write_whole
+from torch_compat.corpus.manifest import (
+    MANIFEST,
+    SYNTHETIC,
+    Fixture,
+    Manifest,
+    NotWritable,
+    Synthetic,
+    read_manifest,
+    release_folder,
+)
+from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
+from torch_compat.errors import CorpusError
+from torch_compat.places import inside, is_plain, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from torch_compat.corpus.recipes import DeprecationFile, ProbeFile, Recipe
+
+__all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "load_deprecations", "read_frozen", "write_frozen"]
+
+FROZEN = "FROZEN"
+MAKER = frozenset({"make.py", "README.md"})  # what made the synthetic fixtures, and the account of each
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One way in which the corpus is not what it was.
+
+    Attributes:
+        kind: ``unreadable-manifest``, ``missing-file``, ``outside`` (a link that leads out of the corpus, or that nothing lists), ``wrong-size``,
+            ``wrong-hash``, ``orphan-file``, ``not-frozen``, ``changed-entry``, ``missing-entry``, ``unreadable-recipe``,
+            ``unreadable-probe``, ``unreadable-deprecation`` or ``unreadable-pins``.
+        subject: the fixture or file, relative to ``fixtures/``.
+        detail: what was found and what was expected.
+    """
+
+    kind: str
+    subject: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Everything under ``fixtures/`` that rules ask about."""
+
+    folder: Path
+    recipes: tuple[Recipe, ...]
+    probes: tuple[ProbeFile, ...]
+    manifests: tuple[Manifest, ...]
+    damage: tuple[Damage, ...]
+    deprecations: tuple[DeprecationFile, ...] = ()
+
+    @cached_property
+    def fixtures(self) -> dict[str, Fixture]:
+        """Every fixture, by id."""
+        return {fixture.id: fixture for manifest in self.manifests for fixture in manifest.fixtures}
+
+    @cached_property
+    def synthetic(self) -> tuple[Synthetic, ...]:
+        """Every fixture that no release wrote, by name."""
+        return tuple(fixture for fixture in self.fixtures.values() if isinstance(fixture, Synthetic))
+
+    @cached_property
+    def entries(self) -> tuple[Fixture | NotWritable, ...]:
+        """Every manifest entry, by release and recipe."""
+        return tuple(entry for manifest in self.manifests for entry in manifest.entries)
+
+    @cached_property
+    def not_writable(self) -> dict[str, NotWritable]:
+        """Every recorded inability, by id."""
+        return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
+
+    def path(self, fixture: Fixture) -> Path:
+        """Where the archive of a fixture lies: what a reader is given.
+
+        Raises:
+            CorpusError: its name, or a link, leads out of the corpus.
+        """
+        folder = release_folder(fixture.release)
+        return inside(self.folder, f"{folder}/{fixture.file}", where=f"{self.folder / folder / MANIFEST}, {fixture.recipe}")
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """Read a corpus and verify every byte of it. Damage is reported, not raised: it is a finding.
+
+    Parameters:
+        folder: ``fixtures/`` of a root.
+    """
+    damage: list[Damage] = []
+    manifests = []
+    for release in sorted(path for path in (*folder.glob("torch-*"), folder / SYNTHETIC) if path.is_dir()):
+        try:
+            manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"))
+        except CorpusError as error:
+            detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
+            damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
+            continue
+        manifests.append(manifest)
+        damage.extend(_files(folder, release, manifest))
+    recipes = _programs(folder, "recipe", read_recipe, damage)
+    probes = _programs(folder, "probe", read_probe, damage)
+    deprecations = _programs(folder, "deprecation", read_deprecation, damage)
+    damage.extend(_pins(folder, manifests))
+    return Corpus(folder, recipes, probes, tuple(manifests), tuple(damage), deprecations)
+
+
+def load_deprecations(folder: Path) -> Corpus:
+    """The probes of deprecations alone, for what asks about nothing else: no archive is looked at."""
+    damage: list[Damage] = []
+    deprecations = _programs(folder, "deprecation", read_deprecation, damage)
+    return Corpus(folder, (), (), (), tuple(damage), deprecations)
+
+
+def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
+    """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
+    found = []
+    for path in sorted(folder.glob(f"{kind}s/*.py")):
+        try:
+            found.append(read(inside(folder, f"{kind}s/{path.name}")))
+        except CorpusError as error:
+            detail = str(error).replace(f"{folder}/", "")
+            damage.append(Damage(f"unreadable-{kind}", f"{kind}s/{path.name}", detail))
+    return tuple(found)
+
+
+def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
+    damage = []
+    listed = {MANIFEST, *(MAKER if manifest.release == SYNTHETIC else ())}
+    for fixture in manifest.fixtures:
+        listed.add(fixture.file)
+        subject = f"{release.name}/{fixture.file}"
+        try:
+            path = inside(folder, subject, where=f"{release.name}/{MANIFEST}, {fixture.recipe}")
+        except CorpusError as error:
+            damage.append(Damage("outside", subject, str(error)))
+            continue
+        try:
+            found_there = path.stat()
+        except OSError:
+            found_there = None
+        if found_there is None or not stat.S_ISREG(found_there.st_mode):
+            what = "is no regular file" if os.path.lexists(path) else "there is no such file"
+            damage.append(Damage("missing-file", subject, f"is listed in the manifest, but {what}"))
+            continue
+        size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
+        if size != fixture.size:
+            damage.append(Damage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
+        elif (found := _sha256(path)) != fixture.sha256:
+            damage.append(Damage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
+    for name, link in sorted(_found(os.fspath(release), "")):
+        if name not in listed:
+            what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
+            damage.append(
+                Damage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
+            )  # produce writes through it
+    return damage
+
+
+def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
+    """What lies in a folder and the folders inside it, by its name from the first one; and whether it is a link."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _found(entry.path, f"{above}{entry.name}/")
+            else:
+                yield f"{above}{entry.name}", entry.is_symlink()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _pins(folder: Path, manifests: list[Manifest]) -> list[Damage]:
+    entries = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
+    try:
+        frozen = read_frozen(inside(folder, FROZEN))
+    except CorpusError as error:
+        if error.code != "missing-file":
+            return [Damage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
+        return [Damage("missing-file", FROZEN, f"pins {len(entries)} entries, but there is no such file")] if entries else []
+    damage = []
+    for name, pin in sorted(entries.items()):
+        if name not in frozen:
+            damage.append(Damage("not-frozen", name, f"is in the manifest, but not in {FROZEN}"))
+        elif frozen[name] != pin:
+            damage.append(Damage("changed-entry", name, f"its manifest entry is not the one that {FROZEN} pins"))
+    damage.extend(
+        Damage("missing-entry", name, f"is pinned in {FROZEN}, but no manifest has it")
+        for name in sorted(frozen.keys() - entries.keys())
+    )
+    return damage
+
+
+def read_frozen(path: Path) -> dict[str, str]:
+    """Pins by fixture id.
+
+    Raises:
+        CorpusError: there is no such file, it is too large, or a line is not a pin.
+    """
+    if not path.is_file():
+        raise CorpusError("there is no such file", where=str(path), code="missing-file")
+    pins: dict[str, str] = {}
+    try:
+        lines = read_whole(path).decode("ascii").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"cannot be read: {error}", where=str(path), code="unreadable-file") from error
+    if lines.pop():
+        raise CorpusError("does not end with a newline: its last line may be cut off", where=str(path), code="not-whole")
+    for number, line in enumerate(lines, 1):
+        pin, gap, name = line.partition("  ")
+        if not gap or len(pin) != 64 or name in pins or not all(map(is_plain, name.split("/"))):
+            raise CorpusError("is not '<digest>  <fixture>', or names a fixture again", where=f"{path}:{number}", code="bad-line")
+        pins[name] = pin
+    return pins
+
+
+def write_frozen(path: Path, pins: dict[str, str]) -> None:
+    """Write pins, sorted by fixture."""
+    write_whole(path, "".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())))

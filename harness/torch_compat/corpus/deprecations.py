@@ -1,0 +1,160 @@
+"""What a release does with a deprecated thing: warns, works, raises, lacks it; and what its documentation says of it.
+
+A probe (``fixtures/deprecations/<name>.py``) uses the deprecated thing and, as a control, what is to be used instead. What a
+reader did with both is recorded like any observation, among those of the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from torch_compat.corpus.texts import last_word, normalise
+
+__all__ = ["OUTCOMES", "DeprecationObservation", "Use", "deprecation_entry", "parse_deprecation", "read_reply", "statements"]
+
+OUTCOMES: Final = frozenset({"worked", "raised", "lacks", "crashed", "timed-out"})
+BEHAVIOURS: Final = frozenset({"old", "new", None})
+
+# What a release says of the machine, not of what was called: 1.7.1 looks for a driver of NVIDIA in the first backward pass.
+_OF_THE_MACHINE = re.compile(r"CUDA initialization: ")
+# Warnings of C++ end with the source file, by its path on the machine that built the release.
+_TRIGGERED = re.compile(r"\s*\(Triggered internally at [^)]*\)")
+# Loggers print the time and the process before the source file; the letter says how bad it is.
+_STAMP = re.compile(r"(?m)(?:^|\[)([A-Z])\d{4} \d\d:\d\d:\d\d(?:\.\d+)?(?: \d+)? ")
+# Sentences of a docstring that tell of the life of the thing, not of its use.
+_TELLS = re.compile(
+    r"deprecat|version(?:changed|removed)::|\bremoved\b|no longer|in the future|future (?:pytorch )?(?:release|version)"
+    r"|upcoming release|next (?:major )?release|backwards?[ -]compat|will (?:default|error)|will be (?:changed|required|updated)"
+    r"|\blegacy\b|experimental|\bprototype\b|(?:\b(?:version|release|pytorch|since|before|until|as of|up to) |\bv)\d+\.\d",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*])")
+
+
+@dataclass(frozen=True)
+class Use:
+    """What happened when one thing was used.
+
+    Attributes:
+        outcome: ``worked``, ``raised``, ``lacks`` (this release does not have it), ``crashed`` or ``timed-out``.
+        warnings: category and text, sorted.
+        said: what was printed on standard error, where some releases warn without Python's knowing.
+        behaves: ``old`` or ``new``, where the probe can tell them apart.
+        error: ``{"type", "message"}`` of what was raised; of ``lacks``, which name; of ``crashed``, the signal and last words.
+    """
+
+    outcome: str
+    warnings: tuple[tuple[str, str], ...] = ()
+    said: str = ""
+    behaves: str | None = None
+    error: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class DeprecationObservation:
+    """What one reader did with one deprecated thing and with its alternative.
+
+    Attributes:
+        probe: name of the probe.
+        key: digest of what the reader was given and who it is; another probe or reader has another one.
+        deprecated, alternative: what happened with each.
+        docs: the sentences of the docstring that tell of deprecation, removal or change; None where there is no docstring.
+    """
+
+    probe: str
+    key: str
+    deprecated: Use
+    alternative: Use
+    docs: tuple[str, ...] | None
+
+
+def read_reply(probe: str, key: str, result: dict[str, Any]) -> DeprecationObservation:
+    """The observation that the result of the worker's ``deprecation`` request is, without what only this run has in its texts."""
+    docs = result["docs"]
+    return DeprecationObservation(
+        probe,
+        key,
+        _use(result["deprecated"]),
+        _use(result["alternative"]),
+        None if docs is None else statements(docs),
+    )
+
+
+def _use(found: dict[str, Any]) -> Use:
+    error = None
+    if "error" in found:
+        kind, message = found["error"]
+        error = {"type": kind, "message": normalise(last_word(message) if found["outcome"] == "crashed" else message)}
+    given = [(category, text) for category, text in found.get("warnings", ()) if not _OF_THE_MACHINE.match(text)]
+    warnings = {(category, normalise(_TRIGGERED.sub("", text))) for category, text in given}
+    said = normalise(_STAMP.sub(r"[\1 ", _TRIGGERED.sub("", found.get("said", ""))))
+    return Use(found["outcome"], tuple(sorted(warnings)), said, found.get("behaves"), error)
+
+
+def statements(docstring: str) -> tuple[str, ...]:
+    """The sentences of a docstring that tell of deprecation, removal or change, in their order, each on one line."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*\n", docstring):
+        text = " ".join(paragraph.split())
+        found.extend(normalise(sentence) for sentence in _SENTENCE_ENDS.split(text) if _TELLS.search(sentence))
+    return tuple(dict.fromkeys(found))
+
+
+def deprecation_entry(observation: DeprecationObservation) -> dict[str, Any]:
+    """The recorded line of an observation."""
+    return {
+        "kind": "deprecation",
+        "probe": observation.probe,
+        "key": observation.key,
+        "deprecated": _use_entry(observation.deprecated),
+        "alternative": _use_entry(observation.alternative),
+        "docs": None if observation.docs is None else list(observation.docs),
+    }
+
+
+def _use_entry(use: Use) -> dict[str, Any]:
+    return {
+        "outcome": use.outcome,
+        "warnings": [list(warning) for warning in use.warnings],
+        "said": use.said,
+        "behaves": use.behaves,
+        "error": use.error,
+    }
+
+
+def parse_deprecation(entry: dict[str, Any]) -> DeprecationObservation:
+    """The observation of a recorded line.
+
+    Raises:
+        KeyError, TypeError, ValueError: it lacks something, or contradicts itself.
+    """
+    docs = entry["docs"]
+    return DeprecationObservation(
+        str(entry["probe"]),
+        str(entry["key"]),
+        _parse_use(entry["deprecated"]),
+        _parse_use(entry["alternative"]),
+        None if docs is None else tuple(str(sentence) for sentence in docs),
+    )
+
+
+def _parse_use(entry: dict[str, Any]) -> Use:
+    error = entry["error"]
+    use = Use(
+        entry["outcome"],
+        tuple((str(category), str(text)) for category, text in entry["warnings"]),
+        str(entry["said"]),
+        entry["behaves"],
+        None if error is None else {"type": str(error["type"]), "message": str(error["message"])},
+    )
+    if use.outcome not in OUTCOMES:
+        raise ValueError(f"unknown outcome {use.outcome!r}")
+    if use.behaves not in BEHAVIOURS:
+        raise ValueError(f"behaves {use.behaves!r}, expected 'old', 'new' or null")
+    if (use.error is not None) is not (use.outcome in {"raised", "lacks", "crashed"}):
+        raise ValueError(f"is {use.outcome!r}, but has {'an' if use.error else 'no'} error")
+    if use.behaves is not None and use.outcome != "worked":
+        raise ValueError(f"is {use.outcome!r}, but is said to behave as {use.behaves}")
+    return use

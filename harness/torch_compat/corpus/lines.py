@@ -1,0 +1,130 @@
+"""Recorded JSON lines: a header that says what the file is, entries in a fixed order, a footer that proves it is whole.
+
+A file that a crashed run left half written, or that was edited by hand, does not read as a shorter, greener one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from torch_compat.errors import CorpusError
+from torch_compat.places import read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "write_whole"]
+
+SCHEMA_VERSION = 1
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def dump(value: Any) -> str:
+    """One canonical line of JSON: sorted keys, no spaces, ASCII."""
+    return _CANONICAL.encode(value)
+
+
+def digest(*values: Any) -> str:
+    """SHA-256, in hex, of values by their canonical JSON."""
+    total = hashlib.sha256()
+    for value in values:
+        total.update(dump(value).encode() + b"\n")
+    return total.hexdigest()
+
+
+def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, Any]]) -> None:
+    """Write a file whole or not at all."""
+    lines = [dump({**header, "schema_version": SCHEMA_VERSION}), *(dump(entry) for entry in entries)]
+    body = "".join(line + "\n" for line in lines)
+    footer = dump({"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body.encode()).hexdigest()})
+    write_whole(path, body + footer + "\n")
+
+
+def write_whole(path: Path, text: str, encoding: str = "ascii") -> None:
+    """Write a text file whole or not at all, its folder too where that is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding=encoding)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+    """Read a file of the given kind: its header, and its entries with their line numbers.
+
+    Raises:
+        CorpusError: it is missing, no regular file, too large, of another kind, of a newer schema, not JSON lines, or not whole.
+    """
+    try:
+        body = read_whole(path)
+    except FileNotFoundError:
+        raise CorpusError("there is no such file", where=str(path), code="missing-file") from None
+    except IsADirectoryError:
+        raise CorpusError("is a folder, expected a file of JSON lines", where=str(path), code="missing-file") from None
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}", where=str(path), code="unreadable-file") from error
+    parsed = []
+    for number, line in enumerate(body.splitlines(), 1):
+        try:
+            entry = _DECODER.decode(line.decode("ascii"))
+        except UnicodeDecodeError as error:
+            what = (
+                f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII: other characters are escapes"
+            )
+            raise CorpusError(what, where=f"{path}:{number}", code="bad-line") from None
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error
+        if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
+            raise CorpusError("is not an object with a 'kind'", where=f"{path}:{number}", code="bad-line")
+        parsed.append((number, entry))
+    if not parsed or parsed[0][1]["kind"] != kind:
+        raise CorpusError(f"does not begin with a line of kind {kind!r}", where=f"{path}:1", code="bad-header")
+    header = parsed[0][1]
+    if header.get("schema_version") != SCHEMA_VERSION:
+        raise CorpusError(
+            f"has schema version {header.get('schema_version')!r}; this harness reads {SCHEMA_VERSION}",
+            where=f"{path}:1",
+            hint="use the version of torch-compat that wrote it, or newer",
+            code="bad-schema-version",
+        )
+    _check_footer(path, body, parsed)
+    return header, parsed[1:-1]
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f'{text[:40]} is no finite number, expected one; values write {{"float": "inf"}}')
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f'{name} is no number of JSON; values write {{"float": "nan"}}')
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+
+
+def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any]]]) -> None:
+    footer = parsed[-1][1]
+    if footer["kind"] != "end":
+        raise CorpusError(
+            "has no last line of kind 'end'", where=str(path), hint="a run was interrupted: record it again", code="not-whole"
+        )
+    above = body[: body.rstrip(b"\n").rfind(b"\n") + 1]
+    if footer.get("lines") != len(parsed) - 1 or footer.get("sha256") != hashlib.sha256(above).hexdigest():
+        raise CorpusError(
+            "was changed after it was recorded: its last line does not fit the lines above",
+            where=f"{path}:{parsed[-1][0]}",
+            hint="restore it from version control, or record it again",
+            code="edited",
+        )

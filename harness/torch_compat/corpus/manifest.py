@@ -1,0 +1,380 @@
+"""Manifests: what each release wrote, and what it computed on that day. One file per release, frozen once merged.
+
+One more is of what no release can write: ``fixtures/synthetic/`` holds archives that are made by the rules of their format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import InvalidVersion, Version
+
+from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.neutral import check_calls, check_result, dump_again
+from torch_compat.errors import CorpusError, HarnessError
+from torch_compat.places import is_plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "EXTENSIONS",
+    "MANIFEST",
+    "SYNTHETIC",
+    "Fixture",
+    "Manifest",
+    "NotWritable",
+    "Synthetic",
+    "read_manifest",
+    "release_folder",
+    "write_manifest",
+]
+
+MANIFEST = "manifest.jsonl"
+SYNTHETIC = "synthetic"
+"""Stands where the writer's release stands for what no release wrote."""
+EXTENSIONS = {"torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2"}
+_TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all others are texts
+    "size": int,
+    "versions": dict,
+    "operators": list,
+    "calls": list,
+    "golden": dict,
+    "readback": (dict, str),
+    "formats": list,
+}
+VARYING = ("sha256", "size", "written", "writer")  # what producing again may change; everything else must come out equal
+
+
+def release_folder(release: str) -> str:
+    """The folder of a release's fixtures, which is also how their ids begin: ``torch-1.5.1``, or ``synthetic``."""
+    return SYNTHETIC if release == SYNTHETIC else f"torch-{release}"
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """An archive that a real release wrote, with its golden.
+
+    Attributes:
+        release: the writer, as ``1.5.1``.
+        recipe: name of the recipe that was run; ``recipe_sha256`` pins its text on that day.
+        file: name of the archive inside the release's folder.
+        sha256, size: of the archive's bytes.
+        content: digest of what the archive says apart from what varies (see torch_compat.formats.content).
+        writer: id of the writer's identity, in the same manifest.
+        written: the day (ISO, UTC).
+        family, container, versions: what the archive is.
+        operators: qualified names that the recipe exercises; tolerances and version bumps are looked up by them.
+        calls: ``[{"method", "args": [neutral values]}]``; empty where loading is all there is to do.
+        golden: the result in the writer's memory.
+        readback: the writer's own result on reading its file back, or "same".
+    """
+
+    release: str
+    recipe: str
+    recipe_sha256: str
+    file: str
+    sha256: str
+    size: int
+    content: str
+    writer: str
+    written: str
+    family: str
+    container: str
+    versions: dict[str, int]
+    operators: list[str]
+    calls: list[dict[str, Any]] = field(repr=False)
+    golden: dict[str, Any] = field(repr=False)
+    readback: dict[str, Any] | str = field(repr=False)
+
+    @cached_property
+    def id(self) -> str:
+        """``torch-1.5.1/div``."""
+        return f"{release_folder(self.release)}/{self.recipe}"
+
+    @cached_property
+    def subject(self) -> str:
+        """Digest of everything a reader is given and compared with: archive, calls and golden."""
+        return digest(self.sha256, self.family, self.calls, self.golden)
+
+    @cached_property
+    def pin(self) -> str:
+        """Digest of the whole entry, as frozen in fixtures/FROZEN."""
+        return _pin(self)
+
+
+@dataclass(frozen=True)
+class Synthetic(Fixture):
+    """An archive that no release of the calendar can write, made by the rules of its format; its golden is what they say.
+
+    ``release`` is ``synthetic``, ``recipe`` its name; there is no recipe file, and nobody has read it back.
+
+    Attributes:
+        formats: what it stands for, by the labels of the policy's formats: ``["container tar"]``. Readers that take all of
+            them have to give the golden.
+        base: id of the fixture that it is made from, "" where it is made from nothing.
+    """
+
+    formats: list[str]
+    base: str
+
+
+@dataclass(frozen=True)
+class NotWritable:
+    """Evidence that a release cannot write what a recipe asks for."""
+
+    release: str
+    recipe: str
+    recipe_sha256: str
+    writer: str
+    written: str
+    type: str
+    message: str
+
+    @property
+    def id(self) -> str:
+        """``torch-1.2.0/mobile``."""
+        return f"torch-{self.release}/{self.recipe}"
+
+    @cached_property
+    def pin(self) -> str:
+        """Digest of the whole entry, as frozen in fixtures/FROZEN."""
+        return digest(_facts(self))
+
+
+def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
+    """Every field by name; unlike ``dataclasses.asdict`` without copying goldens."""
+    return {one.name: getattr(entry, one.name) for one in fields(entry)}
+
+
+def _pin(entry: Fixture) -> str:
+    """The digest of the facts of an entry, of which calls and golden are nearly all: most are those of other releases, too."""
+    texts = {
+        name: encode_basestring_ascii(value)
+        if value.__class__ is str
+        else dump_again(value)
+        if name in {"calls", "golden"}
+        else dump(value)
+        for name, value in _facts(entry).items()
+    }
+    line = ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+    return hashlib.sha256(f"{{{line}}}\n".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that one release wrote or could not write; or all that is synthetic."""
+
+    release: str
+    writers: dict[str, dict[str, Any]]
+    fixtures: tuple[Fixture, ...]
+    not_writable: tuple[NotWritable, ...]
+
+    @property
+    def entries(self) -> tuple[Fixture | NotWritable, ...]:
+        """Both kinds of entries, by recipe."""
+        both: list[Fixture | NotWritable] = [*self.fixtures, *self.not_writable]
+        return tuple(sorted(both, key=lambda entry: entry.recipe))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of every entry."""
+        return digest(self.writers, [entry.pin for entry in self.entries])
+
+
+_KINDS: dict[type[Fixture | NotWritable], str] = {Fixture: "fixture", Synthetic: "synthetic", NotWritable: "not-writable"}
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write a manifest; entries sorted by recipe, so that diffs stay small."""
+    entries: list[dict[str, Any]] = [
+        {"kind": "writer", "id": key, "identity": identity} for key, identity in sorted(manifest.writers.items())
+    ]
+    for entry in manifest.entries:
+        body = _facts(entry)
+        del body["release"]
+        if "golden" in body:
+            body["golden"] = _without_repeats(body["golden"])
+        entries.append({"kind": _KINDS[type(entry)], **body})
+    write_lines(path, {"kind": "manifest", "release": manifest.release}, entries)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
+            form that a release gives (see torch_compat.corpus.neutral), or a name that can be no file's.
+    """
+    header, lines = read_lines(path, "manifest")
+    release = header.get("release")
+    if not isinstance(release, str) or path.parent.name != release_folder(release):
+        raise CorpusError(f"is the manifest of release {release!r}, but lies in {path.parent.name!r}", where=f"{path}:1")
+    if release != SYNTHETIC:
+        _check_release(release, f"{path}:1")
+    writers: dict[str, dict[str, Any]] = {}
+    fixtures: list[Fixture] = []
+    not_writable: list[NotWritable] = []
+    seen: dict[str, int] = {}
+    for number, entry in lines:
+        where = f"{path}:{number}"
+        kind = entry.pop("kind")
+        try:
+            if isinstance(entry.get("golden"), dict):
+                check_result(entry["golden"], "golden")
+                entry["golden"] = _with_repeats(entry["golden"])
+            if kind == "writer":
+                identity = entry["identity"]
+                _check_identity(identity)
+                if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
+                    raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
+                writers[entry["id"]] = identity
+                continue
+            if (kind == SYNTHETIC) is not (release == SYNTHETIC):
+                said = (
+                    f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
+                )
+                raise CorpusError(said, where=where, code="bad-line")
+            if kind == SYNTHETIC:
+                fixtures.append(Synthetic(release=release, **entry))
+            elif kind == "fixture":
+                fixtures.append(Fixture(release=release, **entry))
+            elif kind == "not-writable":
+                not_writable.append(NotWritable(release=release, **entry))
+            else:
+                raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
+        except (TypeError, KeyError, AttributeError) as error:
+            raise CorpusError(f"is not a complete entry: {error}", where=where, code="bad-line") from error
+        except ValueError as error:
+            if isinstance(error, HarnessError):
+                raise
+            raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
+        wrong = [name for name, value in entry.items() if not isinstance(value, _TYPES.get(name, str))]
+        if wrong:
+            raise CorpusError(f"has a value of a wrong type for {', '.join(sorted(wrong))}", where=where, code="bad-line")
+        _check_entry(entry, where)
+        recipe = entry["recipe"]
+        if recipe in seen:
+            raise CorpusError(f"lists recipe {recipe!r} again, after line {seen[recipe]}", where=where, code="duplicate")
+        seen[recipe] = number
+        if entry["writer"] not in writers:
+            raise CorpusError(f"names the unknown writer {entry['writer']!r}", where=where, code="bad-line")
+    return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
+
+
+def _check_release(release: str, where: str) -> None:
+    try:
+        Version(release)
+    except InvalidVersion:
+        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where) from None
+    if not is_plain(release):
+        raise CorpusError(f"is the manifest of {release!r}, which can name no folder", where=where, code="outside")
+
+
+def _check_identity(identity: Any) -> None:
+    if not isinstance(identity, dict):
+        raise TypeError(f"identity is {identity.__class__.__name__}, expected an object")
+    for name, value in identity.items():
+        if value is not None and value.__class__ not in {str, int, float, bool}:
+            raise ValueError(f"identity.{name!r:.60} is {value.__class__.__name__}, expected a text or a number")
+
+
+def _check_entry(entry: dict[str, Any], where: str) -> None:
+    """What the types of the fields leave open."""
+    odd = next(
+        (name for name, text in entry.items() if text.__class__ is str and not text.isascii() and not _is_whole(text)), None
+    )
+    if odd is not None:
+        raise CorpusError(f"holds half a character in {odd}, expected whole ones", where=where, code="bad-line")
+    recipe = entry["recipe"]
+    if not is_plain(recipe):
+        what = f"names the recipe {recipe[:80]!a}, expected the plain name of a file: letters, digits and _ . + -"
+        raise CorpusError(what, where=where, code="outside")
+    if "file" not in entry:
+        return
+    family, file = entry["family"], entry["file"]
+    if family not in EXTENSIONS:
+        what = f"{recipe}: family is {family[:80]!a}, expected one of {', '.join(EXTENSIONS)}"
+        raise CorpusError(what, where=where, code="bad-line")
+    if not is_plain(file) or file == MANIFEST:
+        raise CorpusError(
+            f"{recipe}: names the file {file[:80]!a}, expected the plain name of an archive beside this manifest, "
+            f"as {recipe}{EXTENSIONS[family]}",
+            where=where,
+            code="outside",
+        )
+    if entry["size"].__class__ is not int or entry["size"] < 0:
+        raise CorpusError(f"{recipe}: size is {entry['size']!r}, expected 0 or more bytes", where=where, code="bad-line")
+    try:
+        check_calls(entry["calls"])
+        if entry["readback"].__class__ is dict:
+            check_result(entry["readback"], "readback")
+        _check_lists(entry)
+    except ValueError as error:
+        raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
+
+
+def _check_lists(entry: dict[str, Any]) -> None:
+    for name, version in entry["versions"].items():
+        if version.__class__ is not int or version < 0:
+            raise ValueError(f"versions.{name!r:.60} is {version!r:.60}, expected a number, 0 or more")
+    for name in ("operators", "formats"):
+        for text in entry.get(name, ()):
+            if text.__class__ is not str:
+                raise ValueError(f"{name} holds {text!r:.60}, expected texts")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text holds no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(entry: dict[str, Any]) -> str:
+    return f"{entry['recipe'][:80]!r}: " if isinstance(entry.get("recipe"), str) else ""
+
+
+def _without_repeats(golden: dict[str, Any]) -> dict[str, Any]:
+    """A golden as it is stored: a second call and a later state that are the first again are left out, half of the bytes.
+
+    As texts, since True is 1 and -0.0 is 0.0. A golden that lacks one of two stays as it is.
+    """
+    short = dict(golden)
+    if "calls" in golden:
+        short["calls"] = [_without(call, "second", "first") for call in golden["calls"]]
+        short = _without(short, "state_after", "state")
+    return short
+
+
+def _without(facts: dict[str, Any], later: str, first: str) -> dict[str, Any]:
+    if {later, first} <= facts.keys() and dump(facts[later]) == dump(facts[first]):
+        return {key: value for key, value in facts.items() if key != later}
+    return facts
+
+
+def _with_repeats(golden: Any) -> Any:
+    """The golden in full. What is no golden of a program comes back as it is.
+
+    Raises:
+        TypeError: something among its calls is no call.
+        KeyError: it lacks its state, or a call its result.
+    """
+    if not isinstance(golden, dict) or "calls" not in golden:
+        return golden
+    calls = [{"second": call["first"], **call} for call in golden["calls"]]
+    return {"state_after": golden["state"], **golden, "calls": calls}
+
+
+def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable) -> list[str]:
+    """Names of the fields in which a fixture that was produced again is not the recorded one. Empty: reproduced."""
+    if type(old) is not type(new):
+        return ["writable" if isinstance(new, Fixture) else "not writable any more"]
+    a, b = _facts(old), _facts(new)
+    return [name for name in a if name not in VARYING and dump(a[name]) != dump(b[name])]

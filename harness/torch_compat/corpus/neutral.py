@@ -1,0 +1,305 @@
+"""The form of values, calls and results in manifests, checked when they are read.
+
+They are what ``Encoder`` and ``perform`` in harness/torch_compat/readers/worker.py give. A manifest may come from a stranger, so what reads a
+value later (a release, the reference reader, a comparison) only ever gets one of this form: known kinds and keys, sizes that
+are no negative numbers, as many strides as dimensions, the very bytes that a shape asks for, no nesting without end.
+
+Releases write mostly what others wrote: of all goldens and calls of the corpus one in twelve is new. Equal ones are checked once.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
+from typing import Any, Final
+
+from torch_compat.corpus.lines import dump
+
+__all__ = ["DEEPEST", "ITEM_SIZES", "LARGEST", "check_calls", "check_result", "dump_again"]
+
+DEEPEST: Final = 100
+"""Values inside each other."""
+LARGEST: Final = 1 << 28
+"""Elements of a storage, those between the elements of a view included."""
+INT64: Final = range(-(1 << 63), 1 << 63)
+ITEM_SIZES: Final = {
+    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "uint64": 8,
+    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "complex32": 4, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+"""Bytes of an element of each dtype that is known here. Of any other, the bytes only have to be as many for each element."""
+_TENSOR: Final = frozenset({"bytes", "dtype", "shape", "strides"})
+_TENSOR_MAY: Final = frozenset({"class", "offset", "requires_grad", "storage"})
+_RESULT: Final = frozenset(
+    {"value", "calls", "state", "state_after", "error", "warnings", "crashed", "timed-out", "unstable", "unsupported"}
+)
+_ENDS: Final = ("crashed", "timed-out", "unstable", "unsupported")
+_ERROR: Final = frozenset({"message", "type"})
+_ERROR_MAY: Final = frozenset({"stage"})
+_TURN: Final = frozenset({"value", "inputs", "error", "warnings"})
+_REMEMBERED: Final = 1 << 14
+_sound: set[bytes] = set()
+_dumped: dict[bytes, str] = {}
+
+
+def check_calls(calls: Any) -> None:
+    """Check the calls of a fixture: ``[{"method", "args": [values]}]``. No program takes half a character; a golden may hold one.
+
+    Raises:
+        ValueError: says which part is not of the form, what was found and what was expected.
+    """
+    if not _known(calls):
+        _calls(calls, "calls")
+        try:
+            json.dumps(calls, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            raise ValueError(f"calls holds the lone surrogate {half}, expected whole characters") from None
+        _remember(calls)
+
+
+def check_result(result: Any, name: str) -> None:
+    """Check a golden or a read-back.
+
+    Parameters:
+        name: of the part of the entry, for the error.
+
+    Raises:
+        ValueError: says which part is not of the form, what was found and what was expected.
+    """
+    if not _known(result):
+        _result(result, name)
+        _remember(result)
+
+
+def dump_again(value: Any) -> str:
+    """The canonical JSON of calls or a golden, as :func:`torch_compat.corpus.lines.dump` gives it; equal ones are written once."""
+    try:
+        key = marshal.dumps(value, 2)
+    except ValueError:
+        return dump(value)
+    text = _dumped.get(key)
+    if text is None:
+        text = dump(value)
+        if len(_dumped) < _REMEMBERED:
+            _dumped[key] = text
+    return text
+
+
+def _known(value: Any) -> bool:
+    try:
+        return marshal.dumps(value, 2) in _sound
+    except ValueError:  # nested too deeply for marshal: too deeply for us, too, as the check says
+        return False
+
+
+def _remember(value: Any) -> None:
+    if len(_sound) < _REMEMBERED:
+        _sound.add(marshal.dumps(value, 2))
+
+
+def _wrong(where: str, found: Any, expected: str) -> ValueError:
+    said = f"{found.__class__.__name__} {found!r:.60}" if isinstance(found, str | int | float) else found.__class__.__name__
+    return ValueError(f"{where} is {said}, expected {expected}")
+
+
+def _calls(calls: Any, where: str) -> None:
+    if calls.__class__ is not list:
+        raise _wrong(where, calls, "a list")
+    for index, call in enumerate(calls):
+        at = f"{where}[{index}]"
+        if call.__class__ is not dict or call.keys() != {"method", "args"}:
+            raise _wrong(at, call, 'an object {"method", "args"}')
+        _method(call["method"], at)
+        _values(call["args"], f"{at}.args", 0)
+
+
+def _method(name: Any, where: str) -> None:
+    if name.__class__ is not str or not name.isidentifier() or not name.isascii():
+        raise _wrong(f"{where}.method", name, "the name of a method")
+
+
+def _result(result: Any, where: str) -> None:
+    _keys(result, where, frozenset(), _RESULT)
+    for name in ("value", "state", "state_after"):
+        if name in result:
+            _value(result[name], f"{where}.{name}", 0)
+    if "error" in result:
+        _error(result["error"], f"{where}.error")
+    if "warnings" in result:
+        _warnings(result["warnings"], f"{where}.warnings")
+    for name in _ENDS:
+        if name in result:
+            _flat(result[name], f"{where}.{name}")
+    if "calls" in result:
+        if result["calls"].__class__ is not list:
+            raise _wrong(f"{where}.calls", result["calls"], "a list")
+        if "state" not in result:
+            raise ValueError(f"{where} has calls, but no state, expected both")
+        for index, call in enumerate(result["calls"]):
+            at = f"{where}.calls[{index}]"
+            _keys(call, at, frozenset({"method", "first"}), frozenset({"second"}))
+            _method(call["method"], at)
+            for turn in ("first", "second"):
+                if turn in call:
+                    _turn(call[turn], f"{at}.{turn}")
+
+
+def _turn(turn: Any, where: str) -> None:
+    _keys(turn, where, frozenset(), _TURN)
+    if ("error" in turn) is ("value" in turn):
+        raise ValueError(f"{where} has {'both' if 'error' in turn else 'neither'} of value and error, expected one")
+    if "error" in turn:
+        _error(turn["error"], f"{where}.error")
+    else:
+        _value(turn["value"], f"{where}.value", 0)
+        _values(turn.get("inputs", []), f"{where}.inputs", 0)
+    if "warnings" in turn:
+        _warnings(turn["warnings"], f"{where}.warnings")
+
+
+def _keys(found: Any, where: str, must: frozenset[str], may: frozenset[str]) -> None:
+    if found.__class__ is not dict:
+        raise _wrong(where, found, "an object")
+    if not must <= found.keys():
+        raise ValueError(f"{where} lacks {', '.join(sorted(must - found.keys()))}")
+    unknown = found.keys() - must - may
+    if unknown:
+        raise ValueError(f"{where} has the unknown key {min(unknown)!r:.60}, expected {', '.join(sorted(must | may))}")
+
+
+def _error(found: Any, where: str) -> None:
+    _keys(found, where, _ERROR, _ERROR_MAY)
+    for name, text in found.items():
+        if text.__class__ is not str:
+            raise _wrong(f"{where}.{name}", text, "a text")
+
+
+def _flat(found: Any, where: str) -> None:
+    _keys(found, where, frozenset(), frozenset(found) if found.__class__ is dict else frozenset())
+    for name, item in found.items():
+        if item is not None and item.__class__ not in {str, int, float, bool}:
+            raise _wrong(f"{where}.{name!r:.60}", item, "a text or a number")
+
+
+def _warnings(found: Any, where: str) -> None:
+    if found.__class__ is not list:
+        raise _wrong(where, found, "a list")
+    for index, pair in enumerate(found):
+        if pair.__class__ is not list or [one.__class__ for one in pair] != [str, str]:
+            raise _wrong(f"{where}[{index}]", pair, "[category, text]")
+
+
+# ------------------------------------------------------------------------------------------------------------------ values
+
+
+def _values(found: Any, where: str, depth: int) -> None:
+    if found.__class__ is not list:
+        raise _wrong(where, found, "a list")
+    for index, item in enumerate(found):
+        _value(item, f"{where}[{index}]", depth)
+
+
+def _value(value: Any, where: str, depth: int) -> None:
+    if depth > DEEPEST:
+        raise ValueError(f"{where[:60]}… is nested deeper than {DEEPEST}")
+    if value is None or value.__class__ is bool or value.__class__ is str:
+        return
+    if value.__class__ is int:
+        if value not in INT64 and where.startswith("calls["):  # a pickle may hold any integer, a program takes 64 bits
+            raise ValueError(f"{where} is an integer of {value.bit_length()} bits, expected one of 64")
+        return
+    if value.__class__ is list:
+        _values(value, where, depth + 1)
+        return
+    if value.__class__ is not dict or len(value) != 1:
+        raise _wrong(where, value, f"a value: an object with one key, one of {', '.join(_KINDS)}")
+    ((kind, body),) = value.items()
+    check = _KINDS.get(kind)
+    if check is None:
+        raise ValueError(f"{where} has the unknown key {kind!r:.60}, expected one of {', '.join(_KINDS)}")
+    check(body, f"{where}.{kind}", depth + 1)
+
+
+def _float(body: Any, where: str, _: int) -> None:
+    if body.__class__ not in {float, int} and body not in ("nan", "inf", "-inf"):
+        raise _wrong(where, body, "a number, 'nan', 'inf' or '-inf'")
+
+
+def _complex(body: Any, where: str, depth: int) -> None:
+    if body.__class__ is not list or len(body) != 2:
+        raise _wrong(where, body, "two numbers")
+    for index, part in enumerate(body):
+        _float(part, f"{where}[{index}]", depth)
+
+
+def _dict(body: Any, where: str, depth: int) -> None:
+    if body.__class__ is not list:
+        raise _wrong(where, body, "a list of pairs")
+    for index, pair in enumerate(body):
+        if pair.__class__ is not list or len(pair) != 2:
+            raise _wrong(f"{where}[{index}]", pair, "a pair of key and value")
+        _values(pair, f"{where}[{index}]", depth)
+
+
+def _text(body: Any, where: str, _: int) -> None:
+    if body.__class__ is not str:
+        raise _wrong(where, body, "a text")
+
+
+def _object(body: Any, where: str, depth: int) -> None:
+    _keys(body, where, frozenset({"type", "state"}), frozenset())
+    _text(body["type"], f"{where}.type", depth)
+    _value(body["state"], f"{where}.state", depth)
+
+
+def _tensor(body: Any, where: str, _: int) -> None:
+    _keys(body, where, _TENSOR, _TENSOR_MAY)
+    dtype, shape, strides = body["dtype"], body["shape"], body["strides"]
+    if dtype.__class__ is not str or not dtype.isidentifier():
+        raise _wrong(f"{where}.dtype", dtype, "the name of a dtype, as float32")
+    for name, numbers in (("shape", shape), ("strides", strides)):
+        if numbers.__class__ is not list:
+            raise _wrong(f"{where}.{name}", numbers, "a list of integers")
+        for index, number in enumerate(numbers):
+            _size(number, f"{where}.{name}[{index}]")
+    if len(strides) != len(shape):
+        raise ValueError(f"{where} has {len(strides)} strides for {len(shape)} dimensions, expected one for each")
+    for name in ("offset", "storage"):
+        _size(body.get(name, 0), f"{where}.{name}")
+    if body.get("requires_grad", False).__class__ is not bool or body.get("class", "").__class__ is not str:
+        raise ValueError(f"{where} has a value of a wrong type for requires_grad or class, expected true or false, and a text")
+    count, last = 1, body.get("offset", 0)
+    for length, step in zip(shape, strides, strict=True):
+        count *= length
+        last += (length - 1) * step
+    if count and last >= LARGEST:
+        raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")
+    _text(body["bytes"], f"{where}.bytes", 0)
+    try:
+        found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
+    except ValueError as error:
+        raise ValueError(f"{where}.bytes is no base64: {error}") from None
+    size = ITEM_SIZES.get(dtype, found // count if count else 0)
+    if found != count * size:
+        raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")
+
+
+def _size(number: Any, where: str) -> None:
+    if number.__class__ is not int:
+        raise _wrong(where, number, "an integer")
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"{where} is {number if abs(number) < 1 << 70 else 'huge'}, expected 0 or more, in 63 bits")
+
+
+_KINDS: Final = {
+    "float": _float,
+    "complex": _complex,
+    "tuple": _values,
+    "dict": _dict,
+    "tensor": _tensor,
+    "object": _object,
+    "dtype": _text,
+    "device": _text,
+}

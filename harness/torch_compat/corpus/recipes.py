@@ -1,0 +1,198 @@
+"""Recipes and probes: what they say of themselves, read without running or importing anything.
+
+A probe of a deprecated thing says in SUBJECT which thing that is, by its dotted name.
+
+A recipe is a Python 3.6 file of the standard library and torch. Its constants:
+
+* ``FAMILY``     what it writes
+* ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them
+* ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
+* ``WHY``        why not before or after, where SINCE is not the beginning
+
+What a recipe is known by, its ``sha256``, leaves SINCE, UNTIL and WHY out: they are claims about releases, which later
+evidence corrects; the rest is the program that was run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.manifest import EXTENSIONS
+from torch_compat.errors import CorpusError, HarnessError
+from torch_compat.places import MOST_OF_A_PROGRAM, is_plain, read_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
+
+UNFINISHED = "<replace this: "
+"""Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
+
+
+CLAIMS = frozenset({"SINCE", "UNTIL", "WHY"})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a recipe says of itself."""
+
+    name: str
+    path: Path
+    sha256: str
+    summary: str
+    family: str
+    operators: tuple[str, ...]
+    since: str
+    until: str | None
+    why: str
+
+    @property
+    def file(self) -> str:
+        """Name of the archive that it writes."""
+        return self.name + EXTENSIONS[self.family]
+
+
+@dataclass(frozen=True)
+class ProbeFile:
+    """What a probe says of itself."""
+
+    name: str
+    path: Path
+    sha256: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class DeprecationFile(ProbeFile):
+    """What a probe of a deprecated thing says of itself.
+
+    Attributes:
+        subject: dotted name of the thing; what is observed of its documentation is that of this name.
+        since: the first release of the calendar that has it.
+        alternative: dotted name of what is to be used instead, where that is a name and not another way of calling.
+    """
+
+    subject: str
+    since: str
+    alternative: str | None
+
+
+def read_recipe(path: Path) -> Recipe:
+    """What a recipe's file says.
+
+    Raises:
+        CorpusError: it is no Python 3.6, or lacks a constant.
+    """
+    constants, summary, sha256 = _constants(path)
+    family = _text(constants, "FAMILY", path)
+    if family not in EXTENSIONS:
+        raise CorpusError(f"FAMILY is {family!r}, expected one of {', '.join(EXTENSIONS)}", where=str(path))
+    operators = constants.get("OPERATORS")
+    if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
+        raise CorpusError("has no constant OPERATORS, a list of qualified names (empty where none matters)", where=str(path))
+    since = _text(constants, "SINCE", path)
+    until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
+    why = _text(constants, "WHY", path) if "WHY" in constants else ""
+    if until is not None and not why:
+        raise CorpusError("says UNTIL, but not WHY", where=str(path))
+    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why)
+
+
+def read_probe(path: Path) -> ProbeFile:
+    """What a probe's file says.
+
+    Raises:
+        CorpusError: it is no Python 3.6, or has no docstring.
+    """
+    _, summary, sha256 = _constants(path)
+    return ProbeFile(path.stem, path, sha256, summary)
+
+
+def read_deprecation(path: Path) -> DeprecationFile:
+    """What a probe of a deprecated thing says.
+
+    Raises:
+        CorpusError: it is no Python 3.6, or lacks its docstring, SUBJECT, SINCE or one of its functions.
+    """
+    constants, summary, sha256 = _constants(path)
+    subject, since = _text(constants, "SUBJECT", path), _text(constants, "SINCE", path)
+    alternative = _text(constants, "ALTERNATIVE", path) if "ALTERNATIVE" in constants else None
+    tree = ast.parse(read_whole(path, MOST_OF_A_PROGRAM), filename=path.name)
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in ("deprecated", "alternative"):
+        if name not in functions:
+            raise CorpusError(f"has no function {name}()", where=str(path))
+    return DeprecationFile(path.stem, path, sha256, summary, subject, since, alternative)
+
+
+def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
+    if not is_plain(path.stem):
+        what = f"is named {path.stem[:80]!a}, expected letters, digits and _ . + -"
+        raise CorpusError(what, where=str(path), code="outside")
+    try:
+        source = read_whole(path, MOST_OF_A_PROGRAM)
+        _refuse_unfinished(source, path)
+        tree = ast.parse(source, filename=path.name, feature_version=(3, 6))
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except SyntaxError as error:
+        where = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise CorpusError(f"is not Python 3.6: {error.msg}", where=where) from error
+    except ValueError as error:  # a null byte
+        if isinstance(error, HarnessError):
+            raise
+        raise CorpusError(f"is not Python 3.6: {error}", where=str(path)) from error
+    except (RecursionError, MemoryError) as error:  # which is how the parser says so
+        raise CorpusError("is nested too deeply to be parsed", where=str(path)) from error
+    constants = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name.isupper():
+                constants[name] = _literal(node.value, path)
+    summary = (ast.get_docstring(tree) or "").strip()
+    if not summary:
+        raise CorpusError("has no docstring that says its one idea", where=f"{path}:1")
+    return constants, summary, _program_hash(source, tree)
+
+
+def _program_hash(source: bytes, tree: ast.Module) -> str:
+    lines = source.splitlines(keepends=True)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id in CLAIMS for one in node.targets):
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = b""
+    return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def _refuse_unfinished(source: bytes, path: Path) -> None:
+    lines = source.decode("utf-8", "replace").splitlines()
+    left = [(number, line) for number, line in enumerate(lines, 1) if UNFINISHED in line]
+    if left:
+        number, line = left[0]
+        wanted = line.partition(UNFINISHED)[2].partition(">")[0]
+        others = ", ".join(str(other) for other, _ in left[1:])
+        raise CorpusError(
+            f"is half done: this line still wants {wanted}" + (f"; and so do the lines {others}" if others else ""),
+            where=f"{path}:{number}",
+            hint=f"replace {UNFINISHED}...> by it",
+            code="unfinished",
+        )
+
+
+def _literal(node: ast.expr, path: Path) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise CorpusError("constants in capitals must be literals", where=f"{path}:{node.lineno}") from error
+
+
+def _text(constants: dict[str, Any], name: str, path: Path) -> str:
+    value = constants.get(name)
+    if not isinstance(value, str) or not value:
+        raise CorpusError(f"has no constant {name}", where=str(path))
+    return value

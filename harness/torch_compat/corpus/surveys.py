@@ -1,0 +1,446 @@
+"""Surveys: what each release says about itself, recorded as histories that all releases share.
+
+Every section of a survey (harness/torch_compat/readers/survey.py) has one file, in the format of :mod:`torch_compat.operators.history`; who was
+asked, and when, stands in ``operators/releases.jsonl``. A release is added to the files, or replaced in them, as a whole; what it
+shares with other releases is on lines that are there already. What is read back of a release is what its survey said, exactly.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.corpus.lines import dump, write_whole
+from torch_compat.errors import CorpusError
+from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted, spans_text
+from torch_compat.places import inside, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "FILES",
+    "RELEASES",
+    "Section",
+    "Survey",
+    "parse_survey",
+    "read_survey",
+    "survey_differences",
+    "surveyed_releases",
+    "write_surveys",
+]
+
+SCHEMA_VERSION = 1
+HINT = "take it from version control, or observe that release again and record"
+RELEASES: Final = "operators/releases.jsonl"
+FILES: Final = {
+    "schemas": ("operators/schemas.txt", "texts"),
+    "custom_classes": ("operators/custom_classes.txt", "texts"),
+    "kernels": ("operators/kernels.txt", "sets"),
+    "native_functions": ("operators/native_functions.txt", "sets"),
+    "operator_versions": ("operators/operator_versions.txt", "facts"),
+    "upgraders": ("operators/upgraders.txt", "facts"),
+    "accepts": ("operators/accepts.txt", "facts"),
+    "constants": ("operators/constants.txt", "facts"),
+    "weights_only": ("operators/weights_only.txt", "facts"),
+    "global_names": ("globals/names.txt", "sets"),
+    "renamed_modules": ("globals/renamed_modules.txt", "facts"),
+}
+"""Of each section its file below ``fixtures/``, and the layout of that file."""
+ONE_SPAN_A_LINE: Final = frozenset({"global_names"})
+"""Sets whose keys have so many words that each span of a key has a line of its own."""
+NONE: Final = "-"
+"""Stands in a set for a key without words."""
+FILE: Final = "(file)"
+"""The key under which native_functions says which file was read."""
+STEP: Final = " > "
+EACH: Final = "[]"
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One set.
+
+    Attributes:
+        obtained: how it was obtained, one sentence.
+        complete: whether nothing is missing from it.
+        why_incomplete: what is missing and why; None exactly if it is complete.
+        entries: the set itself; its form is the section's own.
+    """
+
+    obtained: str
+    complete: bool
+    why_incomplete: str | None
+    entries: list[Any] | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All sets of one release.
+
+    Attributes:
+        release: the release as the calendar names it, "1.5.1".
+        identity: the reader that said so.
+        recorded: the day.
+        sections: set by name.
+    """
+
+    release: str
+    identity: Mapping[str, Any]
+    recorded: dt.date
+    sections: Mapping[str, Section]
+
+
+# ---------------------------------------------------------------------------------------------------------- what was said
+
+
+def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, survey: Any) -> Survey:
+    """What the survey of a release gave, checked; raises CorpusError if it is not one, or cannot be recorded without loss."""
+    where = f"the survey of {release}"
+
+    def need(holds: object, message: str) -> None:
+        if not holds:
+            raise CorpusError(message, where=where, hint="see harness/torch_compat/readers/survey.py", code="survey")
+
+    need(isinstance(survey, dict), "is no JSON object")
+    need(survey.keys() == FILES.keys(), f"has the sections {sorted(survey)}, expected {sorted(FILES)}")
+    for name, section in survey.items():
+        at = f"section {name!r}"
+        need(isinstance(section, dict), f"{at} is not an object")
+        need(section.keys() == Section.__annotations__.keys(), f"{at} has the keys {sorted(section)}")
+        need(_one_line(section["obtained"]), f"{at} does not say how it was obtained, in one line")
+        need(isinstance(section["complete"], bool), f"{at} does not say whether it is complete")
+        why = section["why_incomplete"]
+        need(why is None if section["complete"] else _one_line(why), f"{at}: why_incomplete contradicts complete")
+        need(isinstance(section["entries"], list | dict), f"{at}: entries is neither a list nor an object")
+        try:
+            facts = list(_facts(name, section["entries"]))
+            odd = next((key for key, _ in facts if not _one_line(key) or key.startswith("# ")), None)
+            need(odd is None, f"{at}: {odd!r} cannot stand at the beginning of a line")
+            again = _entries(name, facts)
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise CorpusError(
+                f"{at}: entries are not of the form of that section: {error!r}", where=where, code="survey"
+            ) from error
+        need(again == section["entries"], f"{at}: its entries would not be read back as they are")
+    return Survey(release, dict(identity), recorded, {name: Section(**survey[name]) for name in FILES})
+
+
+def _one_line(text: object) -> bool:
+    return isinstance(text, str) and bool(text) and not set("\t\n") & set(text)
+
+
+def _facts(name: str, entries: Any) -> Iterator[Fact]:
+    """What a section says, as pairs of key and value."""
+    layout = FILES[name][1]
+    if layout == "texts":
+        yield from ((text, "") for text in entries)
+    elif layout == "facts":
+        yield from _flat(entries, "")
+    else:
+        for key, words in _sets(name, entries).items():
+            yield from ((key, word) for word in words or [NONE])
+
+
+def _flat(value: Any, path: str) -> Iterator[Fact]:
+    if isinstance(value, dict) and (value or not path):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}{STEP}{key}" if path else key)
+    elif isinstance(value, list) and value and all(isinstance(item, str) for item in value) and value == sorted(set(value)):
+        yield from ((path + EACH, dump(item)) for item in value)
+    else:
+        yield path, dump(value)
+
+
+def _sets(name: str, entries: Any) -> dict[str, list[str]]:
+    if name == "kernels":
+        return {key: [words] if isinstance(words, str) else words for key, words in entries.items()}
+    if name == "global_names":
+        sets = {key: list(words) for key, words in entries["names"].items()}
+        for key, reason in entries["not_imported"].items():
+            sets.setdefault(key, []).append(UNSURE + reason)
+        return {**sets, LEFT_OUT: entries["left_out"]}
+    if not entries:
+        return {}
+    sets = {
+        operator: [
+            word if field == "dispatch" else f"{field}:{word}"
+            for field, words in told.items()
+            for word in ([words] if isinstance(words, str) else words)
+        ]
+        for operator, told in entries["functions"].items()
+    }
+    return {**sets, FILE: [f"{field}:{entries[field]}" for field in ("path", "sha256")]}
+
+
+def _entries(name: str, facts: Iterable[Fact]) -> list[Any] | dict[str, Any]:
+    """The entries of a section, out of its pairs: the reverse of ``_facts``."""
+    layout = FILES[name][1]
+    if layout == "texts":
+        return sorted(text for text, _ in facts)
+    if layout == "facts":
+        return _nested(facts)
+    sets: dict[str, list[str]] = {}
+    for key, word in facts:
+        sets.setdefault(key, [])
+        if word != NONE:
+            sets[key].append(word)
+    for words in sets.values():
+        words.sort()
+    if name == "kernels":
+        return {key: words[0] if words and words[0].startswith("crashed: ") else words for key, words in sets.items()}
+    if name == "global_names":
+        left_out = sets.pop(LEFT_OUT, [])
+        named = {key: [word for word in words if not word.startswith(UNSURE)] for key, words in sets.items()}
+        unsure = {key: word[1:] for key, words in sets.items() for word in words if word.startswith(UNSURE)}
+        return {"names": {key: words for key, words in named.items() if words}, "not_imported": unsure, "left_out": left_out}
+    if not sets:
+        return {}
+    read = dict(word.split(":", 1) for word in sets.pop(FILE))
+    functions: dict[str, dict[str, Any]] = {}
+    for operator, words in sets.items():
+        told: dict[str, Any] = functions.setdefault(operator, {})
+        for word in words:
+            field, value = word.split(":", 1) if ":" in word else ("dispatch", word)
+            if field == "structured_delegate":
+                told[field] = value
+            else:
+                told.setdefault(field, []).append(value)
+    return {**read, "functions": functions}
+
+
+def _nested(facts: Iterable[Fact]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    lists: list[list[str]] = []
+    for path, value in facts:
+        *outer, last = path.split(STEP)
+        inner = tree
+        for key in outer:
+            inner = inner.setdefault(key, {})
+        if not last.endswith(EACH):
+            inner[last] = json.loads(value)
+            continue
+        if last.removesuffix(EACH) not in inner:
+            lists.append(inner.setdefault(last.removesuffix(EACH), []))
+        inner[last.removesuffix(EACH)].append(json.loads(value))
+    for items in lists:
+        items.sort()
+    return tree
+
+
+# ------------------------------------------------------------------------------------------------------ what is recorded
+
+
+def surveyed_releases(fixtures: Path) -> dict[str, dict[str, Any]]:
+    """Who was asked and when, by release; empty where nothing is recorded."""
+    path = inside(fixtures, RELEASES)
+    try:
+        lines = read_whole(path).decode("utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"cannot be read: {error}", where=str(path), hint=HINT) from error
+    told = {}
+    for number, line in enumerate(lines, 1):
+        at = f"{path}, line {number}"
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"is not JSON: {error}", where=at, hint=HINT) from error
+        if not isinstance(entry, dict) or entry.keys() != {"schema_version", "release", "identity", "recorded"}:
+            raise CorpusError("is not the entry of a surveyed release", where=at, hint=HINT)
+        if entry["schema_version"] != SCHEMA_VERSION:
+            raise CorpusError(f"schema_version is {entry['schema_version']!r}, expected {SCHEMA_VERSION}", where=at, hint=HINT)
+        if entry["release"] in told:
+            raise CorpusError(f"a second entry of {entry['release']}", where=at, hint=HINT)
+        told[entry["release"]] = entry
+    return told
+
+
+def read_survey(fixtures: Path, release: str) -> Survey:
+    """The recorded survey of a release, as it said it; raises CorpusError if there is none or a file of it is damaged."""
+    told = surveyed_releases(fixtures)
+    if release not in told:
+        raise CorpusError(
+            f"there is no recorded survey of {release}", where=str(fixtures / RELEASES), hint=HINT, code="survey-missing"
+        )
+    sections = {}
+    for name in FILES:
+        recorded = _recorded(fixtures, name, told)
+        bit = recorded.bit(release)
+        why = recorded.why_incomplete(release)
+        facts = [(key, value) for key, value, bits in recorded.facts() if bits & bit]
+        sections[name] = Section(recorded.how(release), why is None, why, _entries(name, facts))
+    entry = told[release]
+    try:
+        day = dt.date.fromisoformat(entry["recorded"])
+    except (TypeError, ValueError) as error:
+        raise CorpusError(f"recorded is not a date: {error}", where=str(fixtures / RELEASES), hint=HINT) from error
+    return Survey(release, entry["identity"], day, sections)
+
+
+def _recorded(fixtures: Path, name: str, told: Mapping[str, Any]) -> Recorded:
+    """The file of a section, of the very releases that are recorded."""
+    file, layout = FILES[name]
+    recorded = Recorded(inside(fixtures, file))
+    if recorded.shown != layout:
+        raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
+    if set(recorded.releases) != set(told):
+        odd = ", ".join(sorted(set(recorded.releases) ^ set(told)))
+        raise CorpusError(f"is not of the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
+    everyone = (1 << len(recorded.releases)) - 1
+    asked = 0
+    for bits, _ in recorded.obtained:
+        asked |= bits
+    if asked != everyone:
+        missing = ", ".join(recorded.of(everyone & ~asked))
+        raise CorpusError(f"does not say how it was obtained of {missing}", where=str(recorded.path), hint=HINT)
+    return recorded
+
+
+def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
+    """Add surveys to what is recorded, or put them in the place of earlier ones of their releases; nothing else changes."""
+    surveys = list(surveys)
+    told = surveyed_releases(fixtures)
+    texts = {inside(fixtures, file): _merged(fixtures, name, told, surveys) for name, (file, _) in FILES.items()}
+    for survey in surveys:
+        told[survey.release] = {
+            "schema_version": SCHEMA_VERSION,
+            "release": survey.release,
+            "identity": dict(survey.identity),
+            "recorded": survey.recorded.isoformat(),
+        }
+    texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in _ordered(told))
+    for path, text in texts.items():
+        write_whole(path, text, encoding="utf-8")
+
+
+def _ordered(releases: Iterable[str]) -> list[str]:
+    return sorted(releases, key=lambda release: [int(part) for part in release.split(".")])
+
+
+def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey]) -> str:
+    """The file of a section with these surveys in it."""
+    new = {survey.release: survey.sections[name] for survey in surveys}
+    releases = _ordered({*told, *new})
+    order = {release: at for at, release in enumerate(releases)}
+    facts: dict[Fact, int] = {}
+    obtained: dict[str, int] = {}
+    incomplete: dict[str, int] = {}
+    if told:
+        old = _recorded(fixtures, name, told)
+        moved = [1 << order[release] if release not in new else 0 for release in old.releases]
+        cache: dict[int, int] = {}
+
+        def move(bits: int) -> int:
+            if bits not in cache:
+                cache[bits] = sum(bit for at, bit in enumerate(moved) if bits >> at & 1)
+            return cache[bits]
+
+        for key, value, bits in old.facts():
+            facts[key, value] = facts.get((key, value), 0) | move(bits)
+        for kept, now in ((old.obtained, obtained), (old.incomplete, incomplete)):
+            for bits, said in kept:
+                now[said] = now.get(said, 0) | move(bits)
+    for release, section in new.items():
+        bit = 1 << order[release]
+        obtained[section.obtained] = obtained.get(section.obtained, 0) | bit
+        if section.why_incomplete is not None:
+            incomplete[section.why_incomplete] = incomplete.get(section.why_incomplete, 0) | bit
+        for fact in _facts(name, section.entries):
+            facts[fact] = facts.get(fact, 0) | bit
+    layout = FILES[name][1]
+    lines = [f"# history {VERSION} {layout}", "# releases " + " ".join(releases)]
+    for kind, said_of in (("obtained", obtained), ("incomplete", incomplete)):
+        lines += [
+            f"# {kind}\t{spans_text(bits, releases)}\t{said}"
+            for bits, said in sorted(
+                ((bits, said) for said, bits in said_of.items() if bits), key=lambda item: (_first(item[0]), item)
+            )
+        ]
+    lines += _layout(layout, {fact: bits for fact, bits in facts.items() if bits}, releases, apart=name in ONE_SPAN_A_LINE)
+    return "\n".join(lines) + "\n"
+
+
+def _first(bits: int) -> int:
+    return bits & -bits
+
+
+def _layout(layout: str, facts: dict[Fact, int], releases: list[str], *, apart: bool) -> Iterator[str]:
+    if layout == "texts":
+        by_name = sorted((text.partition("(")[0], _first(bits), text, bits) for (text, _), bits in facts.items())
+        yield from (f"{text}\t{spans_text(bits, releases)}" for _, _, text, bits in by_name)
+        return
+    if layout == "facts":
+        by_key = sorted((key, _first(bits), value, bits) for (key, value), bits in facts.items())
+        yield from (f"{key}\t{value}\t{spans_text(bits, releases)}" for key, _, value, bits in by_key)
+        return
+    groups: dict[str, dict[int, list[str]]] = {}
+    for (key, word), bits in facts.items():
+        groups.setdefault(key, {}).setdefault(bits, []).append(word)
+    for key in sorted(groups):
+        columns = [
+            " ".join([spans_text(bits, releases), *map(quoted, sorted(words))])
+            for bits, words in sorted(groups[key].items(), key=lambda item: (_first(item[0]), item[0]))
+        ]
+        if apart:
+            yield from (f"{key}\t{column}" for column in columns)
+        else:
+            yield "\t".join([key, *columns])
+
+
+# ---------------------------------------------------------------------------------------------------------- what differs
+
+
+def survey_differences(old: Survey, new: Survey) -> list[str]:
+    """What another survey of the same release says differently, one line per section and fact; empty if nothing.
+
+    The day does not count, and the identity only in what it says of torch itself.
+    """
+    lines = [
+        f"{key}: was {old.identity.get(key)!r}, is {new.identity.get(key)!r}"
+        for key in ("torch", "git")
+        if old.identity.get(key) != new.identity.get(key)
+    ]
+    for name in sorted(old.sections.keys() | new.sections.keys()):
+        if name not in new.sections:
+            lines.append(f"{name}: the section is gone")
+        elif name not in old.sections:
+            lines.append(f"{name}: the section is new")
+        else:
+            lines += [f"{name}: {line}" for line in _section_differences(old.sections[name], new.sections[name])]
+    return lines
+
+
+def _section_differences(old: Section, new: Section) -> Iterator[str]:
+    if old.obtained != new.obtained:
+        yield f"obtained in another way: was {old.obtained!r}, is {new.obtained!r}"
+    if old.complete != new.complete:
+        yield "now complete" if new.complete else f"no longer complete: {new.why_incomplete}"
+    elif old.why_incomplete != new.why_incomplete:
+        yield f"incomplete for another reason: was {old.why_incomplete!r}, is {new.why_incomplete!r}"
+    before, after = _compared(old.entries), _compared(new.entries)
+    for what, keys in (
+        ("gone", before.keys() - after.keys()),
+        ("new", after.keys() - before.keys()),
+        ("changed", {key for key in before.keys() & after.keys() if before[key] != after[key]}),
+    ):
+        if keys:
+            yield f"{len(keys)} {what}, first {min(keys)!r}"
+
+
+def _compared(entries: Any, path: str = "") -> dict[str, Any]:
+    """Entries as one flat table that can be compared: a list at the top is a set of texts, objects go by their path."""
+    if isinstance(entries, dict) and (entries or not path):
+        flat: dict[str, Any] = {}
+        for key, value in entries.items():
+            flat |= _compared(value, f"{path}{STEP}{key}" if path else key)
+        return flat
+    if isinstance(entries, list) and not path:
+        return dict.fromkeys(map(str, entries))
+    return {path: entries}

@@ -1,0 +1,175 @@
+"""Every error that the harness raises on purpose: one root, small families, stable codes.
+
+An error says what was found, what was expected, where, and what to do. Its text may change from release to release;
+its type and its ``code`` may not. Errors of libraries are translated into these at one border each:
+
+* :mod:`torch_compat.archive`: bytes of an archive (``struct``, ``zlib``, ``mmap``)
+* :mod:`torch_compat.pickles`, :mod:`torch_compat.formats`: what those bytes say (``json``, ``flatbuffers``)
+* :mod:`torch_compat.policy.load`: policy files (``tomllib``, pydantic)
+* :mod:`torch_compat.corpus.manifest`, :mod:`torch_compat.corpus.observations`: recorded JSON lines
+* :mod:`torch_compat.readers`: processes, packages, interpreters (``subprocess``, ``OSError``)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "ArchiveError",
+    "CorpusError",
+    "Corrupt",
+    "EnvironmentUnavailable",
+    "HarnessError",
+    "NothingSelected",
+    "PolicyError",
+    "Problem",
+    "Raised",
+    "ReaderError",
+    "Refused",
+    "Unsafe",
+    "Unsupported",
+    "Untrusted",
+    "UsageError",
+    "WrongVersion",
+]
+
+
+class HarnessError(Exception):
+    """The root. Never raised itself.
+
+    Parameters:
+        message: what was found and what was expected, one sentence.
+        where: file, record, offset or line, as far as it is known.
+        hint: what the user can do about it.
+        code: a stable, kebab-case name of the cause; the family's own unless a finer one is given.
+    """
+
+    default_code: ClassVar[str] = "harness-error"
+    exit_status: ClassVar[int] = 3
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+        self.code = code or self.default_code
+
+    def __str__(self) -> str:
+        located = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{located} ({self.hint})" if self.hint else located
+
+
+class UsageError(HarnessError):
+    """A command was asked for something that does not exist or does not fit together."""
+
+    default_code = "usage"
+    exit_status = 2
+
+
+class NothingSelected(HarnessError):  # noqa: N818 - a name of the published interface
+    """A run would have checked nothing. Never a pass."""
+
+    default_code = "nothing-selected"
+    exit_status = 4
+
+
+class ArchiveError(HarnessError, ValueError):
+    """About the bytes of an archive. Raised only as one of its three answers."""
+
+    default_code = "archive"
+    exit_status = 2
+
+
+class Corrupt(ArchiveError):  # noqa: N818 - a name of the published interface
+    """The archive contradicts its own format."""
+
+    default_code = "corrupt"
+
+
+class Unsupported(ArchiveError):  # noqa: N818 - a name of the published interface
+    """The archive may be sound, but this version of the harness does not read it."""
+
+    default_code = "unsupported"
+
+
+class Unsafe(ArchiveError):  # noqa: N818 - a name of the published interface
+    """Reading on would execute or import something that the archive chose."""
+
+    default_code = "unsafe"
+
+
+class CorpusError(HarnessError):
+    """A manifest, a recorded observation or a fixture is not what it must be."""
+
+    default_code = "corpus"
+    exit_status = 2
+
+
+class Problem:
+    """One mistake in a policy: the file (or folder, with line 0), the line, the place in the document, what is wrong."""
+
+    def __init__(self, file: str, line: int, path: str, message: str) -> None:
+        self.file = file
+        self.line = line
+        self.path = path
+        self.message = message
+
+    def __str__(self) -> str:
+        at = f"{self.file}:{self.line}" if self.line else self.file  # a folder as a whole has no line
+        return f"{at}: {self.path}: {self.message}" if self.path else f"{at}: {self.message}"
+
+
+class PolicyError(HarnessError):
+    """A policy is invalid. Carries every mistake of every file at once."""
+
+    default_code = "policy"
+    exit_status = 2
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.path, problem.message))
+        count = len(self.problems)
+        super().__init__(
+            f"{count} mistake{'s' if count != 1 else ''} in the policy:\n"
+            + "\n".join(f"  {problem}" for problem in self.problems)
+        )
+
+
+class ReaderError(HarnessError):
+    """About a reader: its environment, its process or what it answered."""
+
+    default_code = "reader"
+    exit_status = 3
+
+
+class EnvironmentUnavailable(ReaderError):  # noqa: N818 - a name of the published interface
+    """This release cannot be had here: no fitting Python, no wheel, no disk, no compiler."""
+
+    default_code = "unavailable"
+    exit_status = 4
+
+
+class WrongVersion(ReaderError):  # noqa: N818 - a name of the published interface
+    """The torch that answered is not the torch that was asked for. Nothing it says is recorded."""
+
+    default_code = "wrong-version"
+
+
+class Refused(HarnessError):  # noqa: N818 - a name of the published interface
+    """A reader refused to load an archive."""
+
+    default_code = "refused"
+    exit_status = 1
+
+
+class Untrusted(Refused):
+    """A release that is not isolated was to run an archive that nobody vouches for."""
+
+    default_code = "untrusted"
+    exit_status = 4
+
+
+class Raised(HarnessError):  # noqa: N818 - a name of the published interface
+    """An archive was loaded and the call raised."""
+
+    default_code = "raised"
+    exit_status = 1

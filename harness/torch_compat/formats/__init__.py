@@ -1,0 +1,11 @@
+"""On-disk formats: what an archive is, by the records it holds, and everything that it says.
+
+One module for each format; its docstring is the specification of that format.
+"""
+
+from __future__ import annotations
+
+from torch_compat.formats.facts import Call, Facts, Producer, StorageRecord, read_facts
+from torch_compat.formats.identify import Identity, identify
+
+__all__ = ["Call", "Facts", "Identity", "Producer", "StorageRecord", "identify", "read_facts"]

@@ -1,0 +1,135 @@
+"""What both layouts of exported programs share: the program as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.allowance import CALL, JSON
+from torch_compat.errors import Corrupt, Unsafe
+from torch_compat.formats.model import Call
+from torch_compat.pickles import brief, cut
+
+if TYPE_CHECKING:
+    from torch_compat.allowance import Allowance
+    from torch_compat.archive import ZipArchive
+    from torch_compat.formats.model import Facts
+
+__all__ = ["add_program", "load_json", "parsed", "release", "schema_version"]
+
+HIGHEST_VERSION = 1_000_000
+KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py; 8.3 and newer say it
+
+
+def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
+    """A record that holds a JSON object.
+
+    Raises:
+        Corrupt: it does not.
+        Unsafe: what it holds would take too much memory.
+    """
+    return parsed(archive.record(record), archive.allowance, f"{archive.path}, record {record!r}")
+
+
+def release(facts: Facts) -> str | None:
+    """The exact release that the program states; None where it states none."""
+    stated = facts.extra.get("torch_version")
+    return (cut(stated) if isinstance(stated, str) else brief(stated)) if stated else None
+
+
+def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
+    """The same of bytes. What values take in memory is bounded before they are made, by counting what begins and separates them.
+
+    Raises:
+        Corrupt: they are no JSON object.
+        Unsafe: they would take too much memory.
+    """
+    size = len(data)
+    commas, lists, objects, quotes = (data.count(mark) for mark in (b",", b"[", b"{", b'"'))
+    # a number and its place 40 bytes, a list of its own 72, a dictionary with its first entries 250, a text 55 and its letters
+    needed = 40 * commas + 72 * lists + 250 * objects + 30 * quotes + 4 * size
+    if needed > 2 * allowance.memory:
+        raise Unsafe(f"holds JSON whose values take up to {needed} bytes, more than is allowed", where=where, code="too-large")
+    try:
+        allowance.spend(size // 8 + commas // 2 + lists + 2 * objects + quotes // 2)
+    except Unsafe as error:
+        error.where = where
+        raise
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"is no JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
+    if not isinstance(found, dict):
+        raise Corrupt(f"holds a {type(found).__name__}, expected an object", where=where, code="bad-json")
+    return found
+
+
+def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) -> tuple[int, int | None]:
+    """Major and minor number of the schema: ``{"major": 8, "minor": 1}``, or one number in 2.1 and 2.2.
+
+    Raises:
+        Corrupt: there is none.
+    """
+    version = program.get("schema_version")
+    major, minor = (version.get("major"), version.get("minor")) if isinstance(version, dict) else (version, None)
+    if any(
+        isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < HIGHEST_VERSION
+        for part in (major, 0 if minor is None else minor)
+    ):
+        said = f"has the schema version {brief(version)}, expected a number or a major and a minor one"
+        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-version")
+    assert isinstance(major, int)  # noqa: S101 - it was just looked at
+    return major, minor
+
+
+def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[str, Any], calls: set[Call]) -> None:
+    """Schema version, operators, and what else the program says about itself.
+
+    Parameters:
+        calls: where the operators are put.
+
+    Raises:
+        Corrupt: it is no program.
+    """
+    major, minor = schema_version(archive, record, program)
+    facts.export_schema = str(major) if minor is None else f"{major}.{minor}"
+    for key in ("opset_version", "verifiers", "dialect", "torch_version"):
+        if key in program:
+            facts.extra[key] = program[key]
+    try:
+        _add_calls(program["graph_module"], calls, archive.allowance)
+    except (LookupError, TypeError, AttributeError) as error:
+        where = f"{archive.path}, record {record!r}"
+        said = f"is no exported program: {type(error).__name__} {cut(str(error), 200)}"
+        raise Corrupt(said, where=where, code="bad-program") from error
+
+
+def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> None:
+    """Add the operators that a graph calls, and those that the graphs in its arguments call."""
+    graphs = [module["graph"]]
+    while graphs:
+        for node in graphs.pop()["nodes"]:
+            inputs, target = node["inputs"], node["target"]
+            allowance.spend(JSON * (1 + len(inputs)))
+            for one in inputs:
+                inner = one["arg"].get("as_graph") if "arg" in one else None
+                if inner is not None:
+                    graphs.append(inner["graph"])
+            if not isinstance(target, str):
+                raise TypeError(f"target is a {type(target).__name__}")
+            namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
+            name, _, overload = rest.partition(".")
+            if not target.startswith("torch.ops.") or not name or "." in overload:
+                continue  # a function of Python: _operator.add, math.floor
+            named = tuple([_text(one["name"]) for one in inputs if one.get("kind", KEYWORD) == KEYWORD])
+            overload = "" if overload == "default" else overload
+            before = len(found)
+            found.add(Call(f"{namespace}::{name}", overload, len(inputs) - len(named), named))
+            if len(found) > before:
+                allowance.spend(CALL)
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise TypeError(f"the name of an argument is a {type(found).__name__}")
+    return found

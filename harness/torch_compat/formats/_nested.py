@@ -1,0 +1,73 @@
+"""Zip archives of torch.save that are records of another zip archive, as exported programs keep their weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.allowance import NESTED
+from torch_compat.archive import Damage, ZipArchive
+from torch_compat.archive.base import Mapped, map_part
+from torch_compat.errors import Corrupt
+from torch_compat.formats import _zip, torch_save_zip
+from torch_compat.formats.model import Facts
+
+if TYPE_CHECKING:
+    from torch_compat.archive.base import Raw
+
+__all__ = ["add"]
+
+ZIP_MAGIC = b"PK\x03\x04"
+COPIED = 16 << 20  # up to here a record is copied; a longer one that is stored is mapped again
+PACKED = "the archive that holds it is compressed"
+
+
+def add(archive: ZipArchive, facts: Facts, record: str) -> None:
+    """Read the archive that a record is, and add what it says.
+
+    Raises:
+        ArchiveError: it cannot be read.
+    """
+    archive.allowance.spend(NESTED)
+    view = archive.view(record)
+    where = f"{archive.path}, record {record!r}"
+    if view[:4] != ZIP_MAGIC:
+        said = f"begins with {bytes(view[:4]).hex(' ') or 'nothing'}, expected a zip archive of torch.save"
+        raise Corrupt(said, where=where, code="bad-nested")
+    member = archive.member(record)
+    raw, before = _raw(archive, record)
+    inner = ZipArchive(where, raw, archive.allowance)
+    with inner:
+        found = Facts(where, len(view), names=inner.names, records=frozenset(inner.names))
+        if torch_save_zip.recognise(found.records) is None:
+            raise Corrupt("is a zip archive without a record 'data.pkl'", where=where, code="bad-nested")
+        torch_save_zip.read(inner, found)
+        for one in inner.damage:
+            if not (one.code == "junk-before" and before and one.offset == 0):
+                offset = None if one.offset is None else one.offset + member.data_offset - before
+                facts.damage.append(Damage(one.code, f"{record}/{one.record}" if one.record else record, one.detail, offset))
+    places = _zip.calculated(archive, facts) if facts.layout != "export_plain" else {}
+    for storage in found.storages:
+        storage.record = f"{record}/{storage.record}"
+        if member.method:
+            storage.offset, storage.calculated_offset, storage.why = None, None, PACKED
+        elif storage.offset is not None:
+            storage.offset += member.data_offset - before
+            if storage.calculated_offset is not None:
+                if record in places:
+                    storage.calculated_offset += places[record] - before
+                else:
+                    storage.calculated_offset, storage.why = None, _zip.NOT_TORCH
+    facts.storages += found.storages
+    facts.held.update(one.record for one in found.storages)
+    facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in found.pickles.items()})
+    facts.byteorder = facts.byteorder or found.byteorder
+
+
+def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:
+    """The bytes of a record as a file of its own, and how many bytes stand before it there."""
+    view = archive.view(record)
+    member = archive.member(record)
+    if len(view) > COPIED and not member.method and isinstance(archive.raw, Mapped):
+        return map_part(archive.raw, member.data_offset, len(view))
+    archive.allowance.expand(len(view))
+    return bytes(view), 0

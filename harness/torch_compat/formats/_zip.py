@@ -1,0 +1,161 @@
+"""What the formats in zip archives share: the version record, storages in records, the first and last release that writes such."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.archive import Damage
+from torch_compat.archive.base import windows
+from torch_compat.archive.offsets import ALIGNMENT
+from torch_compat.errors import Corrupt
+from torch_compat.formats.model import StorageRecord
+from torch_compat.pickles import unpickle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torch_compat.archive import ZipArchive
+    from torch_compat.formats.model import Facts
+    from torch_compat.pickles import Storage, Unpickled
+
+__all__ = ["add_storages", "calculated", "file_format", "note", "read_pickle", "text"]
+
+VERSION_RECORDS = (".data/version", "version")
+NOT_TORCH = "torch's writer did not lay out this archive"
+COMPRESSED = "its record is compressed"
+BEGINNING = 1 << 20  # bytes
+
+
+def note(archive: ZipArchive, code: str, record: str | None, detail: str) -> None:
+    """Put down something that contradicts the format, or is ambiguous."""
+    archive.damage.append(Damage(code, record, detail))
+
+
+def text(archive: ZipArchive, record: str, longest: int = 1 << 16) -> str:
+    """A record that holds a short text, without blanks around it.
+
+    Raises:
+        Corrupt: it is damaged, or longer.
+    """
+    data = archive.record(record)
+    if len(data) > longest:
+        said = f"holds {len(data)} bytes, expected a short text"
+        raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-record")
+    return data.decode("ascii", "replace").strip()
+
+
+def file_format(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
+    """The file format version: ``.data/version`` from version 6 on, else ``version``.
+
+    Raises:
+        Corrupt: it is no number.
+    """
+    for record in VERSION_RECORDS:
+        if record in names:
+            said = text(archive, record)
+            if not said.isdigit() or len(said) > 9:
+                where = f"{archive.path}, record {record!r}"
+                raise Corrupt(f"holds {said[:40]!r}, expected a number", where=where, code="bad-version")
+            return {"file-format": int(said)}
+    return {}
+
+
+def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
+    """Unpickle a record, once.
+
+    Raises:
+        Corrupt: it is no pickle.
+        Unsafe: it asks for something that only this process knows, or for more than a pickle needs.
+    """
+    found = facts.pickles.get(record)
+    if found is None:
+        where = f"{archive.path}, record {record!r}"
+        found = facts.pickles[record] = unpickle(archive.view(record), where=where, allowance=archive.allowance)
+    return found
+
+
+def calculated(archive: ZipArchive, facts: Facts) -> dict[str, int]:
+    """Where the data of each record start, from names and sizes alone; empty where torch's writer did not write the archive."""
+    return archive.places(facts.storage_alignment or ALIGNMENT)
+
+
+def add_storages(
+    archive: ZipArchive,
+    facts: Facts,
+    storages: Iterable[Storage],
+    record_of: Callable[[str], str],
+    *,
+    key_of: str = "",
+    skipped: bool = False,
+) -> None:
+    """Say where the storages that a pickle names lie.
+
+    Parameters:
+        record_of: the record that holds the storage of a key.
+        key_of: put in front of a key, where two pickles of an archive may use the same.
+        skipped: whether the format leaves records empty instead of writing data.
+    """
+    places: dict[str, int] | None = None
+    records = facts.records
+    holes = _may_have_holes(archive, records)
+    seen = facts.held
+    for storage in storages:
+        record = record_of(storage.key)
+        if record in seen:
+            continue
+        seen.add(record)
+        one = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record)
+        facts.storages.append(one)
+        if record not in records:
+            one.why = f"has no record {record!r} for a storage of {storage.nbytes} bytes"
+            note(archive, "missing-record", record, one.why)
+            continue
+        if places is None:
+            places = calculated(archive, facts)
+        member = archive.member(record)
+        one.offset = offset = member.data_offset
+        if skipped and not member.size:
+            one.absent = storage.nbytes > 0
+        elif member.size != storage.nbytes:
+            said = f"holds {member.size} bytes, the pickle expects {storage.nbytes}"
+            note(archive, "size-disagrees", record, said)
+        if member.method:
+            one.offset, one.why = None, COMPRESSED
+        elif not places:
+            one.why = NOT_TORCH
+        else:
+            one.calculated_offset = places[record]
+            if places[record] != offset and record not in archive.moved:
+                said = f"starts at {offset}, its place by the sizes of all records is {places[record]}"
+                note(archive, "offset-disagrees", record, said)
+        if holes and member.crc == 0 and member.size and not member.method:
+            one.absent = _is_hole(archive, offset, member.size)
+
+
+def _may_have_holes(archive: ZipArchive, records: frozenset[str]) -> bool:
+    """Whether checksums were calculated for what was written: then a record of bytes without one was never written.
+
+    With ``skip_data`` the writer only moves on by the size of a storage; the checksum stays 0. With checksums turned off, those
+    of all records are 0, and the two cannot be told apart.
+    """
+    return "data.pkl" in records and archive.member("data.pkl").crc != 0
+
+
+def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
+    """Whether a record holds nothing but zeros. Of a file that is not read as a whole, its beginning is looked at.
+
+    Raises:
+        Unsafe: too much was looked at before: records that lie upon each other.
+    """
+    looked = size
+    if not archive.allowance.complete and size > BEGINNING:
+        looked = BEGINNING
+        said = f"the file is too large to be read as a whole: of records without a checksum {BEGINNING} bytes were looked at"
+        archive.allowance.omit("absent", said)
+    archive.allowance.spend(looked >> 9)
+    return _zeros(windows(archive.raw, offset, offset + looked))
+
+
+def _zeros(parts: Iterator[memoryview]) -> bool:
+    """Whether there is nothing but zeros, as in a hole that nobody filled."""
+    return all(part.tobytes() == bytes(len(part)) for part in parts)

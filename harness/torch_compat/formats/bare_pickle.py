@@ -1,0 +1,42 @@
+"""One pickle and nothing else: what remains when ``data.pkl`` is taken out of an archive, or when somebody calls pickle.dump.
+
+No release of torch writes this by itself, and torch.load refuses it (it expects the magic number of a stream first). It is read
+here because people have such files: what it names can be said, and its storages are not there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.archive import Damage
+from torch_compat.formats.model import StorageRecord
+from torch_compat.pickles import unpickle
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Archive
+    from torch_compat.formats.model import Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "versions"]
+
+LAYOUT, FAMILY = "bare_pickle", "torch-save"
+WHY = "the file holds no storages"
+
+
+def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every format
+    """No version that torch knows."""
+    return {}
+
+
+def read(archive: Archive, facts: Facts) -> None:
+    """Fill in what the pickle says.
+
+    Raises:
+        ArchiveError: it cannot be read.
+    """
+    found = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path, allowance=archive.allowance)
+    facts.extra["pickle_protocol"] = found.protocol
+    for storage in found.storages:
+        facts.storages.append(StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY))
+    if found.end < len(archive.data):
+        said = f"{len(archive.data) - found.end} bytes follow the pickle"
+        facts.damage.append(Damage("junk-after", None, said, found.end))

@@ -1,0 +1,145 @@
+"""Exported programs in pt2 archives: JSON, weights and constants in a zip archive of torch's writer.
+
+Written by torch.export.save of 2.8 and newer; read by torch.export.load of 2.8 and newer, as long as the major number of the
+schema stays. The name of the folder is that of the file.
+
+Records:
+
+* ``archive_format`` (``pt2``), ``archive_version`` (``0``: the layout), ``.data/version`` (6), ``byteorder``, ``.data/serialization_id``
+* ``models/NAME.json``: a program; ``schema_version`` 8.8 (2.8), 8.14 (2.9), 8.15 (2.10), 8.17 (2.11), 8.20 (2.12 to 2.15);
+  ``torch_version``: the exact release
+* ``data/weights/NAME.pt``, ``data/constants/NAME.pt`` (2.8), ``data/sample_inputs/NAME.pt``: each a zip archive of torch.save
+* ``data/weights/NAME_weights_config.json``, ``data/constants/NAME_constants_config.json`` (2.9 and newer): for each weight the record
+  that holds its elements (``path_name``, beside it), its dtype, sizes and strides (``tensor_meta``), and whether the record is
+  a pickle (``use_pickle``)
+* ``data/weights/weight_N``, ``data/constants/tensor_N``: elements
+* ``data/aotinductor/NAME/...``, ``data/executorch/...``, ``extra/NAME``
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.allowance import JSON
+from torch_compat.errors import Corrupt
+from torch_compat.formats import _export, _nested, _zip
+from torch_compat.formats.model import Producer, StorageRecord
+from torch_compat.formats.torch_save_zip import read_markers
+from torch_compat.pickles import brief
+
+if TYPE_CHECKING:
+    from torch_compat.archive import ZipArchive
+    from torch_compat.formats.model import Call, Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
+
+LAYOUT, FAMILY = "export_pt2", "export"
+MARKER = "archive_format"
+LINES = {"8.8": "2.8", "8.14": "2.9", "8.15": "2.10", "8.17": "2.11"}
+CONFIGS = ("_weights_config.json", "_constants_config.json")
+# ScalarType of torch/_export/serde/schema.py, which is not that of c10
+SCALAR_TYPES = {
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 9: "complex32",
+    10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
+    31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
+}  # fmt: skip
+
+
+def recognise(names: frozenset[str]) -> str | None:
+    """The record that tells this format."""
+    return MARKER if MARKER in names else None
+
+
+def programs(names: tuple[str, ...] | frozenset[str]) -> list[str]:
+    """The records that hold programs."""
+    return sorted(name for name in names if name.startswith("models/") and name.endswith(".json"))
+
+
+def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
+    """File format, and the major number of the schema.
+
+    Raises:
+        Corrupt: one of them cannot be read.
+    """
+    found = _zip.file_format(archive, names)
+    records = programs(names)
+    if records:
+        program = _export.load_json(archive, records[0])
+        found["export-schema"] = _export.schema_version(archive, records[0], program)[0]
+    return found
+
+
+def read(archive: ZipArchive, facts: Facts) -> None:
+    """Fill in what the archive says.
+
+    Raises:
+        ArchiveError: a record of it cannot be read.
+    """
+    read_markers(archive, facts)
+    said = _zip.text(archive, MARKER)
+    if said != "pt2":
+        raise Corrupt(f"holds {said[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
+    facts.extra["archive_version"] = _zip.text(archive, "archive_version") if "archive_version" in facts.records else None
+    calls: set[Call] = set()
+    for record in reversed(programs(archive.names)):
+        _export.add_program(archive, facts, record, _export.load_json(archive, record), calls)
+    facts.calls = frozenset(calls)
+    torch = _export.release(facts)
+    line = LINES.get(facts.export_schema or "")
+    first, last = (line, line) if line else ("2.12" if facts.export_schema == "8.20" else "2.8", None)
+    facts.producer = Producer(torch, first, last, because=(f"schema version {facts.export_schema}",))
+    for record in archive.names:
+        if record.startswith("data/") and record.endswith(".pt") and archive.member(record).size:
+            _nested.add(archive, facts, record)
+        elif record.startswith("data/") and record.endswith(CONFIGS):
+            _add_weights(archive, facts, record)
+
+
+def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
+    places = _zip.calculated(archive, facts)
+    folder = config.rpartition("/")[0]
+    seen = facts.held
+    where = f"{archive.path}, record {config!r}"
+    weights = _export.load_json(archive, config).get("config")
+    shown = facts.extra.setdefault("tensors", {})
+    if not isinstance(weights, dict):
+        raise Corrupt(f"holds a {type(weights).__name__} as its config, expected an object", where=where, code="bad-json")
+    for name, weight in weights.items():
+        path, meta = _described(weight, name, where)
+        record = f"{folder}/{path}"
+        shown[name] = _shape(weight, meta)
+        if record in seen:
+            continue
+        seen.add(record)
+        archive.allowance.spend(JSON)
+        dtype = _dtype(meta)
+        if record not in facts.records:
+            said = f"has no record {record!r} for the weight {name!r}"
+            _zip.note(archive, "missing-record", record, said)
+            facts.storages.append(StorageRecord(path, dtype, 0, None, None, record, why=said))
+            continue
+        member = archive.member(record)
+        why = None if places else _zip.NOT_TORCH
+        facts.storages.append(StorageRecord(path, dtype, member.size, member.data_offset, places.get(record), record, why=why))
+
+
+def _shape(weight: Any, meta: Any) -> str:
+    """Dtype and shape as text."""
+    kind = "parameter" if weight.get("is_param") else "tensor"
+    if not isinstance(meta, dict) or not isinstance(meta.get("sizes"), list):
+        return kind
+    sizes = [brief(size.get("as_int", "?"), 20) if isinstance(size, dict) else "?" for size in meta["sizes"][:64]]
+    return f"{kind} {_dtype(meta) or '(dtype not stated)'} [{', '.join(sizes)}]"
+
+
+def _dtype(meta: Any) -> str | None:
+    """The dtype that the description of a weight states; None where it states none that is known."""
+    number = meta.get("dtype") if isinstance(meta, dict) else None
+    return SCALAR_TYPES.get(number) if isinstance(number, int) else None
+
+
+def _described(weight: Any, name: str, where: str) -> tuple[str, Any]:
+    path = weight.get("path_name") if isinstance(weight, dict) else None
+    if not isinstance(path, str):
+        raise Corrupt(f"describes the weight {name[:80]!r} without a path", where=where, code="bad-json")
+    return path, weight.get("tensor_meta")

@@ -1,0 +1,71 @@
+"""Everything that can be found out about an archive, in one pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.archive import Archive, open_archive
+from torch_compat.errors import Unsafe
+from torch_compat.formats.identify import add_versions, recognised
+from torch_compat.formats.model import Call, Facts, Producer, StorageRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.formats.identify import Format, OtherFormat
+
+__all__ = ["Call", "Facts", "Producer", "StorageRecord", "fill", "read_facts"]
+
+FAMILIES = {
+    "torch-save": "torch.save", "torchscript": "TorchScript", "mobile": "Mobile", "package": "torch.package",
+    "export": "torch.export",
+}  # fmt: skip
+KINDS = {"stream-protocol": "protocol", "file-format": "file format", "bytecode": "bytecode", "export-schema": "schema"}
+
+
+def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
+    """Find out everything about an archive. Nothing that it says is executed or imported.
+
+    Parameters:
+        source: a file, or an archive that is open, and stays open.
+        verify: whether to compare the checksums of all records, also of those that nothing else reads.
+
+    Raises:
+        UsageError: no such file, or a folder.
+        ArchiveError: it cannot be read; what could be is lost with it (:func:`fill` keeps it).
+    """
+    if isinstance(source, Archive):
+        facts, module = recognised(source)
+        fill(facts, module, source, verify=verify)
+        return facts
+    with open_archive(source, inspecting=True) as archive:
+        facts, module = recognised(archive)
+        fill(facts, module, archive, verify=verify)
+        return facts
+
+
+def fill(facts: Facts, module: Format | OtherFormat, archive: Any, *, verify: bool = True) -> None:
+    """Fill facts in, as far as the archive can be read.
+
+    Raises:
+        ArchiveError: it cannot be read further; everything before is in the facts, and so is the damage.
+    """
+    try:
+        add_versions(facts, module, archive)
+        module.read(archive, facts)
+    except Unsafe as error:  # raised where work is paid for, which knows no place
+        error.where = error.where or archive.path
+        raise
+    finally:
+        facts.name = name_of(facts)
+        if verify:
+            archive.verify()
+
+
+def name_of(facts: Facts) -> str:
+    """Family, container and version in words: ``TorchScript (zip, file format 4)``."""
+    parts = [facts.container]
+    for kind, number in facts.versions.items():
+        said = facts.export_schema if kind == "export-schema" and facts.export_schema else number
+        parts.append(f"{KINDS[kind]} {said}")
+    return f"{FAMILIES[facts.family]} ({', '.join(parts)})"

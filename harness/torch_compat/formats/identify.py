@@ -1,0 +1,174 @@
+"""Which format an archive is, from which records it holds.
+
+Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip, the
+first of these that is there decides (each format's module says which it is):
+
+* ``archive_format``; ``serialized_exported_program.json``     export (pt2 archives; before there were any)
+* ``.data/extern_modules``, ``.data/python_version``, ``extern_modules``    package
+* ``bytecode.pkl``                                mobile (a TorchScript archive with bytecode beside its source)
+* ``model.json`` (1.0 to 1.2), ``constants.pkl``    torchscript
+* ``data.pkl`` alone                              torch-save
+
+Where the records of two formats are there that no writer puts together, the archive is damaged: ``ambiguous-format``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from torch_compat.archive import Damage, ZipArchive, open_archive
+from torch_compat.errors import Corrupt, Unsupported
+from torch_compat.formats import (
+    bare_pickle,
+    export_plain,
+    export_pt2,
+    mobile_flatbuffer,
+    mobile_pickle,
+    package,
+    torch_save_stream,
+    torch_save_tar,
+    torch_save_zip,
+    torchscript,
+    torchscript_json,
+)
+from torch_compat.formats.model import Facts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.archive import Archive
+
+__all__ = ["Identity", "add_versions", "identify", "recognised"]
+
+
+class Format(Protocol):
+    """What every module of a format in a zip archive has."""
+
+    LAYOUT: str
+    FAMILY: str
+
+    def recognise(self, names: frozenset[str]) -> str | None:
+        """The record that tells this format."""
+
+    def versions(self, archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
+        """The version numbers found inside."""
+
+    def read(self, archive: ZipArchive, facts: Facts) -> None:
+        """Fill in what the archive says."""
+
+
+class OtherFormat(Protocol):
+    """The same for other containers."""
+
+    LAYOUT: str
+    FAMILY: str
+
+    def versions(self, archive: Archive) -> dict[str, int]:
+        """The version numbers found inside."""
+
+    def read(self, archive: Archive, facts: Facts) -> None:
+        """Fill in what the archive says."""
+
+
+IN_ZIP: tuple[Format, ...] = (
+    export_pt2, export_plain, package, mobile_pickle, torchscript_json, torchscript, torch_save_zip,
+)  # fmt: skip
+MARKERS = frozenset({
+    "archive_format", "serialized_exported_program.json", *package.MARKERS, "bytecode.pkl", "model.json", "constants.pkl", "data.pkl",
+})  # fmt: skip
+OTHERS: dict[str, OtherFormat] = {
+    "stream": torch_save_stream, "tar": torch_save_tar, "flatbuffer": mobile_flatbuffer, "pickle": bare_pickle,
+}  # fmt: skip
+FOLDERS = frozenset({"no-folder", "outside-folder"})  # what is no archive of PyTorch need not keep its records in one folder
+# A mobile archive is a TorchScript archive with one record more, and that holds a pickle as torch.save writes it.
+LAYERS = (mobile_pickle.LAYOUT, torchscript.LAYOUT, torch_save_zip.LAYOUT)
+
+
+class Identity(NamedTuple):
+    """What an archive is.
+
+    Attributes:
+        family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
+        container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
+        versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``,
+            ``export-schema`` (the major number, the only one that loaders compare).
+    """
+
+    family: str
+    container: str
+    versions: dict[str, int]
+
+
+def identify(path: Path) -> Identity:
+    """Say what an archive is.
+
+    Raises:
+        UsageError: no such file, or a folder.
+        Corrupt: it contradicts its own container.
+        Unsupported: no format that PyTorch writes.
+    """
+    with open_archive(path, inspecting=True) as archive:
+        facts, module = recognised(archive)
+        add_versions(facts, module, archive)
+        return Identity(facts.family, facts.container, facts.versions)
+
+
+def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
+    """Facts that say which format an archive is and nothing more, and the format, which can fill in the rest.
+
+    Raises:
+        Corrupt: what could tell its format is damaged.
+        Unsupported: no format that PyTorch writes.
+    """
+    facts = Facts(archive.path, archive.size, container=archive.container, damage=archive.damage)
+    if not isinstance(archive, ZipArchive):
+        other = OTHERS[archive.container]
+        facts.family, facts.layout = other.FAMILY, other.LAYOUT
+        return facts, other
+    facts.names = archive.names
+    facts.records = records = frozenset(archive.names)
+    found, rest = _among(records & MARKERS)
+    if found is None:
+        first = next((one for one in archive.damage if one.code not in FOLDERS), None)
+        if first is not None:
+            where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
+            raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
+        raise Unsupported(
+            f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(records)[:5])[:200] or 'nothing'}",
+            where=archive.path,
+            code="no-format",
+        )
+    facts.family, facts.layout = found.FAMILY, found.LAYOUT
+    if rest:
+        said = f"holds the records of several formats: {', '.join(rest)}; it is read as the first"
+        archive.damage.append(Damage("ambiguous-format", None, said))
+    if "version" in records and ".data/version" in records:
+        said = "holds both version and .data/version; readers take the latter"
+        archive.damage.append(Damage("ambiguous-version", "version", said))
+    return facts, found
+
+
+def add_versions(facts: Facts, module: Format | OtherFormat, archive: Archive) -> None:
+    """Fill in the version numbers.
+
+    Raises:
+        ArchiveError: one of them cannot be read.
+    """
+    if isinstance(archive, ZipArchive):
+        facts.versions = cast("Format", module).versions(archive, facts.records)
+    else:
+        facts.versions = cast("OtherFormat", module).versions(archive)
+
+
+@lru_cache(maxsize=256)
+def _among(markers: frozenset[str]) -> tuple[Format | None, tuple[str, ...]]:
+    """The format that these records tell; and what they all tell, if that is more than one writer's."""
+    found = [(one, record) for one in IN_ZIP if (record := one.recognise(markers))]
+    if not found:
+        return None, ()
+    told = [f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT not in LAYERS]
+    layered = next((f"{one.LAYOUT} ({record})" for one, record in found if one.LAYOUT in LAYERS), None)
+    if layered is not None:
+        told.append(layered)
+    return found[0][0], tuple(told) if len(told) > 1 else ()

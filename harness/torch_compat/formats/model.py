@@ -1,0 +1,177 @@
+"""What the format modules find out about an archive: plain objects, filled by one module and read by everybody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Damage
+    from torch_compat.pickles import Unpickled
+
+__all__ = ["Call", "Facts", "Producer", "StorageRecord"]
+
+
+class Call(NamedTuple):
+    """One shape in which an operator is called.
+
+    Attributes:
+        name: qualified, without overload: ``aten::add``.
+        overload: ``Tensor``; empty for the overload without a name; None where the file does not store overloads, as in
+            TorchScript source.
+        positional: how many arguments are given by position; None where the file does not say (bytecode before 6).
+        keywords: names of the arguments that are given by name.
+    """
+
+    name: str
+    overload: str | None
+    positional: int | None
+    keywords: tuple[str, ...]
+
+
+class StorageRecord:
+    """One storage, and where its bytes lie.
+
+    Attributes:
+        key: as the pickle names it.
+        dtype: of its elements, ``float32``; ``uint8`` for an untyped one; None where the file does not say.
+        nbytes: its size.
+        offset: of its first byte in the file; None where it lies in a record that is compressed or is nowhere.
+        calculated_offset: the same, calculated from sizes alone behind the first storage; None where the layout does not allow it.
+        record: the record that holds it; None where a container has no records.
+        absent: no data was ever written for it (``skip_data``).
+        why: why there is no calculated offset; None where there is one.
+    """
+
+    __slots__ = ("absent", "calculated_offset", "dtype", "key", "nbytes", "offset", "record", "why")
+
+    def __init__(
+        self, key: str, dtype: str | None, nbytes: int, offset: int | None, calculated_offset: int | None = None,
+        record: str | None = None, absent: bool = False, why: str | None = None,
+    ) -> None:  # fmt: skip
+        self.key = key
+        self.dtype = dtype
+        self.nbytes = nbytes
+        self.offset = offset
+        self.calculated_offset = calculated_offset
+        self.record = record
+        self.absent = absent
+        self.why = why
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageRecord) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"StorageRecord({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+
+class Producer(NamedTuple):
+    """What is known about the writer.
+
+    Attributes:
+        torch: the exact release that the archive states, ``2.8.0+cu128``; None where it states none, as nearly always.
+        first: the first minor line that writes such records, ``2.1``; None where that is older than every line that is known.
+        last: the last one; None while the newest still does.
+        python: the Python that the archive states.
+        because: which records say so.
+    """
+
+    torch: str | None = None
+    first: str | None = None
+    last: str | None = None
+    python: str | None = None
+    because: tuple[str, ...] = ()
+
+
+class Facts:
+    """Everything that inspecting an archive finds out; nothing of it is opinion or policy.
+
+    Attributes:
+        path: as it was given.
+        size: of the file, in bytes.
+        family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
+        container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
+        layout: the id of the module of this package that read it.
+        name: family, container and version in words.
+        versions: the version numbers found inside, by kind, as in :class:`torch_compat.formats.Identity`.
+        export_schema: the whole schema version of an exported program, ``8.20``.
+        producer: what is known about the writer; None if nothing is.
+        names: the records of a zip archive, in order; ``records`` the same as a set.
+        calls: the distinct shapes in which operators are called.
+        pickles: what was unpickled, by record; containers without records use the name of the part.
+        storages: in the order in which the pickles name them.
+        held: the records that hold them.
+        byteorder: of the elements of storages, ``little`` or ``big``; None where the archive does not say.
+        storage_alignment: what the data of records is aligned to.
+        damage: what contradicts its own format, and what is ambiguous.
+        sources: TorchScript source by record.
+        extra: what only one format has (``opset_version``, ``extern_modules``...).
+    """
+
+    __slots__ = (
+        "byteorder", "calls", "container", "damage", "export_schema", "extra", "family", "held", "layout", "name", "names", "path",
+        "pickles", "producer", "records", "size", "sources", "storage_alignment", "storages", "versions",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        path: str,
+        size: int,
+        family: str = "",
+        container: str = "",
+        *,
+        versions: dict[str, int] | None = None,
+        export_schema: str | None = None,
+        names: tuple[str, ...] = (),
+        records: frozenset[str] = frozenset(),
+        calls: frozenset[Call] = frozenset(),
+        pickles: dict[str, Unpickled] | None = None,
+        damage: list[Damage] | None = None,
+        sources: dict[str, str] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self.size = size
+        self.family = family
+        self.container = container
+        self.layout = ""
+        self.name = ""
+        self.versions = {} if versions is None else versions
+        self.export_schema = export_schema
+        self.producer: Producer | None = None
+        self.names = names
+        self.records = records
+        self.calls = calls
+        self.pickles = {} if pickles is None else pickles
+        self.storages: list[StorageRecord] = []
+        self.held: set[str | None] = set()
+        self.byteorder: str | None = None
+        self.storage_alignment: int | None = None
+        self.damage = [] if damage is None else damage
+        self.sources = {} if sources is None else sources
+        self.extra = {} if extra is None else extra
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators that it calls: ``aten::add.Tensor``; without overload where the file does not store it."""
+        return sorted({f"{call.name}.{call.overload}" if call.overload else call.name for call in self.calls})
+
+    @property
+    def globals(self) -> list[str]:
+        """What its pickles name, each once, in the order of first use."""
+        return list(dict.fromkeys(one.path for unpickled in self.pickles.values() for one in unpickled.globals))
+
+    def tree(self) -> list[str]:
+        """The contents, with dtypes and shapes, as lines of text."""
+        from torch_compat.formats.tree import tree  # noqa: PLC0415 - only who asks for it needs it
+
+        return tree(self)
+
+    def code(self) -> dict[str, str]:
+        """TorchScript source by record."""
+        return self.sources

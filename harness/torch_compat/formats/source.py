@@ -1,0 +1,306 @@
+"""Which operators TorchScript source calls, and with which arguments, without parsing it.
+
+The source is what ``python_print.cpp`` writes, not what a person wrote, so a scanner of tokens is enough:
+
+* ``torch.add(a, b, alpha=1)``          an operator of the namespace aten; the overload is not printed
+* ``ops.prim.NumToTensor(x)``           one of another namespace
+* ``int(x)``, ``float(x)``, ``bool(x)``, ``str(x)``, ``complex(x)``, ``ord(x)``    aten::Int and so on, which have no other spelling
+* ``print(x)``, ``isinstance(x, T)``    prim::Print, prim::isinstance
+* ``xs[i]``                             aten::__getitem__; but ``(pair)[0]``, in parentheses, is an index of a tuple, which is
+                                        no operator, and ``List[int]`` a type
+* ``(self).pick(x, )``, ``__torch__.m.f(x, )``, ``_0(x, )``    methods, functions and classes of the program itself
+* ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``range(n)`` of a loop, ``fork(f, x)``    syntax
+
+Which overload a call means is not written down. What tells overloads apart is the *shape* of the call: how many arguments, which
+keywords, and of what kind those arguments are that show it. A kind is one letter:
+
+    N  None           i  an int        f  a float      b  a bool      s  a text      c  a complex number
+    l  a list that is written out        x  anything else: the kind does not show
+
+An argument shows its kind if it is a constant, or a parameter of the function that is declared with such a type.
+
+Texts and comments are passed over. Results are kept by source text, unless that is long: many archives
+hold the same code.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from torch_compat.formats.model import Call
+
+__all__ = ["KINDS", "CallShape", "Called", "called", "calls"]
+
+KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
+"""The letters of the kinds that show."""
+
+
+class CallShape(NamedTuple):
+    """One shape in which an operator is called.
+
+    Attributes:
+        name: ``aten::add``.
+        positional: the kinds of the arguments that are given by position, one letter each.
+        keywords: name and kind of those that are given by name.
+    """
+
+    name: str
+    positional: str
+    keywords: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        words = {"x": "_", **{letter: word for word, letter in KINDS.items()}}
+        given = [words[kind] for kind in self.positional[:MOST_SHOWN]]
+        given += [f"{name[:LONGEST_NAME]}={words[kind]}" for name, kind in self.keywords[:MOST_SHOWN]]
+        if max(len(self.positional), len(self.keywords)) > MOST_SHOWN:
+            given.append("...")
+        return f"{self.name[:LONGEST_NAME]}({', '.join(given)})"
+
+
+class Called(NamedTuple):
+    """What one file of source calls.
+
+    Attributes:
+        shapes: the distinct shapes in which it calls operators by their names.
+        calls: the distinct calls of all operators, also of those that have a spelling of their own.
+    """
+
+    shapes: frozenset[CallShape]
+    calls: frozenset[Call]
+
+
+# What stands before a mark, and the mark. Brackets without brackets, texts and comments in them are one mark, since nearly all are
+# such; a text or a comment is one, and the end is one. Nothing is looked at more than twice.
+TOKEN = re.compile(
+    r"""([^"'#()\[\]{},]*+)"""
+    r"""(\([^"'#()\[\]{}]*+\)|\[[^"'#()\[\]{}]*+\]|[()\[\]{},]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+|\Z)""",
+    re.DOTALL,
+)
+NUMBER = re.compile(r"-?(?:\d+(\.\d*)?|(\.\d+))((?:e[-+]?\d+)?)(j?)\Z")
+BACKWARDS = re.compile(r"\s*(\w+)")  # a word at the end of a text, which is looked at from its end: nothing is tried twice
+WORDS = {
+    "bool": "aten::Bool",
+    "complex": "aten::Complex",
+    "float": "aten::Float",
+    "int": "aten::Int",
+    "isinstance": "prim::isinstance",
+    "ord": "aten::ord",
+    "print": "prim::Print",
+    "str": "aten::str",
+}
+CONSTANTS = {"None": "N", "True": "b", "False": "b"}
+DECLARED = {word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}
+DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
+MOST_SHOWN = 64  # arguments of a call
+LONGEST_NAME = 200  # characters of a name that is shown
+LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
+DEFINES = frozenset({"class", "def"})
+SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
+TYPES = frozenset({"Await", "Dict", "Final", "Future", "InferredType", "List", "Optional", "RRef", "Set", "Tuple", "Union"})
+GETITEM = Call("aten::__getitem__", None, 2, ())
+Keywords = tuple[tuple[str, str], ...]
+
+
+def calls(source: str) -> frozenset[Call]:
+    """The distinct ways in which one file of TorchScript source calls operators."""
+    return called(source).calls
+
+
+def called(source: str) -> Called:
+    """The same, and which kinds of arguments show."""
+    return _kept(source) if len(source) < LONGEST_KEPT else _kept_long(source)
+
+
+@lru_cache(maxsize=4)
+def _kept_long(source: str) -> Called:
+    """Asked for twice for each archive: for its calls, and for what it needs."""
+    return _scanned(source)
+
+
+@lru_cache(maxsize=1024)
+def _kept(source: str) -> Called:
+    return _scanned(source)
+
+
+def _scanned(source: str) -> Called:
+    found: set[tuple[str, str, Keywords]] = set()
+    spelled: set[Call] = set()
+    # Of what is open: what is called ("" where that is no operator, "def" where it is a list of parameters), the kinds of the
+    # arguments that ended, those given by name, the name of the argument that has begun, and its kind ("" while it is plain text).
+    name, kinds, word, begun = "", "", "", ""
+    keywords: list[tuple[str, str]] = []
+    outer: list[tuple[str, str, list[tuple[str, str]], str, str]] = []
+    declared: dict[str, str] = {}
+    ended = False  # whether the mark before this one is the end of a call of an operator
+    for before, mark in map(re.Match.groups, TOKEN.finditer(source)):
+        if not mark or len(outer) > DEEPEST:
+            break
+        if name and "=" in before and not begun:
+            if name == "def":
+                _declare(before.partition("=")[0], declared)
+                begun = "x"
+            elif not word:
+                word, before = _word(before)  # noqa: PLW2901
+                begun = "" if word else "x"
+            else:
+                begun = "x"
+        first = mark[0]
+        if first == ",":
+            if not name:
+                pass
+            elif name == "def":
+                if not begun:
+                    _declare(before, declared)
+            elif word:
+                keywords.append((word, begun or _kind(before, declared)))
+                word = ""
+            else:
+                kinds += begun or _kind(before, declared)
+            begun = ""
+            ended = False
+        elif first == "(":
+            inner = _name(before) if before else ""
+            ended = False
+            if mark == first:
+                outer.append((name, kinds, keywords, word, "x"))
+                name, kinds, keywords, word, begun = inner, "", [], "", ""
+                if inner == "def":
+                    declared = {}
+            else:
+                begun = "x"
+                if inner == "def":
+                    declared = _declared(mark)
+                elif inner:
+                    found.add((inner, *_given(mark, declared)))
+                    ended = True
+        elif first == ")":
+            ended = False
+            if not name:
+                pass
+            elif name == "def":
+                if not begun:
+                    _declare(before, declared)
+            else:
+                if word:
+                    keywords.append((word, begun or _kind(before, declared)))
+                elif begun or before.strip():  # there is an argument behind the last comma
+                    kinds += begun or _kind(before, declared)
+                found.add((name, kinds, tuple(keywords)))
+                ended = True
+            if outer:
+                name, kinds, keywords, word, begun = outer.pop()
+        elif first == "[":
+            stripped = before.strip()
+            if _is_indexed(stripped) if stripped else ended and not before:
+                spelled.add(GETITEM)
+            kind = "x" if begun or stripped else "l"
+            if mark == first:
+                outer.append((name, kinds, keywords, word, kind))
+                name = ""
+            else:
+                begun = kind
+            ended = False
+        elif first == "{":
+            outer.append((name, kinds, keywords, word, "x"))
+            name = ""
+            ended = False
+        elif first in "]}":
+            if outer:
+                name, kinds, keywords, word, begun = outer.pop()
+            ended = False
+        elif first != "#":
+            begun = "x" if begun or before.strip() else "s"
+            ended = False
+    shapes = set()
+    for name, kinds, given in found:
+        own = WORDS.get(name)
+        spelled.add(Call(own or name, None, len(kinds), tuple([keyword for keyword, _ in given])))
+        if own is None:
+            shapes.add(CallShape(name, kinds, given))
+    return Called(frozenset(shapes), frozenset(spelled))
+
+
+def _name(before: str) -> str:
+    """What is called behind this text: an operator by its name or by its word, "def" where a function begins, else ""."""
+    words = before.rsplit(None, 2)
+    if not words:
+        return ""
+    spelled = words[-1]
+    if "=" in spelled:
+        spelled = spelled.rpartition("=")[2]
+    elif len(words) > 1 and words[-2] in DEFINES:
+        return "def"
+    if spelled.startswith("torch."):
+        return f"aten::{spelled[6:]}"
+    if spelled.startswith("ops."):
+        namespace, _, name = spelled[4:].rpartition(".")
+        return f"{namespace}::{name}"
+    return spelled if spelled in WORDS else ""
+
+
+def _word(before: str) -> tuple[str, str]:
+    """The name by which an argument is given, and the text behind it; no name where this is another equals sign."""
+    word, _, value = before.partition("=")
+    word = word.strip()
+    return (word, value) if word.isidentifier() and "=" not in value else ("", before)
+
+
+def _is_indexed(before: str) -> bool:
+    """Whether a bracket behind this text takes an item."""
+    word = before.rsplit(maxsplit=1)[-1].rpartition("=")[2]
+    return word != "" and word[0] != "." and word not in TYPES and word not in SYNTAX
+
+
+def _given(mark: str, declared: dict[str, str]) -> tuple[str, Keywords]:
+    """Kinds of the arguments in such brackets."""
+    if len(mark) == 2:
+        return "", ()
+    kinds = ""
+    keywords: list[tuple[str, str]] = []
+    parts = mark[1:-1].split(",")
+    if not parts[-1].strip():
+        parts.pop()
+    for part in parts:
+        if "=" in part:
+            word, value = _word(part)
+            if word:
+                keywords.append((word, _kind(value, declared)))
+            else:
+                kinds += "x"
+        else:
+            kinds += _kind(part, declared)
+    return kinds, tuple(keywords)
+
+
+def _declared(mark: str) -> dict[str, str]:
+    """Kinds of the parameters in such brackets."""
+    declared: dict[str, str] = {}
+    for part in mark[1:-1].split(","):
+        _declare(part.partition("=")[0], declared)
+    return declared
+
+
+def _declare(parameter: str, declared: dict[str, str]) -> None:
+    name, colon, type_ = parameter.rpartition(":")
+    kind = DECLARED.get(type_.strip()) if colon else None
+    if kind is not None:
+        match = BACKWARDS.match(name[::-1])
+        if match:
+            declared[match[1][::-1]] = kind
+
+
+def _kind(text: str, declared: dict[str, str]) -> str:
+    """The kind of an argument that is plain text."""
+    text = text.strip()
+    known = CONSTANTS.get(text) or declared.get(text)
+    if known:
+        return known
+    if text[:1].isidentifier():
+        return "x"
+    number = NUMBER.match(text)
+    if number is None:
+        return "x"
+    whole, fraction, exponent, imaginary = number.groups()
+    return "c" if imaginary else "i" if whole is None and fraction is None and not exponent else "f"

@@ -1,0 +1,100 @@
+"""torch.save, stream: pickles one behind the other, then the storages.
+
+Written by torch.save of 0.1.10 to 1.5 by default, and by all later ones with ``_use_new_zipfile_serialization=False``; read by
+torch.load of 0.1.10 and newer.
+
+* the magic number 0x1950a86a20f9469cfc6c, pickled
+* the protocol 1001, pickled
+* ``sys_info``, pickled: ``protocol_version``, ``little_endian`` (of the machine that wrote), ``type_sizes``
+* the object, pickled. Persistent ids: ``("storage", class, key, location, number of elements, view)``, where ``view`` is None or ``(key,
+  offset, number of elements)`` of a storage that is a part of another; ``("module", class, file, source)`` for classes of modules
+* the keys of the storages that are no part of another, pickled: a sorted list of texts, which are addresses
+* each of these storages: its number of elements (8 bytes, little-endian), then its elements
+
+Elements are little-endian whatever ``sys_info`` says. Nothing is aligned, nothing has a checksum. Since the pickle states every
+size, the place of each storage can be calculated from that of the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.archive import Damage
+from torch_compat.errors import Corrupt
+from torch_compat.formats.model import Producer, StorageRecord
+from torch_compat.pickles import brief, unpickle
+from torch_compat.pickles.dtypes import ELEMENT_SIZES
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Archive
+    from torch_compat.formats.model import Facts
+
+__all__ = ["FAMILY", "LAYOUT", "MAGIC", "PROTOCOL", "read", "versions"]
+
+LAYOUT, FAMILY = "torch_save_stream", "torch-save"
+MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+HIGHEST = 1 << 31  # a protocol is below it
+STORAGE = 60  # units of work for one that the list of keys names, perhaps once more
+
+
+def versions(archive: Archive) -> dict[str, int]:
+    """The protocol of the stream.
+
+    Raises:
+        Corrupt: there is none.
+    """
+    data, allowance = archive.data, archive.allowance
+    magic = unpickle(data, where=f"{archive.path}, magic number", allowance=allowance)
+    protocol = unpickle(data, magic.end, where=f"{archive.path}, protocol", allowance=allowance).value
+    if magic.value != MAGIC:
+        where = f"{archive.path}, magic number"
+        raise Corrupt(f"is {brief(magic.value, 40)}, expected {MAGIC:#x}", where=where, code="bad-magic")
+    if not isinstance(protocol, int) or isinstance(protocol, bool) or not 0 <= protocol < HIGHEST:
+        raise Corrupt(f"is {brief(protocol, 40)}, expected a number", where=f"{archive.path}, protocol", code="bad-version")
+    return {"stream-protocol": protocol}
+
+
+def read(archive: Archive, facts: Facts) -> None:
+    """Fill in what the stream says.
+
+    Raises:
+        ArchiveError: a part of it cannot be read.
+    """
+    data = archive.data
+    facts.producer = Producer(first="0.1", because=(f"stream protocol {facts.versions['stream-protocol']}",))
+    facts.byteorder = "little"
+    end = 0
+    for part in ("magic", "protocol", "system", "object", "keys"):
+        found = facts.pickles[part] = unpickle(data, end, where=f"{archive.path}, {part}", allowance=archive.allowance)
+        end = found.end
+    facts.extra["sys_info"] = facts.pickles["system"].value
+    storages = {storage.key: storage for storage in facts.pickles["object"].storages}
+    keys = facts.pickles["keys"].value
+    if not isinstance(keys, list) or any(not isinstance(key, str) or key not in storages for key in keys):
+        said = "does not list storages that the object names"
+        raise Corrupt(said, where=f"{archive.path}, keys", code="bad-keys")
+    place = end
+    for key in keys:
+        storage = storages[key]
+        archive.allowance.spend(STORAGE)
+        if end + 8 > len(data):
+            raise _cut_off(archive, key, end, 8)
+        count = int.from_bytes(data[end : end + 8], "little", signed=True)
+        nbytes = count * ELEMENT_SIZES.get(storage.dtype, 1)
+        facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8))
+        if count != storage.numel:
+            said = f"storage {key!r} has {count} elements, the pickle expects {storage.numel}"
+            facts.damage.append(Damage("size-disagrees", key, said, end))
+        if not 0 <= nbytes <= len(data) - end - 8:
+            raise _cut_off(archive, key, end + 8, nbytes)
+        end += 8 + nbytes
+        place += 8 + storage.nbytes
+    if end < len(data):
+        said = f"{len(data) - end} bytes follow the last storage"
+        facts.damage.append(Damage("junk-after", None, said, end))
+
+
+def _cut_off(archive: Archive, key: str, at: int, wanted: int) -> Corrupt:
+    said = f"ends within it: {len(archive.data) - at} bytes are left of {wanted}"
+    archive.damage.append(Damage("cut-off", key, said, at))
+    return Corrupt(said, where=f"{archive.path}, storage {key!r}", code="cut-off")

@@ -1,0 +1,169 @@
+"""torch.save, tar: the form of torch 0.1 before 0.1.10.
+
+A POSIX tar archive of four members, each a row of pickles with numbers between them. Written by torch.save before 0.1.10; read by
+torch.load of every release (from 2.6 on only with ``weights_only=False``).
+
+* ``sys_info``: pickled ``protocol_version`` (1000), ``little_endian``, ``type_sizes``
+* ``pickle``: the object; a tensor is the persistent id of its key, a text or a number
+* ``storages``: how many, pickled; for each ``(key, location, class)``, pickled, its number of elements (8 bytes, little-endian) and its
+  elements; then a pickled list of ``(key, root, offset, number of elements)``: storages that are parts of others
+* ``tensors``: how many, pickled; for each ``(key, key of its storage, class)``, pickled, the number of dimensions (4 bytes, and 4 that
+  mean nothing), sizes and strides (8 bytes each) and the offset (8 bytes), all little-endian
+
+Where a storage lies depends on the lengths of the pickles before it: nothing can be calculated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.archive import Damage, TarArchive
+from torch_compat.errors import Corrupt
+from torch_compat.formats.model import Producer, StorageRecord
+from torch_compat.pickles import Global, Storage, Tensor, brief, unpickle
+from torch_compat.pickles.dtypes import ELEMENT_SIZES, storage_class
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Archive
+    from torch_compat.formats.model import Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "versions"]
+
+LAYOUT, FAMILY = "torch_save_tar", "torch-save"
+WHY = "a pickle of unknown length stands before each storage"
+MOST_DIMENSIONS = 64
+LONGEST_KEY = 64  # bits of a number, bytes of a text of Python 2
+VIEW = 20  # units of work for one
+
+
+def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every format
+    """None: the container is the version."""
+    return {}
+
+
+class _Row:
+    """Pickles and numbers, one behind the other."""
+
+    def __init__(self, archive: Archive, record: str) -> None:
+        self.data = archive.view(record)
+        self.where = f"{archive.path}, record {record!r}"
+        self.at = 0
+        self.allowance = archive.allowance
+
+    def pickle(self) -> Any:
+        """The next pickle."""
+        found = unpickle(self.data, self.at, where=self.where, allowance=self.allowance)
+        self.at = found.end
+        return found.value
+
+    def count(self) -> int:
+        """The next pickle, which has to say how many follow."""
+        found = self.pickle()
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= len(self.data):
+            raise Corrupt(f"says that {brief(found, 40)} follow", where=self.where, code="bad-count")
+        return found
+
+    def numbers(self, count: int, size: int) -> list[int]:
+        """Numbers of 4 or 8 bytes."""
+        end = self.at + count * size
+        if end > len(self.data):
+            said = f"ends too early: {len(self.data) - self.at} bytes are left of {count * size}"
+            raise Corrupt(said, where=self.where, code="cut-off")
+        found = [int.from_bytes(self.data[at : at + size], "little", signed=True) for at in range(self.at, end, size)]
+        self.at = end
+        return found
+
+
+def read(archive: Archive, facts: Facts) -> None:
+    """Fill in what the members say.
+
+    Raises:
+        ArchiveError: one of them is missing or cannot be read.
+    """
+    assert isinstance(archive, TarArchive)  # noqa: S101 - who asks looked at the container
+    facts.producer = Producer(last="0.1", because=("a tar archive",))
+    facts.byteorder = "little"
+    where = f"{archive.path}, record 'sys_info'"
+    facts.pickles["sys_info"] = unpickle(archive.view("sys_info"), where=where, allowance=archive.allowance)
+    facts.extra["sys_info"] = facts.pickles["sys_info"].value
+    storages = _storages(archive, facts)
+    tensors = _tensors(archive, storages)
+    where = f"{archive.path}, record 'pickle'"
+
+    def tensor(pid: Any) -> Any:
+        key = pid.decode("latin-1") if isinstance(pid, bytes) and len(pid) <= LONGEST_KEY else _key(pid)
+        if key not in tensors:
+            said = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not hold"
+            raise Corrupt(said, where=where, code="missing-tensor")
+        return tensors[key]
+
+    facts.pickles["pickle"] = unpickle(archive.view("pickle"), where=where, persistent=tensor, allowance=archive.allowance)
+
+
+def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
+    row = _Row(archive, "storages")
+    start = next(one.data_offset for one in archive.members if one.name == "storages")
+    found: dict[str, Storage] = {}
+    for _ in range(row.count()):
+        stated = row.pickle()
+        key, location, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
+        dtype = storage_class(kind.module, kind.name) if isinstance(kind, Global) else None
+        if not isinstance(kind, Global) or dtype is None or _key(key) is None or not isinstance(location, str):
+            raise Corrupt(f"describes a storage by {brief(stated)}", where=row.where, code="bad-storage")
+        (count,) = row.numbers(1, 8)
+        key = _key(key) or ""
+        nbytes = count * ELEMENT_SIZES[dtype]
+        if not 0 <= nbytes <= len(row.data) - row.at:
+            said = f"ends within storage {key!r}: {len(row.data) - row.at} bytes are left of {nbytes}"
+            archive.damage.append(Damage("cut-off", "storages", said, start + row.at))
+            raise Corrupt(said, where=row.where, code="cut-off")
+        found[key] = Storage(kind.path, dtype, key, location, count, nbytes)
+        facts.storages.append(StorageRecord(key, dtype, nbytes, start + row.at, record="storages", why=WHY))
+        row.at += nbytes
+    views = row.pickle()
+    if not isinstance(views, list):
+        raise Corrupt(f"ends with a {type(views).__name__}, expected a list of views", where=row.where, code="bad-storage")
+    for view in views:
+        archive.allowance.spend(VIEW)
+        key, root = None, None
+        if isinstance(view, tuple) and len(view) == 4:
+            key, root = _key(view[0]), found.get(_key(view[1]) or "")
+        if key is None or root is None or not all(isinstance(number, int) for number in view[2:]):
+            raise Corrupt(f"describes a view by {brief(view)}", where=row.where, code="bad-storage")
+        offset, count = view[2:]
+        if not 0 <= offset <= offset + count <= root.numel:
+            raise Corrupt(f"describes a view outside of its storage: {brief(view)}", where=row.where, code="bad-storage")
+        nbytes = count * ELEMENT_SIZES[root.dtype]
+        found[key] = Storage(root.type_name, root.dtype, key, root.location, count, nbytes, root, offset)
+    return found
+
+
+def _key(found: Any) -> str | None:
+    """What names a storage or a tensor, a text or an integer of 64 bits, as text; None for anything else."""
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found) if found.bit_length() <= LONGEST_KEY else None
+    return found if isinstance(found, str) else None
+
+
+def _tensors(archive: Archive, storages: dict[str, Storage]) -> dict[str, Tensor]:
+    row = _Row(archive, "tensors")
+    found: dict[str, Tensor] = {}
+    for _ in range(row.count()):
+        stated = row.pickle()
+        key, storage_key, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
+        key, storage_key = _key(key), _key(storage_key)
+        if key is None or not isinstance(kind, Global) or storage_key not in storages:
+            raise Corrupt(f"describes a tensor by {brief(stated)}", where=row.where, code="bad-tensor")
+        dimensions, _ = row.numbers(2, 4)
+        if not 0 <= dimensions <= MOST_DIMENSIONS:
+            raise Corrupt(f"gives tensor {key!r} {dimensions} dimensions", where=row.where, code="bad-tensor")
+        shape, strides = row.numbers(dimensions, 8), row.numbers(dimensions, 8)
+        (offset,) = row.numbers(1, 8)
+        if any(size < 0 for size in (*shape, offset)):
+            raise Corrupt(f"gives tensor {key!r} the shape {shape} and the offset {offset}", where=row.where, code="bad-tensor")
+        storage = storages[storage_key]
+        found[key] = Tensor(
+            storage, storage.dtype, tuple(shape), tuple(strides), offset, requires_grad=False, device=storage.location,
+            rebuilt_by=kind.path,
+        )  # fmt: skip
+    return found

@@ -1,0 +1,150 @@
+"""TorchScript of 1.3 and newer: code, data and constants in a zip archive.
+
+Written by torch.jit.save of 1.3 and newer; read by torch.jit.load of 1.3 and newer, as far as versions and operators allow.
+
+Records:
+
+* ``data.pkl``            the module as a pickle: objects of the classes in ``code/``, tensors as ``torch._utils._rebuild_tensor_v2``
+* ``data/N``              its storages (1.3: one for each tensor, though they share memory)
+* ``code/__torch__.py``, ``code/__torch__/...py``    source, compressed where it is longer than 200 bytes; ``.debug_pkl`` beside each: where the
+                          code came from (1.12 and newer: with a table of texts, marked ``FORMAT_WITH_STRING_TABLE``)
+* ``constants.pkl``, ``constants/N``    tensors that the code calls ``CONSTANTS.c0``
+* ``traced_inputs.pkl``, ``traced_inputs/N``    inputs of traced modules (2.0 and newer); the records are empty, the data were left out
+* ``extra/FILE``          whatever the user put there
+* ``version``, or ``.data/version`` where it is 6 or higher; ``byteorder`` and ``.data/serialization_id`` from 2.1 on
+
+Two layouts, alike but for their order and their versions:
+
+* 1.3: ``version`` (1) first, then ``code/``, ``constants.pkl`` and ``data.pkl`` last; headers carry the time of writing.
+  Source begins with ``op_version_set = 1``.
+* 1.4: ``version`` (1) first, then ``data/``, ``data.pkl``, ``code/``, ``constants.pkl``; no times. 1.5 the same with version 2,
+  and no ``op_version_set`` from there on.
+* 1.6 and newer: ``data/``, ``data.pkl``, ``code/``, ``constants.pkl``, ``version`` behind all of them.
+
+The file format version is the lowest that the operators of the program need: 3, unless it uses ``div`` or ``full`` (4 and 5,
+from 1.6 on), ``linspace`` (8) or ``logspace`` (9, both from 1.11 on) or ``gelu`` (10, from 1.12 on). 6 and 7 were never written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.allowance import CALL, SOURCE
+from torch_compat.errors import Corrupt
+from torch_compat.formats import _zip
+from torch_compat.formats.model import Producer
+from torch_compat.formats.source import calls
+from torch_compat.formats.torch_save_zip import read_markers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.archive import ZipArchive
+    from torch_compat.formats.model import Call, Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "read_program", "read_sources", "recognise", "source_records", "versions"]
+
+LAYOUT, FAMILY = "torchscript", "torchscript"
+versions = _zip.file_format
+MARKS = "\"'#()[]{},="
+SHORT = 2000  # characters of source
+CALLED = 40  # units of work for what may be a call of an operator
+STRING_TABLE = b"FORMAT_WITH_STRING_TABLE"
+FIRST_LINES = {4: "1.6", 5: "1.6", 7: "1.11", 8: "1.11", 9: "1.11", 10: "1.12"}  # that write a file format version
+
+
+def recognise(names: frozenset[str]) -> str | None:
+    """The record that tells this format."""
+    return "constants.pkl" if "constants.pkl" in names else None
+
+
+def read(archive: ZipArchive, facts: Facts) -> None:
+    """Fill in what the archive says.
+
+    Raises:
+        ArchiveError: a record of it cannot be read.
+    """
+    facts.producer = producer(archive, facts)
+    read_program(archive, facts)
+    read_sources(archive, facts)
+
+
+def read_program(archive: ZipArchive, facts: Facts) -> None:
+    """Data and constants.
+
+    Raises:
+        ArchiveError: a record of them cannot be read.
+    """
+    read_markers(archive, facts)
+    for record, folder in (("data.pkl", "data/"), ("constants.pkl", "constants/"), ("traced_inputs.pkl", "traced_inputs/")):
+        if record in facts.records:
+            found = _zip.read_pickle(archive, facts, record).storages
+            if found:
+                key_of = "" if folder == "data/" else folder
+                _zip.add_storages(archive, facts, found, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
+        elif record == "data.pkl":
+            raise Corrupt("has no record 'data.pkl', the module itself", where=archive.path, code="missing-record")
+
+
+def source_records(names: tuple[str, ...]) -> Iterator[str]:
+    """The records that hold source, also those of programs inside packages."""
+    for name in names:
+        if name.endswith(".py") and name.startswith(("code/", "libs/", ".data/ts_code/")):
+            yield name
+
+
+def read_sources(archive: ZipArchive, facts: Facts) -> None:
+    """Source, and the operators that it calls.
+
+    Raises:
+        ArchiveError: a record cannot be read, or is no text.
+    """
+    found: set[Call] = set()
+    for record in source_records(archive.names):
+        try:
+            source = str(archive.view(record), "utf-8")
+        except UnicodeDecodeError as error:
+            where = f"{archive.path}, record {record!r}"
+            raise Corrupt(f"is no text: {error}", where=where, code="bad-text") from error
+        if len(source) < SHORT:
+            archive.allowance.spend(2 * SOURCE * len(source))  # more than it can take: counting takes longer
+        else:
+            marks = SOURCE * sum(map(source.count, MARKS)) + CALLED * source.count("(")
+            archive.allowance.spend(marks + len(source) // 4)
+        facts.sources[record] = source
+        before = len(found)
+        found |= calls(source)
+        archive.allowance.spend(CALL * (len(found) - before))
+    facts.calls = facts.calls | found
+
+
+def producer(archive: ZipArchive, facts: Facts) -> Producer:
+    """Which releases write such records; notes the form of the debug records as ``debug_format``.
+
+    Raises:
+        ArchiveError: a debug record cannot be read.
+    """
+    names, version = facts.records, facts.versions.get("file-format")
+    debug = next((name for name in archive.names if name.endswith(".debug_pkl")), None)
+    tabled = debug is not None and STRING_TABLE in bytes(archive.view(debug)[:64])
+    if debug is not None:
+        facts.extra["debug_format"] = "string-table" if tabled else "plain"
+    if "byteorder" in names:
+        return Producer(first="2.1", because=("record byteorder",))
+    order = archive.names
+    if order[0] == "version":
+        if version == 2:
+            return Producer(first="1.5", last="1.5", because=("record version comes first", "file format 2"))
+        both = "data.pkl" in order and "constants.pkl" in order  # a damaged archive may lack either
+        data_last = both and order.index("constants.pkl") < order.index("data.pkl")
+        line = "1.3" if data_last else "1.4"
+        return Producer(first=line, last=line, because=("record version comes first", "order of data.pkl and constants.pkl"))
+    because = ["record version comes last", "no record byteorder", f"file format {version}"]
+    first, last = FIRST_LINES.get(version or 0, "1.6"), "2.0"
+    if tabled:
+        first = "1.12"
+    elif debug is not None:
+        last = "1.11"
+    if debug is not None:
+        because.append(f"debug records {'with' if tabled else 'without'} a table of texts")
+    return Producer(first=first, last=last, because=tuple(because))

@@ -1,0 +1,141 @@
+"""TorchScript of 1.0 to 1.2: a program described by ``model.json``, in a zip archive of file format 1.
+
+Written by torch.jit.save of 1.0, 1.1 and 1.2; read by torch.jit.load of 1.0 and newer, until a release drops it.
+
+Records, in the order of writing: ``version`` (1), ``code/NAME.py`` for the program and one file for each submodule, ``libs/`` for
+classes (1.2), ``debug/NAME.pkl`` (1.2), ``extra/FILE``, ``attributes.pkl`` (1.1 and 1.2), ``tensors/N``, ``model.json``.
+Headers carry the time of writing.
+
+``model.json`` is the protobuf message ``ModelDef`` as JSON, its 64-bit numbers as texts:
+
+* ``protoVersion``: 1 in 1.0, 3 in 1.1, 5 in 1.2; ``producerName`` pytorch, ``producerVersion`` 1.0 in all three
+* ``mainModule``: ``name``, ``torchscriptArena.key`` (its source), ``torchscriptDebugArena.key``, ``parameters`` (``name``,
+  ``tensorId``, ``isBuffer``), ``attributes`` (``name``, ``type``, ``id``: the index in ``attributes.pkl``), ``submodules``
+* ``tensors``: ``dims``, ``strides``, ``offset``, ``dataType`` (``FLOAT``...), ``data.key`` (the record), ``device``, ``requiresGrad``
+
+``attributes.pkl`` holds a tuple; a tensor in it is a call of ``torch.jit._pickle.build_tensor_from_id``.
+Source begins with ``op_version_set = 0`` (1.0, 1.1) or ``1`` (1.2); methods are functions with an untyped ``self``.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.allowance import JSON
+from torch_compat.errors import Corrupt
+from torch_compat.formats import _export, _zip
+from torch_compat.formats.model import Producer, StorageRecord
+from torch_compat.formats.torch_save_zip import read_markers
+from torch_compat.formats.torchscript import read_sources
+from torch_compat.pickles import brief, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.allowance import Allowance
+    from torch_compat.archive import ZipArchive
+    from torch_compat.formats.model import Facts
+
+__all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
+
+LAYOUT, FAMILY = "torchscript_json", "torchscript"
+versions = _zip.file_format
+LONGEST = 200  # characters of one name
+MOST_SIZES = 64  # that are shown of a shape
+LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
+# caffe2/proto/caffe2.proto, message TensorProto.DataType
+DATA_TYPES = {
+    "FLOAT": ("float32", 4), "INT32": ("int32", 4), "BYTE": ("uint8", 1), "BOOL": ("bool", 1), "UINT8": ("uint8", 1),
+    "INT8": ("int8", 1), "UINT16": ("uint16", 2), "INT16": ("int16", 2), "INT64": ("int64", 8), "FLOAT16": ("float16", 2),
+    "DOUBLE": ("float64", 8),
+}  # fmt: skip
+
+
+def recognise(names: frozenset[str]) -> str | None:
+    """The record that tells this format."""
+    return "model.json" if "model.json" in names else None
+
+
+def read(archive: ZipArchive, facts: Facts) -> None:
+    """Fill in what the archive says.
+
+    Raises:
+        ArchiveError: a record of it cannot be read.
+    """
+    read_markers(archive, facts)
+    model = _export.load_json(archive, "model.json")
+    stated = model.get("protoVersion")
+    proto = stated if isinstance(stated, str) else brief(stated, 20)
+    line = LINES.get(proto)
+    because = f"protoVersion {proto[:20]} in model.json"
+    facts.producer = Producer(first=line or "1.0", last=line or "1.2", because=(because,))
+    facts.extra["model"] = model
+    read_sources(archive, facts)
+    if "attributes.pkl" in facts.records:
+        _zip.read_pickle(archive, facts, "attributes.pkl")
+    tensors = model.get("tensors", [])
+    tensors = tensors if isinstance(tensors, list) else [tensors]
+    _add_tensors(archive, facts, tensors)
+    facts.extra["tensors"] = dict(_parameters(model.get("mainModule"), tensors, archive.allowance))
+
+
+def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterator[tuple[str, str]]:
+    """The parameters of a module and of all those in it: qualified names, and dtype and shape as text.
+
+    Names and shapes are cut: each parameter may name the same tensor, and each module stands in the names of all those in it.
+    """
+    modules = [("", module)]
+    while modules:
+        prefix, one = modules.pop()
+        if not isinstance(one, dict):
+            continue
+        for parameter in _dicts(one.get("parameters")):
+            allowance.spend(JSON)
+            number = _word(parameter.get("tensorId"), 9)
+            known = number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(tensors)
+            tensor = tensors[int(number)] if known else {}
+            dtype = DATA_TYPES.get(_word(tensor.get("dataType")), ("(dtype not stated)",))[0]
+            kind = "buffer" if parameter.get("isBuffer") else "parameter"
+            dims = tensor.get("dims")
+            shape = ", ".join(_word(size, 20) for size in islice(dims, MOST_SIZES)) if isinstance(dims, list) else "?"
+            yield f"{prefix}{_word(parameter.get('name'), LONGEST)}", f"{kind} {dtype} [{shape if dims is not None else ''}]"
+        inside = _dicts(one.get("submodules"))
+        allowance.spend(JSON * len(inside))
+        modules += [(cut(f"{prefix}{_word(inner.get('name'), LONGEST)}.", 4 * LONGEST), inner) for inner in reversed(inside)]
+
+
+def _word(found: Any, longest: int = 80) -> str:
+    """A text as it is, anything else as it would be written, cut where it is longer."""
+    return cut(found, longest) if isinstance(found, str) else brief(found, longest)
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
+    seen: set[str] = set()
+    places: dict[str, int] | None = None
+    for tensor in tensors:
+        data = tensor.get("data") if isinstance(tensor, dict) else None
+        record = data.get("key") if isinstance(data, dict) else None
+        if not isinstance(record, str):
+            where = f"{archive.path}, record 'model.json'"
+            raise Corrupt(f"describes a tensor without data: {brief(tensor)}", where=where, code="bad-json")
+        if record in seen:
+            continue
+        seen.add(record)
+        dtype = DATA_TYPES.get(_word(tensor.get("dataType")), (None, 0))[0]
+        archive.allowance.spend(JSON)
+        if record not in facts.records:
+            said = f"has no record {record!r} for a tensor"
+            _zip.note(archive, "missing-record", record, said)
+            facts.storages.append(StorageRecord(record, dtype, 0, None, None, record, why=said))
+            continue
+        member = archive.member(record)
+        if places is None:
+            places = _zip.calculated(archive, facts)
+        one = StorageRecord(record.rpartition("/")[2], dtype, member.size, member.data_offset, places.get(record), record)
+        one.why = None if places else _zip.NOT_TORCH
+        facts.storages.append(one)

@@ -1,0 +1,19 @@
+"""What an archive needs: which releases of torch load it, and why no others do.
+
+:func:`of` compares the facts of an archive (:mod:`torch_compat.formats`) with what is recorded of the releases: the formats they read, the
+operators they have, what a pickle can name in them, what ``weights_only`` takes, and the rules and quirks of
+``policies/torch/needs.toml``. Nothing of it knows a fixture; a test holds it against everything that real releases were seen to do.
+
+* :mod:`torch_compat.needs.signs`: the signs of an archive, for which rules ask
+* :mod:`torch_compat.needs.source`: what TorchScript source asks for
+* :mod:`torch_compat.needs.fit`: whether a call fits a schema
+* :mod:`torch_compat.needs.rules`: what is recorded
+* :mod:`torch_compat.needs.verdict`: the verdict and its reasons
+"""
+
+from __future__ import annotations
+
+from torch_compat.needs.rules import Rules, load_rules, packaged_rules
+from torch_compat.needs.verdict import Judge, Needs, Reason, of
+
+__all__ = ["Judge", "Needs", "Reason", "Rules", "load_rules", "of", "packaged_rules"]

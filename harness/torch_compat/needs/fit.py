@@ -1,0 +1,113 @@
+"""Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
+
+What an argument of a known kind can never become is refused (see :mod:`torch_compat.needs.source`). So a call that fits may still be
+refused by the release, because of the types of what it is given, and one that does not fit never loads.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from torch_compat.operators.shape import Argument, Shape
+from torch_compat.operators.shape import shape as read_any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from torch_compat.needs.source import CallShape
+
+__all__ = ["fits", "read_schema", "takes"]
+
+# Schemas whose types and defaults hold no comma, as nine of ten do; they may hold ``[2]`` and sets of aliases as ``(a!)``.
+PLAIN = re.compile(
+    r"""([^\s(.]++)\.?([^\s(]*+)\(((?:[^()<>"'\[\]]++|\[\d*\]|(?<!RRef)(?<!Future)(?<!Await)\([a-z]!?\))*+)\) -> (.*)"""
+)
+ALIAS = re.compile(r"\([a-z]!?\)")
+NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
+VARIABLE = re.compile(r"t\d*\Z|Any\Z|AnyType\Z|.*\bUnion\b")
+NONES = frozenset({"None", "NoneType", "Generator"})  # a generator was never anything else, before it was optional
+BECOMES = {
+    "i": re.compile(
+        r"(?:int|SymInt)(?:\[\d+\])?\Z|number\Z|Scalar\Z|ScalarType\Z|Layout\Z|MemoryFormat\Z|QScheme\Z|DeviceIndex\Z|Stream\Z"
+    ),
+    "f": re.compile(r"float(?:\[\d+\])?\Z|number\Z|Scalar\Z"),
+    "b": re.compile(r"(?:bool|SymBool)(?:\[\d+\])?\Z"),
+    "c": re.compile(r"complex\Z|number\Z|Scalar\Z"),
+    "s": re.compile(r"str\Z|string\Z|Device\Z|Dimname\Z|Layout\Z|MemoryFormat\Z|ScalarType\Z"),
+}
+"""The types that an argument of a kind becomes in every release. A list of a fixed length takes one value for all."""
+
+
+def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+    """Whether an argument of this kind may be given where this type is asked for.
+
+    Parameters:
+        conversions: further types that a kind becomes, in the release in question.
+    """
+    return kind == "x" or _always(type_, kind) or type_.rstrip("?") in conversions.get(kind, ())
+
+
+@lru_cache(maxsize=4096)
+def _always(type_: str, kind: str) -> bool:
+    """Whether every release takes it."""
+    if VARIABLE.match(type_):
+        return True
+    if kind == "N":
+        return type_.endswith("?") or type_ in NONES or type_.startswith("Optional")
+    if kind == "l":
+        return "[" in type_
+    return BECOMES[kind].match(type_.rstrip("?")) is not None
+
+
+def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+    """Whether a call may be a call of this schema."""
+    if schema.vararg:
+        return True
+    places = [argument for argument in schema.arguments if not argument.kwarg_only]
+    kinds = call.positional
+    left = {argument.name: argument for argument in schema.arguments}
+    for at, kind in enumerate(kinds):
+        if at >= len(places):
+            return False
+        if not takes(places[at].type, kind, conversions):
+            # the elements of a list that comes last may be given one by one
+            last = at == len(places) - 1 and places[at].type.endswith("[]")
+            if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
+                return False
+            del left[places[at].name]
+            break
+        del left[places[at].name]
+    for name, kind in call.keywords:
+        wanted = left.pop(name, None)
+        if wanted is None or not takes(wanted.type, kind, conversions):
+            return False
+    return all(argument.default is not None for argument in left.values())
+
+
+@lru_cache(maxsize=4096)
+def read_schema(text: str) -> Shape:
+    """What :func:`torch_compat.operators.shape.shape` makes of a schema; a plain one is only cut at its commas."""
+    plain = PLAIN.fullmatch(text)
+    if plain is None or text.startswith("__torch__."):
+        return read_any(text)
+    arguments = []
+    kwarg_only = vararg = False
+    for part in plain[3].split(",") if plain[3] else ():
+        written, equals, default = part.partition("=")
+        kind, _, name = written.strip().rpartition(" ")
+        if not kind or not name.isidentifier():
+            if name == "*":
+                kwarg_only = True
+            elif name == "...":
+                vararg = True
+            else:
+                return read_any(text)
+        else:
+            mutated = "!" in kind
+            if "(" in kind:
+                kind = ALIAS.sub("", kind)
+            arguments.append(Argument(name, kind, default.strip() if equals else None, kwarg_only, mutated))
+    return Shape(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())

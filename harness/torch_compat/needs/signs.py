@@ -1,0 +1,175 @@
+"""The signs of an archive: what about it may decide which releases load it. Rules ask for them by name.
+
+    family:torch-save                  also torchscript, mobile, package, export
+    container:zip                      also stream, tar, flatbuffer, pickle
+    version:bytecode                   the archive states a version of this kind
+    newer:export-schema:8.2            it states a schema version above this one
+    record:model.json                  it has this record; record:data/ any record in this folder
+    field:attributes                   model.json has a field of this name, at any depth
+    none-in:attributes.pkl             the pickle in this record holds a None
+    protocol:5                         a pickle is of this protocol
+    args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
+    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced
+    debug:string-table                 the debug records keep their texts in one table
+    word:NoneType                      TorchScript source has this word: a type, a function of the language, a name in a class body
+    base:Enum                          TorchScript source defines a class derived from this one
+    call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
+    whole-floats                       TorchScript source returns an int constant as a float
+    none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
+
+Only signs that some rule asks for are looked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.needs.source import bases, has_word, scan
+from torch_compat.pickles import Tensor, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_compat.formats.model import Facts
+    from torch_compat.needs.source import CallShape
+
+__all__ = ["KINDS", "signs_of"]
+
+KINDS = frozenset({
+    "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
+})  # fmt: skip
+"""Every kind of sign."""
+LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
+SPARSE = "torch._utils._rebuild_sparse_tensor"
+COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
+"""The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
+archives bring bytecode beside theirs."""
+
+
+def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[str, str], dict[CallShape, str]]:
+    """The signs of an archive with where each was seen, and the calls of its source with the record of each.
+
+    Parameters:
+        asked: what follows the colon of the signs that matter, by what stands before it.
+    """
+    found: dict[str, str] = {f"family:{facts.family}": "", f"container:{facts.container}": ""}
+    shapes: dict[CallShape, str] = {}
+    for kind in facts.versions:
+        found[f"version:{kind}"] = ""
+    if facts.names:
+        _records(facts, asked.get("record", ()), found)
+    if facts.export_schema is not None:
+        _schema(facts.export_schema, asked.get("newer", ()), found)
+    model = facts.extra.get("model")
+    if model is not None:
+        wanted = asked.get("field", frozenset())
+        for name in wanted & _fields(model):
+            found[f"field:{name}"] = "model.json"
+    debug = facts.extra.get("debug_format")
+    if debug is not None:
+        found[f"debug:{debug}"] = ""
+    if facts.sources and facts.family in COMPILED:
+        _sources(facts.sources, COMPILED[facts.family], asked, found, shapes)
+    if facts.pickles:
+        _pickles(facts, asked, found)
+    return found, shapes
+
+
+def _records(facts: Facts, wanted: Iterable[str], found: dict[str, str]) -> None:
+    names = facts.records
+    for record in wanted:
+        if record[-1] == "/":
+            first = next((name for name in facts.names if name.startswith(record)), None)
+            if first is not None:
+                found[f"record:{record}"] = first
+        elif record in names:
+            found[f"record:{record}"] = record
+
+
+def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
+    own = _numbers(version)
+    for one in wanted:
+        kind, _, least = one.partition(":")
+        if kind == "export-schema" and own > _numbers(least):
+            found[f"newer:{one}"] = ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _fields(value: Any) -> set[str]:
+    found: set[str] = set()
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            found.update(one)
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+    return found
+
+
+def _sources(
+    sources: Mapping[str, str],
+    folder: str,
+    asked: Mapping[str, frozenset[str]],
+    found: dict[str, str],
+    shapes: dict[CallShape, str],
+) -> None:
+    words = asked.get("word", frozenset())
+    for record, text in sources.items():
+        if not record.startswith(folder):
+            continue
+        signs, called = _of_source(text, words)
+        for sign in signs:
+            found.setdefault(sign, record)
+        for shape in called:
+            shapes.setdefault(shape, record)
+    for call in asked.get("call", ()):
+        name, _, count = call.rpartition("/")
+        for shape, record in shapes.items():
+            if shape.name == name and len(shape.positional) == int(count):
+                found.setdefault(f"call:{call}", record)
+
+
+def _of_source(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+    """The signs of one file of source, and the shapes in which it calls operators. Many archives hold the same source."""
+    return _kept(text, words) if len(text) < LONGEST_KEPT else _scanned(text, words)
+
+
+@lru_cache(maxsize=1024)
+def _kept(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+    return _scanned(text, words)
+
+
+def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+    source = scan(text)
+    signs = {f"word:{word}" for word in words if has_word(source.code, word)}
+    signs.update(f"base:{base}" for base in bases(source.code))
+    if source.whole_floats:
+        signs.add("whole-floats")
+    if source.none_listed:
+        signs.add("none-listed")
+    return tuple(sorted(signs)), source.shapes
+
+
+def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
+    with_none = asked.get("none-in", ())
+    for record, unpickled in facts.pickles.items():
+        found.setdefault(f"protocol:{unpickled.protocol}", record)
+        if record in with_none and any(part is None for part in parts(unpickled.value)):
+            found[f"none-in:{record}"] = record
+        if facts.family == "torch-save":
+            sparse = False
+            for function, count in unpickled.arities:
+                found.setdefault(f"args:{function}/{count}", record)
+                sparse = sparse or function == SPARSE
+            if sparse:
+                for tensor in parts(unpickled.value):
+                    if tensor.__class__ is Tensor and tensor.layout != "strided":
+                        found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
+                        if tensor.parts and "coalesced" in tensor.parts:
+                            found.setdefault("sparse:coalesced", record)

@@ -1,0 +1,406 @@
+"""Which releases load an archive, and why no others do.
+
+Every need of an archive is a set of releases: those that meet it. What is left of all of them together can read it. A reason is
+a need that some release does not meet. Of needs that say nothing new, those that rule out the fewest releases are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from torch_compat.needs.fit import fits, read_schema
+from torch_compat.needs.rules import packaged_rules, spans_of
+from torch_compat.needs.signs import signs_of
+from torch_compat.pickles.brief import cut
+from torch_compat.pickles.weights_only import refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torch_compat.formats.model import Call, Facts
+    from torch_compat.needs.rules import Module, Rules
+    from torch_compat.needs.source import CallShape
+    from torch_compat.pickles.weights_only import Refusal
+
+__all__ = ["Judge", "Needs", "Reason", "of"]
+
+Key = TypeVar("Key")
+Answer = TypeVar("Answer")
+
+BY_OVERLOAD = frozenset({"mobile", "export"})
+"""The families that name the very overload of each operator."""
+KEPT = 8192
+DEEPEST = 16
+LONGEST = 1000  # characters of a name in a reason
+STATED = {"file-format": (".data/version", "version"), "bytecode": ("bytecode.pkl",)}
+"""The records that state a version."""
+NUMBERED = frozenset({"file-format", "bytecode", "export-schema"})
+"""The kinds of versions of which a release reads those that it knows, and no others."""
+EXTERN = frozenset({".data/extern_modules", "extern_modules"})
+"""The records of packages that list the modules which are not inside."""
+LOADED = frozenset({"torch-save", "torchscript", "mobile"})
+"""The families that torch.load opens, if only to refuse them."""
+
+
+class Reason(NamedTuple):
+    """One need that not every release meets.
+
+    Attributes:
+        needs: what is needed, and which releases have it.
+        because: where the archive asks for it, and what the releases on both sides have.
+    """
+
+    needs: str
+    because: str
+
+
+class Needs:
+    """What an archive needs. Archives that need the same for the same reasons share one: it is its own key.
+
+    Attributes:
+        readable_by: spans of releases whose own loader takes it with default arguments, as ``(first, last)``.
+        minimum_release: the first of them; None if there is none.
+        maximum_release: the last of them; None if there is none, and while the newest reads it.
+        reasons: why no other does; the ones that rule out the most come first.
+        weights_only: of every release that has the argument, why ``torch.load(weights_only=True)`` refuses it; None where it does not.
+            Empty where torch.load is not what opens such an archive.
+        weights_only_default: what the argument is in each of these releases where it is not given.
+        stands_for: releases that were never asked, with the one whose answer is taken for theirs.
+    """
+
+    __slots__ = (
+        "maximum_release",
+        "minimum_release",
+        "readable_by",
+        "reasons",
+        "stands_for",
+        "weights_only",
+        "weights_only_default",
+    )
+
+    def __init__(
+        self,
+        readable_by: tuple[tuple[str, str], ...],
+        minimum_release: str | None,
+        maximum_release: str | None,
+        reasons: tuple[Reason, ...],
+        weights_only: Mapping[str, Refusal | None],
+        weights_only_default: Mapping[str, bool],
+        stands_for: Mapping[str, str],
+    ) -> None:
+        self.readable_by = readable_by
+        self.minimum_release = minimum_release
+        self.maximum_release = maximum_release
+        self.reasons = reasons
+        self.weights_only = weights_only
+        self.weights_only_default = weights_only_default
+        self.stands_for = stands_for
+
+
+class Item(NamedTuple):
+    """A need that not every release meets.
+
+    Attributes:
+        takers: the releases that meet it, as bits.
+        what: what is needed.
+        where: the record that asks for it.
+        because: what is to be said of it; of an operator, how it is called.
+    """
+
+    takers: int
+    what: str
+    where: str
+    because: str | CallShape | Call
+
+
+class Judge:
+    """Judges archives by one set of rules. What it found out once, it keeps."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._calls: dict[tuple[CallShape | Call, int | None], int] = {}
+        self._texts: dict[str, list[tuple[str, int]]] = {}
+        self._globals: dict[tuple[str, str], int] = {}
+        self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...]], Needs] = {}
+        self._defaults: dict[tuple[Refusal | None, ...], tuple[Item, ...]] = {}
+        self._restricted = tuple(rules.weights_only.values())
+        places = {release: 1 << at for at, release in enumerate(rules.releases)}
+        self._places = [places[release] for release in rules.weights_only]
+        self._default = {release: bool(rules.default & places[release]) for release in rules.weights_only}
+
+    def __call__(self, facts: Facts) -> Needs:
+        """What an archive needs."""
+        refused = self._refusals(facts)
+        key = (tuple(self._items(facts, refused)), refused)
+        known = self._needs.get(key)
+        if known is None:
+            known = _kept(self._needs)[key] = self._judged(*key)
+        return known
+
+    def _judged(self, items: tuple[Item, ...], refused: tuple[Refusal | None, ...]) -> Needs:
+        rules = self.rules
+        readable = rules.everyone
+        for item in items:
+            readable &= item.takers
+        spans = tuple(spans_of(readable, rules.releases))
+        first = last = None
+        if spans:
+            first, last = spans[0][0], None if readable >> (len(rules.releases) - 1) else spans[-1][1]
+        reasons = tuple(self._explained(items, rules.everyone & ~readable))
+        weights_only = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
+        return Needs(spans, first, last, reasons, weights_only, self._default, rules.stands_for)
+
+    # ----------------------------------------------------------------------------------------------------------- the needs
+
+    def items(self, facts: Facts) -> tuple[Item, ...]:
+        """Every need of an archive that not every release meets."""
+        return tuple(self._items(facts, self._refusals(facts)))
+
+    def _items(self, facts: Facts, refused: tuple[Refusal | None, ...]) -> Iterator[Item]:
+        rules = self.rules
+        everyone = rules.everyone
+        signs, shapes = signs_of(facts, rules.asked)
+        yield from self._of_formats(facts)
+        by_sign = rules.by_sign
+        for sign in signs:
+            for need in by_sign.get(sign, ()):
+                if need.holds(signs):
+                    where = signs[sign] or next((signs[one] for one in need.all if signs[one]), "")
+                    yield Item(need.takers, need.id, where, need.because)
+        version = facts.versions.get("file-format")
+        for shape, record in shapes.items():
+            takers = self._by_shape(shape, version)
+            if takers != everyone:
+                yield Item(takers, f"operator {shape.name}", record, shape)
+        if facts.family in BY_OVERLOAD:
+            for call in facts.calls:
+                takers = self._by_overload(call)
+                if takers != everyone:
+                    yield Item(takers, f"operator {_full(call)}", "", call)
+        elif facts.family == "torch-save":
+            for record, unpickled in facts.pickles.items():
+                for one in unpickled.globals:
+                    takers = self._by_global(one.module, one.name)
+                    if takers != everyone:
+                        yield Item(takers, f"global {one.path}", record, self._because(one.module))
+            yield from self._by_default(facts.container, refused)
+        elif facts.family == "package":
+            for module in facts.extra.get("extern_modules", ()):
+                takers = self._by_module(module)
+                if takers != everyone:
+                    where = next((name for name in facts.names if name in EXTERN), "")
+                    yield Item(takers, f"module {module}", where, self._because(module))
+
+    def _of_formats(self, facts: Facts) -> Iterator[Item]:
+        formats = self.rules.formats
+        for kind, version in facts.versions.items():
+            known = formats.get((kind, version))
+            if known is None and kind not in NUMBERED:
+                continue
+            takers, meaning = known or (0, "no release is known that reads this version")
+            if takers != self.rules.everyone:
+                where = next((record for record in STATED.get(kind, ()) if record in facts.records), "")
+                yield Item(takers, f"{kind} {version}", where, meaning)
+        takers, meaning = formats.get(("container", facts.container), (0, "no loader takes it as it is"))
+        if takers != self.rules.everyone:
+            yield Item(takers, f"container {facts.container}", "", meaning)
+        for damage in facts.damage:
+            if damage.code == "missing-record":
+                yield Item(0, f"record {damage.record}", "", damage.detail)
+
+    def _by_shape(self, shape: CallShape, version: int | None) -> int:
+        """The releases that have an operator which may be called so, in an archive of this file format version."""
+        key = (shape, version)
+        known = self._calls.get(key)
+        if known is None:
+            upgraded = [one for one in self.rules.of_upgraded(shape.name) if version is not None and version < one[0]]
+            known = None if upgraded else self._calls.get((shape, None))  # few operators were: then the version says nothing
+            if known is None:
+                known = 0
+                for text, takers in (*self._schemas_of(shape.name), *[one[1:] for one in upgraded]):
+                    if takers & ~known:
+                        known |= takers & self._fitting(shape, text)
+            if not upgraded:
+                _kept(self._calls)[shape, None] = known
+            _kept(self._calls)[key] = known
+        return known
+
+    def _schemas_of(self, name: str) -> list[tuple[str, int]]:
+        """What :meth:`Rules.of_schemas` gives, kept."""
+        known = self._texts.get(name)
+        if known is None:
+            known = _kept(self._texts)[name] = list(self.rules.of_schemas(name))
+        return known
+
+    def _fitting(self, shape: CallShape, text: str) -> int:
+        """The releases in which a call may be a call of a schema, if they have it."""
+        schema = read_schema(text)
+        if fits(shape, schema):
+            return self.rules.everyone
+        known = 0
+        for conversions, takers in self.rules.conversions:
+            if fits(shape, schema, conversions):
+                known |= takers
+        return known
+
+    def _by_overload(self, call: Call) -> int:
+        """The releases that have this overload, with at least as many arguments."""
+        key = (call, None)
+        known = self._calls.get(key)
+        if known is None:
+            known = 0
+            full = _full(call)
+            for text, takers in self._schemas_of(full):
+                if text.partition("(")[0] == full:
+                    schema = read_schema(text)
+                    given = (call.positional or 0) + len(call.keywords)
+                    if schema.vararg or given <= len(schema.arguments):
+                        known |= takers
+            _kept(self._calls)[key] = known
+        return known
+
+    def _by_global(self, module: str, name: str) -> int:
+        key = (module, name)
+        known = self._globals.get(key)
+        if known is None:
+            if module == "torch" or module.startswith("torch."):
+                names = self.rules.names
+                found, unknown = names.having_bits(_upper(module), name)
+                known = self.rules.translated(found | unknown, names.releases)
+            else:
+                known = self._by_module(module)
+            _kept(self._globals)[key] = known
+        return known
+
+    def _by_module(self, module: str) -> int:
+        """The releases beside which a module can be imported: Python's and torch's own, and those that are known to be there."""
+        if _own(module):
+            return self.rules.everyone
+        known = self._module(module)
+        return known.takers if known else 0
+
+    def _module(self, module: str) -> Module | None:
+        module = _upper(module)
+        while module:
+            known = self.rules.modules.get(module)
+            if known is not None:
+                return known
+            module = module.rpartition(".")[0]
+        return None
+
+    def _because(self, module: str) -> str:
+        if _own(module):
+            return "other releases of torch have no such name"
+        known = self._module(module)
+        return known.because if known else "it is neither in torch nor in Python, so no release brings it"
+
+    def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
+        """What ``torch.load(weights_only=True)`` of each release that has the argument says to an archive."""
+        if facts.family not in LOADED or facts.container == "flatbuffer":
+            return ()
+        program = facts.family != "torch-save"
+        return refusals(tuple(facts.pickles.values()), self._restricted, container=facts.container, torchscript=program)
+
+    def _by_default(self, container: str, refused: tuple[Refusal | None, ...]) -> tuple[Item, ...]:
+        """What torch.load refuses because ``weights_only=True`` is its default."""
+        items = self._defaults.get(refused)
+        if items is None:
+            found: dict[tuple[str, str], int] = {}
+            for place, default, refusal in zip(self._places, self._default.values(), refused, strict=True):
+                if refusal is not None and default:
+                    key = (refusal.subject or container, refusal.detail)
+                    found[key] = found.get(key, 0) | place
+            items = _kept(self._defaults)[refused] = tuple(
+                Item(
+                    self.rules.everyone & ~bits,
+                    f"weights_only=False for {subject}",
+                    "",
+                    f"torch.load has weights_only=True by default there, and refuses what {detail}",
+                )
+                for (subject, detail), bits in found.items()
+            )
+        return items
+
+    # ------------------------------------------------------------------------------------------------------------ the words
+
+    def _explained(self, items: Sequence[Item], refused: int) -> Iterator[Reason]:
+        left = refused
+        for item in sorted(items, key=lambda item: (item.takers.bit_count(), item.what, item.where, str(item.because))):
+            if left & ~item.takers:
+                left &= item.takers
+                yield self._reason(item)
+
+    def _reason(self, item: Item) -> Reason:
+        because = item.because if isinstance(item.because, str) else self._schemas(item.takers, item.because)
+        inside = f"record {cut(item.where, LONGEST)}: " if item.where else ""
+        return Reason(f"{cut(item.what, LONGEST)}: {self._named(item.takers)}", f"{inside}{because}")
+
+    def _named(self, bits: int) -> str:
+        """A set of releases in words."""
+        releases = self.rules.releases
+        parts = []
+        for first, last in spans_of(bits, releases):
+            if last == releases[-1]:
+                parts.append(f"{first} and newer")
+            elif first == releases[0]:
+                parts.append(f"{last} and older")
+            else:
+                parts.append(first if first == last else f"{first} to {last}")
+        return f"torch {', '.join(parts)}" if parts else "no release of torch"
+
+    def _schemas(self, takers: int, called: CallShape | Call) -> str:
+        """How an operator is called, and what the releases on both sides of the ends of a span have."""
+        releases = self.rules.releases
+        name = called.name if hasattr(called, "keywords") and not hasattr(called, "overload") else _full(called)  # type: ignore[arg-type]
+        every = self._schemas_of(name)
+        ends = [releases.index(end) for span in spans_of(takers, releases) for end in span]
+        beside = [ends[0] - 1, ends[0], ends[-1], ends[-1] + 1] if ends else [len(releases) - 1]
+        told = [f"called as {called}"] if name == called.name else []
+        before = None
+        for at in beside:
+            if 0 <= at < len(releases):
+                have = sorted(text for text, bits in every if bits >> at & 1)
+                said = "; ".join(have[:3]) + (f" and {len(have) - 3} more" if have[3:] else "") if have else "no such operator"
+                if said != before:
+                    told.append(f"{releases[at]} has {said}")
+                before = said
+        return ". ".join(told)
+
+
+def _kept(answers: dict[Key, Answer]) -> dict[Key, Answer]:
+    """Answers that are kept, but not without end: a million archives may ask a million questions."""
+    if len(answers) >= KEPT:
+        answers.clear()
+    return answers
+
+
+def _upper(module: str) -> str:
+    """The upper packages of a module: nobody nests them deeper than :data:`DEEPEST`, and each of them is looked up."""
+    return ".".join(module.split(".", DEEPEST)[:DEEPEST])
+
+
+def _own(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top == "torch" or top in sys.stdlib_module_names
+
+
+def _full(call: Call) -> str:
+    return f"{call.name}.{call.overload}" if call.overload else call.name
+
+
+_judges: dict[int, Judge] = {}
+
+
+def of(facts: Facts, rules: Rules | None = None) -> Needs:
+    """What an archive needs.
+
+    Parameters:
+        facts: what inspecting it found out.
+        rules: what is known of the releases; what came with this package unless given.
+    """
+    rules = rules or packaged_rules()
+    judge = _judges.get(id(rules))
+    if judge is None:
+        judge = _judges[id(rules)] = Judge(rules)  # which keeps the rules, so that their id stays theirs
+    return judge(facts)

@@ -1,0 +1,293 @@
+"""Which schemas of one release do not work with another: what a saved program meets.
+
+An operator breaks *backward* where what was written for the older release does not work with the newer one, *forward* the other way
+round. Every operator counts, whatever its name space and however many underscores it begins with: TorchScript compiles a call of
+anything that is registered (``torch.ops.NAMESPACE.NAME``) and saves it by that name, and a traced program holds internal operators as
+soon as a public function calls them (``aten::_convolution``). That nobody ever saved one of them is an explanation, not a fact of the
+schemas, so it stands where exceptions stand, in the policy.
+
+Which archives are concerned depends on what they state. Code of TorchScript states the operator without its overload, so another
+overload that takes the same calls will do there (``Break.taken_by``). Bytecode of the lite interpreter and exported programs state the
+overload.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from torch_compat.errors import UsageError
+from torch_compat.operators.compatibility import Verdict, backward, forward
+from torch_compat.operators.schema import Schema, parse
+from torch_compat.operators.types import same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torch_compat.operators.history import FactHistory, History
+    from torch_compat.operators.schema import Argument
+
+__all__ = [
+    "UNKNOWN",
+    "Break",
+    "Entry",
+    "breaks",
+    "consecutive",
+    "dropped_upgraders",
+    "lost_counts",
+    "operator_of",
+    "same_schema",
+    "upgrader_entries",
+]
+
+REMOVED: Final = "removed"
+UNREADABLE: Final = "unreadable"
+UNKNOWN: Final = "unknown"
+
+
+class Entry(NamedTuple):
+    """One entry of a release's table of upgraders."""
+
+    operator: str
+    """``aten::div.Tensor``."""
+    bump: int
+    """The file format version that the operator changed with."""
+    upgrader: str
+    """Its name."""
+    old: str
+    """The old schema, as the table states it."""
+
+
+class Break(NamedTuple):
+    """One schema of the older set, and why it does not work with the newer one (or the other way round, for ``forward``)."""
+
+    operator: str
+    """``aten::add.Tensor``."""
+    side: Literal["backward", "forward"]
+    old: str
+    """The schema of the older set."""
+    new: str | None
+    """That of the newer set under the same overload name; None where it has gone."""
+    what: str
+    """The cause as a stable name: that of the verdict; ``removed``; ``upgrader dropped``; ``unreadable``; or ``unknown`` where the
+    newer set is incomplete."""
+    reason: str
+    """The cause in words."""
+    taken_by: str | None = None
+    """Another overload of the newer set that takes the same calls: code of TorchScript, which states no overload, still works."""
+    upgrader: str | None = None
+    """The upgrader for this very schema, where the newer release has one: the break is mended."""
+    argument: str | None = None
+    """The argument at fault, where it is one."""
+    carried: bool = False
+    """Whether the release before the newer one does not have it either, as far as is known: its set is incomplete."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known to break."""
+        return self.what not in {UNKNOWN, UNREADABLE}
+
+
+def operator_of(schema: str) -> str:
+    """``aten::add.Tensor`` of a schema's text."""
+    return schema.partition("(")[0]
+
+
+def _base(schema: str) -> str:
+    return operator_of(schema).partition(".")[0]
+
+
+def same_schema(one: str, other: str) -> bool:
+    """Whether two texts are one schema to PyTorch: as its own equality, which takes ``ScalarType`` and ``SymInt`` for an ``int``."""
+    if one == other:
+        return True
+    first, second = _parsed(one), _parsed(other)
+    if isinstance(first, str) or isinstance(second, str):
+        return False
+    flags = ("name", "overload", "is_vararg", "is_varret")
+    return (
+        all(getattr(first, flag) == getattr(second, flag) for flag in flags)
+        and _all_same(first.arguments, second.arguments)
+        and _all_same(first.returns, second.returns)
+    )
+
+
+def _all_same(ones: Sequence[Argument], others: Sequence[Argument]) -> bool:
+    return len(ones) == len(others) and all(map(_same, ones, others))
+
+
+def _same(one: Argument, other: Argument) -> bool:
+    if (one.name, one.size, one.kwarg_only) != (other.name, other.size, other.kwarg_only):
+        return False
+    if (one.default is None) is not (other.default is None) or (one.alias is None) is not (other.alias is None):
+        return False
+    if one.default is not None and other.default is not None and not one.default.same(other.default):
+        return False
+    if one.alias is not None and other.alias is not None and not one.alias.same(other.alias):
+        return False
+    return same(one.type.fake, other.type.fake)
+
+
+def _parsed(text: str) -> Schema | str:
+    """The schema, or why there is none."""
+    try:
+        return parse(text, recorded=True)
+    except UsageError as error:
+        return str(error)
+
+
+def breaks(
+    old: Iterable[str],
+    new: Iterable[str],
+    *,
+    incomplete: str | None = None,
+    side: Literal["backward", "forward"] = "backward",
+    entries: Iterable[Entry] = (),
+) -> list[Break]:
+    """What breaks between two sets of schemas, sorted by operator.
+
+    Parameters:
+        incomplete: why the newer set is not complete: what is missing there is then not known to be gone.
+        entries: the upgraders of the newer release. They help backward alone.
+    """
+    olds, news = set(old), set(new)
+    groups: dict[str, list[str]] = {}
+    for text in news:
+        groups.setdefault(_base(text), []).append(text)
+    upgraders = _by_operator(entries) if side == "backward" else {}
+    found = []
+    for text in olds - news:
+        group = groups.get(_base(text), ())
+        one = _break(text, group, incomplete, side, upgraders)
+        if one is not None:
+            found.append(one)
+    return sorted(found)
+
+
+def _break(
+    text: str,
+    group: Sequence[str],
+    incomplete: str | None,
+    side: Literal["backward", "forward"],
+    upgraders: Mapping[str, list[Entry]],
+) -> Break | None:
+    """What becomes of one schema of the older set; ``group`` is what the newer one has under its name."""
+    operator = operator_of(text)
+    heirs = sorted(other for other in group if operator_of(other) == operator)
+    old = _parsed(text)
+    if isinstance(old, str):
+        return Break(operator, side, text, heirs[0] if heirs else None, UNREADABLE, f"the older schema cannot be read: {old}")
+    upgrader = next((one.upgrader for one in upgraders.get(operator, ()) if same_schema(one.old, text)), None)
+    taken_by = None
+    if side == "backward":
+        rest = sorted(other for other in group if operator_of(other) != operator)
+        taken_by = next((other for other in rest if _takes(other, old)), None)
+    if not heirs:
+        if side == "forward":
+            return None  # what the newer release does not have, it does not write
+        if incomplete is not None:
+            return Break(operator, side, text, None, UNKNOWN, incomplete, taken_by, upgrader)
+        return Break(operator, side, text, None, REMOVED, "there is no such operator any more", taken_by, upgrader)
+    first: Break | None = None
+    for heir in heirs:  # more than one only where overloads had no names yet
+        new = _parsed(heir)
+        if isinstance(new, str):
+            one = Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}", taken_by, upgrader)
+        else:
+            verdict: Verdict = backward(new, old) if side == "backward" else forward(new, old)
+            if verdict.compatible:
+                return None
+            cause, reason = verdict.cause or "", verdict.reason or ""
+            one = Break(operator, side, text, heir, cause, reason, taken_by, upgrader, verdict.argument)
+        first = first or one
+    return first
+
+
+def _takes(text: str, old: Schema) -> bool:
+    """Whether another overload takes every call of an old schema."""
+    new = _parsed(text)
+    return not isinstance(new, str) and backward(new._replace(overload=old.overload), old).compatible
+
+
+def _by_operator(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.operator, []).append(entry)
+    return found
+
+
+def upgrader_entries(versions: FactHistory, release: str) -> list[Entry]:
+    """The table of upgraders of a release; of one that does not show its table, the first that is recorded later: what it lists are
+    changes of the past, and an upgrader serves whoever still reads the old programs.
+    """
+    from json import loads  # noqa: PLC0415 - only where it is asked for
+
+    at = versions.releases.index(release) if release in versions.releases else len(versions.releases) - 1
+    shown = next((one for one in versions.releases[at:] if versions.complete(one)), None)
+    if shown is None:
+        return []
+    bit = versions.bit(shown)
+    return [Entry(operator, *entry) for operator, value, bits in versions.facts() if bits & bit for entry in loads(value)]
+
+
+def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[Entry]:
+    """The upgraders that a release has no more, though an older one had them; none where one of the two does not show its table."""
+    if not {older, newer} <= {*versions.releases} or not (versions.complete(older) and versions.complete(newer)):
+        return []
+    return sorted({*upgrader_entries(versions, older)} - {*upgrader_entries(versions, newer)})
+
+
+def lost_counts(history: History) -> dict[str, int]:
+    """How many schemas of the release before each recorded release does not have, as they stand."""
+    ends = Counter(bits & ~(bits >> 1) for _, _, bits in history.facts())
+    return {
+        release: sum(count for ended, count in ends.items() if ended >> (at - 1) & 1)
+        for at, release in enumerate(history.releases)
+        if at > 0
+    }
+
+
+def consecutive(
+    history: History, versions: FactHistory, *, since: int = 0, side: Literal["backward", "forward"] = "backward"
+) -> Iterator[tuple[str, str, int, list[Break]]]:
+    """Every two releases that were recorded one after the other: older, newer, how many schemas went or changed, what breaks.
+
+    What an incomplete set lacks is compared with the next set again, so that no break is lost behind the gap: it is found there.
+
+    Parameters:
+        since: the place of the first newer release that is of interest.
+    """
+    releases = history.releases
+    groups: dict[str, list[tuple[str, int]]] = {}
+    gone: list[list[tuple[str, str]]] = [[] for _ in releases]
+    for text, _, bits in history.facts():
+        base = _base(text)
+        groups.setdefault(base, []).append((text, bits))
+        ends = bits & ~(bits >> 1)
+        while ends:
+            low = ends & -ends
+            at = low.bit_length()
+            if at < len(releases):
+                gone[at].append((base, text))
+            ends ^= low
+    carried: list[tuple[str, str]] = []
+    for at in range(1, len(releases)):
+        lost, incomplete = gone[at], history.why_incomplete(releases[at])
+        if at < since and incomplete is None:
+            carried = []
+            continue
+        upgraders = _by_operator(upgrader_entries(versions, releases[at])) if side == "backward" else {}
+        bit = 1 << at
+        found, unknown = [], []
+        for base, text in lost + carried:
+            group = [other for other, bits in groups[base] if bits & bit]
+            if text in group:
+                continue  # missing from the incomplete set alone
+            one = _break(text, group, incomplete, side, upgraders)
+            if one is not None:
+                found.append(one._replace(carried=(base, text) in carried))
+                if one.what == UNKNOWN:
+                    unknown.append((base, text))
+        carried = unknown
+        if at >= since:
+            yield releases[at - 1], releases[at], len(lost), sorted(found)

@@ -1,0 +1,164 @@
+"""What changed in the operators between two releases, from the recorded history.
+
+PyTorch's own check of a release against an earlier one (``test/forward_backward_compatibility``) asks of each earlier schema whether any
+schema of the same name is backward compatible with it. Since overloads are compared as well, that is a schema of the same overload; but
+releases up to 1.4 have several schemas without an overload name, and methods of classes have one name in all classes. So each change has
+two answers: of the schema that took the place of the old one, and, as ``by``, of any that carries it.
+
+An operator that is missing from a set that is not complete is not said to be removed, nor one to be added to what was not complete:
+``unknown``, and why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from torch_compat.operators.compatibility import Verdict, backward, forward, is_backward
+from torch_compat.operators.schema import Schema, SchemaError, canonical, parse
+from torch_compat.operators.types import CLASS_PREFIX
+
+if TYPE_CHECKING:
+    from torch_compat.operators.history import History
+
+__all__ = ["Change", "changes", "taken_over"]
+
+_REMOVED = Verdict(compatible=False, reason="it was removed", cause="removed")
+
+
+class Change(NamedTuple):
+    """A schema that is not the same in two releases."""
+
+    operator: str
+    """``aten::add.Tensor``; a method of a class with the name of the class before it."""
+    kind: Literal["added", "removed", "changed", "unknown"]
+    """Unknown: there is nothing in its place, in a set that is not complete; or a text is no schema."""
+    old: str | None
+    """The schema of the earlier release, as recorded."""
+    new: str | None
+    """The schema that took its place in the later release: under the same name and overload, and of several the one that fits best."""
+    backward: Verdict | None
+    """Whether ``new`` takes what was written for ``old``; None where there is no old one, or nothing is known."""
+    forward: Verdict | None
+    """Whether ``old`` takes what is written for ``new``; None where one of them is missing."""
+    by: str | None = None
+    """The schema of the later release that is backward compatible with ``old``: ``new``, or another one under the same name and overload."""
+    why: str | None = None
+    """Of what is unknown: why."""
+
+    @property
+    def backward_compatible(self) -> bool | None:
+        """What PyTorch's own check says, to which any schema of that name will do; None where there is nothing to ask, or it is unknown."""
+        return None if self.old is None or self.kind == "unknown" else self.by is not None
+
+
+def changes(history: History, old: str, new: str) -> list[Change]:
+    """Every schema that is not the same in two releases, by operator; raises UsageError for a release that was not asked."""
+    gone: dict[str, list[str]] = {}
+    came: dict[str, list[str]] = {}
+    for texts, by_operator in zip(history.differing(old, new), (gone, came), strict=True):
+        for text in texts:
+            by_operator.setdefault(_operator(text), []).append(text)
+    found: list[Change] = []
+    for operator in sorted(gone.keys() | came.keys()):
+        olds, news = gone.get(operator, []), came.get(operator, [])
+        if olds:
+            found.extend(_placed(history, operator, olds, news, new))
+        found.extend(_added(history, operator, text, old) for text in news)
+    return found
+
+
+def taken_over(history: History, change: Change, new: str) -> str | None:
+    """The schema of the later release that would be backward compatible with the old one if the names of overloads were the same.
+
+    Programs as source do not name overloads, so such a change is none to them; bytecode and callers of an overload name them.
+    """
+    if change.old is None:
+        return None
+    old = parse(change.old, recorded=True)
+    if change.by is not None:
+        return change.by
+    for text in history.schemas(old.name, new):
+        if is_backward(parse(text, recorded=True)._replace(overload=old.overload), old):
+            return text
+    return None
+
+
+def _operator(text: str) -> str:
+    """What a schema is of: the name and the overload; of a method the class too, which is the type of its first argument."""
+    name, _, rest = text.partition("(")
+    if rest.startswith(CLASS_PREFIX) and "::" not in name and not name.startswith(CLASS_PREFIX):
+        return f"{rest.replace(',', ' ').replace(')', ' ').partition(' ')[0]}.{name}"
+    return name
+
+
+def _added(history: History, operator: str, text: str, old: str) -> Change:
+    why = history.why_incomplete(old)
+    return Change(operator, "added" if why is None else "unknown", None, text, None, None, why=why)
+
+
+def _gone(history: History, operator: str, text: str, release: str) -> Change:
+    why = history.why_incomplete(release)
+    if why is None:
+        return Change(operator, "removed", text, None, _REMOVED, None)
+    return Change(operator, "unknown", text, None, None, None, why=why)
+
+
+def _placed(history: History, operator: str, olds: list[str], news: list[str], release: str) -> list[Change]:
+    """The changes of one operator that had schemas which it has no longer; of ``news`` remain those that take no one's place."""
+    if not news and not history.standing(olds[0].partition("(")[0], release):
+        return [_gone(history, operator, text, release) for text in olds]
+    try:
+        mine = {text: parse(text, recorded=True) for text in (*olds, *news)}
+    except SchemaError as error:
+        return [Change(operator, "unknown", text, None, None, None, why=str(error)) for text in olds]
+    places: dict[str, str] = {}
+    carried: dict[str, str] = {}
+    sole = len(olds) == len(news) == 1
+    for text in olds:  # first come those that are carried: no other schema may take what carries one
+        compatible = [new for new in news if is_backward(mine[new], mine[text])]
+        if compatible:
+            places[text] = carried[text] = _likest(mine[text], compatible, mine)[1]
+            news.remove(places[text])
+        elif not sole:
+            carrier = _carrier(history, mine[text], text, release)
+            if carrier is not None:
+                places[text] = carried[text] = carrier
+    found: list[Change] = []
+    for text in olds:
+        old, by = mine[text], carried.get(text)
+        if text not in places and news:
+            alike, place = _likest(old, news, mine)
+            if sole or alike > 0:
+                places[text] = place
+                news.remove(place)
+        if text not in places:
+            found.append(_gone(history, operator, text, release))
+            continue
+        new = parse(places[text], recorded=True)
+        back, ahead = backward(new, old), forward(new, old)
+        if back is not ahead or canonical(new) != canonical(old):  # else the release only prints it otherwise
+            found.append(Change(operator, "changed", text, places[text], back, ahead, by))
+    return found
+
+
+def _likest(old: Schema, news: list[str], parsed: dict[str, Schema]) -> tuple[int, str]:
+    """Of several schemas the one that is most like an old one, and how much it has of it; not above 0: nothing."""
+    ranked = []
+    for text in news:
+        new = parsed[text]
+        names = {one.name for one in new.arguments}
+        alike = sum(one in new.arguments for one in old.arguments) + sum(one.name in names for one in old.arguments)
+        ranked.append((alike - abs(len(new.arguments) - len(old.arguments)), text))
+    return max(ranked)
+
+
+def _carrier(history: History, old: Schema, text: str, release: str) -> str | None:
+    """Any schema of a release under the same name and overload that is backward compatible with an old one."""
+    for other in history.standing(text.partition("(")[0], release):
+        try:
+            new = parse(other, recorded=True)
+        except SchemaError:  # what is no schema carries none; it is reported where it is itself a change
+            continue
+        if is_backward(new, old):
+            return other
+    return None

@@ -1,0 +1,469 @@
+"""Whether a schema can take the place of another: PyTorch's own rules, argument by argument, with the reason.
+
+:func:`backward` and :func:`forward` answer as 2.13.0 does (``new.is_backward_compatible_with(old)``,
+``new.check_forward_compatible_with(old)``), and tests hold them to it. *Backward*: what was written for the old schema works with the
+new one. *Forward*: what is written for the new schema works with the old one.
+
+Both compare by position, up to the first out argument (one that is given by name only and written to), and then out argument by out
+argument. Of a pair, name, list size and alias annotation must be equal, a positional argument must not become one by name only (the
+reverse passes), and a default must stay what it was.
+
+============================================  ============================================================
+backward                                      forward
+============================================  ============================================================
+an argument may take more than it did         an argument may take less than it did
+a return may become more specific             returns are only counted
+a default may be added                        a default may not be added
+a new argument stands before the out          the same, and its default is no list
+arguments and has a default
+no argument may go                            an argument that goes is not noticed
+============================================  ============================================================
+
+What neither sees, a verdict lists as ``blind``: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` are an ``int`` to it, and
+what the right column leaves out.
+
+Where the real check does not answer but fails (IndexError: the new schema has fewer out arguments, but enough others in their place; or
+an out argument differs where another argument has gone), the verdict is that the schemas are not compatible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.operators.types import BASE, NONE, STR, Type, subtype
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_compat.operators.schema import Alias, Argument, Default, Schema
+
+__all__ = ["VARIABLE", "Call", "Serialized", "Verdict", "backward", "forward", "forward_call", "is_backward", "serialized"]
+
+
+class Verdict(NamedTuple):
+    """What a check says of a pair of schemas."""
+
+    compatible: bool
+    """Whether they are."""
+    reason: str | None = None
+    """Why not; None where they are."""
+    blind: tuple[str, ...] = ()
+    """What differs that the check does not look at."""
+    cause: str | None = None
+    """The cause as a stable name: ``operator``, ``vararg``, ``returns-count``, ``arguments-removed``, ``return``, ``renamed``, ``size``,
+    ``alias``, ``keyword-only``, ``type``, ``default-changed``, ``default-added``, ``no-default``, ``container-default``, ``out-count``,
+    ``out-missing``; of calls also ``too-many``, ``unknown-keyword``, ``moved`` and ``missing``."""
+    argument: str | None = None
+    """The argument at fault, where it is one."""
+
+
+_YES: Final = Verdict(compatible=True)
+
+
+class _No(Exception):  # noqa: N818 - how a comparison ends, never seen outside
+    def __init__(self, cause: str, reason: str, argument: str | None = None) -> None:
+        self.verdict = (cause, reason, argument)
+
+
+def backward(new: Schema, old: Schema) -> Verdict:
+    """Whether what was written for ``old`` works with ``new``, as 2.13.0 sees it."""
+    if new is old:
+        return _YES
+    blind = _blind(new, old, is_forward=False)
+    try:
+        _backward(new, old)
+    except _No as no:
+        cause, reason, argument = no.verdict
+        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return Verdict(compatible=True, blind=blind) if blind else _YES
+
+
+def is_backward(new: Schema, old: Schema) -> bool:
+    """The same without reasons."""
+    if new.name != old.name or new.overload != old.overload or len(new.arguments) < len(old.arguments):
+        return False
+    try:
+        _backward(new, old)
+    except _No:
+        return False
+    return True
+
+
+def forward(new: Schema, old: Schema) -> Verdict:
+    """Whether what is written for ``new`` works with ``old``, as 2.13.0 sees it."""
+    if new is old:
+        return _YES
+    blind = _blind(new, old, is_forward=True)
+    try:
+        _forward(new, old)
+    except _No as no:
+        cause, reason, argument = no.verdict
+        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return Verdict(compatible=True, blind=blind) if blind else _YES
+
+
+def _whole(new: Schema, old: Schema) -> None:
+    """What both checks ask first."""
+    if new.name != old.name or new.overload != old.overload:
+        raise _No("operator", f"it is another operator: {new.operator} instead of {old.operator}")
+    if new.is_vararg != old.is_vararg:
+        raise _No("vararg", "it takes any number of further arguments" + ("" if new.is_vararg else " no longer"))
+    if new.is_varret != old.is_varret:
+        raise _No("vararg", "it returns any number of further values" + ("" if new.is_varret else " no longer"))
+    if len(new.returns) != len(old.returns):
+        raise _No("returns-count", f"it returns {_values(len(new.returns))} instead of {_values(len(old.returns))}")
+
+
+def _backward(new: Schema, old: Schema) -> None:
+    _whole(new, old)
+    new_arguments, old_arguments = new.arguments, old.arguments
+    if len(new_arguments) < len(old_arguments):
+        kept = {one.name for one in new_arguments}
+        gone = ", ".join(repr(one.name) for one in old_arguments if one.name not in kept)
+        what = f"it no longer has {gone}" if gone else f"it has {len(new_arguments)} arguments instead of {len(old_arguments)}"
+        raise _No("arguments-removed", what)
+    if new.returns != old.returns:
+        for at, (new_return, old_return) in enumerate(zip(new.returns, old.returns, strict=True)):
+            # The other way about: a return may become more specific, as an argument may become more general.
+            _returned(new_return, old_return, f"return {at + 1}")
+    old_out, new_out = _first_out(old_arguments), _first_out(new_arguments)
+    for new_one, old_one in zip(new_arguments, old_arguments[:old_out], strict=False):
+        if new_one is not old_one:
+            _pair(new_one, old_one)
+            _takes(new_one.type, old_one.type, old_one.name)
+    for one in new_arguments[old_out:new_out]:
+        if one.default is None:
+            raise _No("no-default", f"the new argument {one.name!r} of type {one.type} has no default", one.name)
+    for at, old_one in enumerate(old_arguments[old_out:]):
+        if new_out + at >= len(new_arguments):
+            raise _No("out-missing", f"the out argument {old_one.name!r} has nothing in its place", old_one.name)
+        new_one = new_arguments[new_out + at]
+        if new_one is not old_one:
+            _pair(new_one, old_one)
+            _takes(new_one.type, old_one.type, old_one.name)
+
+
+def _forward(new: Schema, old: Schema) -> None:
+    _whole(new, old)
+    new_arguments, old_arguments = new.arguments, old.arguments
+    old_out, new_out = _first_out(old_arguments), _first_out(new_arguments)
+    news, olds = len(new_arguments) - new_out, len(old_arguments) - old_out
+    if news != olds:
+        raise _No("out-count", f"from the first out argument on it has {_arguments(news)} instead of {_arguments(olds)}")
+    pairs = [*zip(new_arguments[:new_out], old_arguments[:old_out], strict=False)]
+    for new_one, old_one in pairs:
+        _forward_pair(new_one, old_one)
+    for one in new_arguments[old_out:new_out]:
+        if one.default is None:
+            raise _No("no-default", f"the new argument {one.name!r} of type {one.type} has no default", one.name)
+        if one.default.kind.startswith("list"):
+            raise _No(
+                "container-default",
+                f"the default of the new argument {one.name!r} is a list, and a list that a call writes down is stated even where it is the default",
+                one.name,
+            )
+    for new_one, old_one in zip(new_arguments[new_out:], old_arguments[old_out:], strict=True):
+        _forward_pair(new_one, old_one)
+
+
+def _forward_pair(new: Argument, old: Argument) -> None:
+    if new is old:
+        return
+    _pair(new, old)
+    if not subtype(new.type.fake, old.type.fake):
+        raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, which is more than it did", old.name)
+    if new.default is not None and old.default is None:
+        raise _No("default-added", f"{old.name!r} has a default now", old.name)
+
+
+def _pair(new: Argument, old: Argument) -> None:
+    """What both checks ask of two arguments in the same place; types and new defaults apart."""
+    if new.name != old.name:
+        raise _No("renamed", f"{new.name!r} stands where {old.name!r} stood", old.name)
+    _shape(new, old, repr(old.name), old.name)
+    if new.kwarg_only and not old.kwarg_only:
+        raise _No("keyword-only", f"{old.name!r} can no longer be given by position", old.name)
+    if old.default is not None and (new.default is None or not new.default.same(old.default)):
+        if new.default is None:
+            raise _No("default-changed", f"{old.name!r} has no default any more", old.name)
+        values = f"{_stated(new.default)} instead of {_stated(old.default)}"
+        raise _No("default-changed", f"the default of {old.name!r} is {values}", old.name)
+
+
+def _shape(new: Argument, old: Argument, what: str, name: str) -> None:
+    if new.size != old.size:
+        raise _No("size", f"the list size of {what} is {_size(new)} instead of {_size(old)}", name)
+    if new.alias is None or old.alias is None:
+        if new.alias is not old.alias:
+            raise _No("alias", f"{what} is annotated {_annotated(new.alias)} instead of {_annotated(old.alias)}", name)
+    elif not new.alias.same(old.alias):
+        raise _No("alias", f"{what} is annotated {_annotated(new.alias)} instead of {_annotated(old.alias)}", name)
+
+
+def _returned(new: Argument, old: Argument, what: str) -> None:
+    if new.name != old.name:
+        raise _No("return", f"{what} has the name {new.name!r} instead of {old.name!r}")
+    try:
+        _shape(new, old, what, "")
+    except _No as no:
+        raise _No("return", no.verdict[1]) from None
+    if not subtype(new.type.fake, old.type.fake):
+        raise _No("return", f"{what} is {new.type} instead of {old.type}, which is not among what it was")
+
+
+def _takes(new: Type, old: Type, name: str) -> None:
+    if not subtype(old.fake, new.fake):
+        raise _No("type", f"{name!r} takes {new} instead of {old}, which is less than it did, or something else", name)
+
+
+def _first_out(arguments: Sequence[Argument]) -> int:
+    for at, one in enumerate(arguments):
+        if one.is_out:
+            return at
+    return len(arguments)
+
+
+# ------------------------------------------------------------------------------------------------------------- what is not looked at
+
+
+def _blind(new: Schema, old: Schema, *, is_forward: bool) -> tuple[str, ...]:
+    """What differs between two schemas of one operator that PyTorch's check passes by."""
+    notes: list[str] = []
+    before: dict[str, Argument] = {}
+    olds = old.arguments
+    for at, one in enumerate(new.arguments):
+        other = olds[at] if at < len(olds) else None
+        if one is other:
+            continue
+        if other is None or one.name != other.name:
+            before = before or {other.name: other for other in olds}
+            other = before.get(one.name)
+        if other is not None and one is not other:
+            notes.extend(_unseen(one, other, f"argument {one.name!r}"))
+    if not is_forward:
+        if new.arguments and new.arguments[-1].kwarg_only:
+            notes.extend(_behind_out(new, old))
+    elif len(new.arguments) < len(olds):
+        now = {one.name for one in new.arguments}
+        gone = [one.name for one in olds if one.name not in now]
+        if gone:
+            notes.append(f"{', '.join(map(repr, gone))} went, which this check does not notice")
+    for at, (one, other) in enumerate(zip(new.returns, old.returns, strict=False)):
+        if one is not other:
+            unseen = _unseen(one, other, f"return {at + 1}")
+            if is_forward and not unseen and (one.type is not other.type or one.name != other.name or one.alias != other.alias):
+                unseen = [f"return {at + 1} is {one} instead of {other}, and this check only counts returns"]
+            notes.extend(unseen)
+    return tuple(notes)
+
+
+def _unseen(one: Argument, other: Argument, what: str) -> list[str]:
+    notes = []
+    if one.type is not other.type and one.type.fake is other.type.fake:
+        notes.append(f"{what} is {one.type} instead of {other.type}, which this check holds to be the same")
+    if one.default is not None and other.default is not None and "unstated" in {one.default.kind, other.default.kind}:
+        notes.append(f"one of the two releases does not say what the default of {what} is")
+    return notes
+
+
+def _behind_out(new: Schema, old: Schema) -> list[str]:
+    """New arguments behind the last that is compared."""
+    added = new.arguments[_first_out(new.arguments) + len(old.arguments) - _first_out(old.arguments) :]
+    names = ", ".join(repr(one.name) for one in added if one.default is None)
+    return [f"{names} came behind the out arguments, where this check looks at nothing"] if names else []
+
+
+# ---------------------------------------------------------------------------------------------------------------- one call as written
+
+
+class _Variable:
+    """A value that a program computes."""
+
+    def __repr__(self) -> str:
+        return "VARIABLE"
+
+
+VARIABLE: Final = _Variable()
+"""In a call: a value that is no constant. Lists and dictionaries never are, even if all that they hold is."""
+
+
+class Call(NamedTuple):
+    """A call as a program writes it.
+
+    None, bool, int, float, complex and str are constants; everything else stands as :data:`VARIABLE`.
+    """
+
+    positional: tuple[object, ...] = ()
+    keywords: Mapping[str, object] = {}
+
+
+class Serialized(NamedTuple):
+    """What the saved code of a call states."""
+
+    positional: tuple[str, ...]
+    """The arguments that stand by position; further ones of a vararg operator have no name and stand as ``...``."""
+    keywords: tuple[str, ...]
+    """Those that stand with their names."""
+    dropped: tuple[str, ...]
+    """Those left out, since they are the default."""
+
+
+def serialized(new: Schema, call: Call) -> Serialized:
+    """Which arguments of a call the code states that a release with this schema saves.
+
+    It leaves out, from the end (out arguments aside), what is the default: because the program leaves it out, or because it gives a
+    constant that is equal. A list that is written down is no constant, so it is stated even where the default is the same list; so is
+    a number that stands for a list.
+    """
+    given = _bound(new, call)
+    arguments = new.arguments
+    if len(call.positional) > len(arguments):
+        return Serialized((*(one.name for one in arguments), *["..."] * (len(call.positional) - len(arguments))), (), ())
+    end = len(arguments)
+    while end and arguments[end - 1].is_out:
+        end -= 1
+    outs = arguments[end:]
+    while end and _is_default(arguments[end - 1], given):
+        end -= 1
+    stated = (*arguments[:end], *outs)
+    return Serialized(
+        tuple(one.name for one in stated if not one.kwarg_only),
+        tuple(one.name for one in stated if one.kwarg_only),
+        tuple(one.name for one in arguments[end : len(arguments) - len(outs)]),
+    )
+
+
+def forward_call(new: Schema, old: Schema, call: Call) -> Verdict:
+    """Whether this very call, saved by a release that has ``new``, works and means the same in one that has ``old``.
+
+    Code names no overloads, and arguments by position without their names. So an argument that was renamed or added is no matter as
+    long as the call does not name it, and overloads are not compared.
+    """
+    blind = _blind(new, old, is_forward=True)
+    try:
+        _call(new, old, call)
+    except _No as no:
+        cause, reason, argument = no.verdict
+        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return Verdict(compatible=True, blind=blind)
+
+
+def _call(new: Schema, old: Schema, call: Call) -> None:
+    if new.name != old.name:
+        raise _No("operator", f"it is another operator: {new.name} instead of {old.name}")
+    given = _bound(new, call)
+    said = serialized(new, call)
+    mine = {one.name: one for one in new.arguments}
+    theirs = {one.name: one for one in old.arguments}
+    free = [one for one in old.arguments if not one.kwarg_only]
+    if len(said.positional) > len(free) and not old.is_vararg:
+        raise _No(
+            "too-many",
+            f"it states {len(said.positional)} arguments by position, the older one takes {len(free)}",
+            said.positional[-1],
+        )
+    reached = set()
+    for name, other in zip(said.positional, free, strict=False):
+        if name != other.name and name in theirs:
+            raise _No("moved", f"{name!r} stands by position where the older one has {other.name!r}", name)
+        _fits(mine.get(name), other, given.get(name, VARIABLE))
+        reached.add(other.name)
+    for name in said.keywords:
+        if name not in theirs:
+            raise _No("unknown-keyword", f"it names {name!r}, which the older one does not have", name)
+        if name in reached:
+            raise _No("moved", f"it names {name!r}, which the older one takes by position before", name)
+        _fits(mine.get(name), theirs[name], given.get(name, VARIABLE))
+        reached.add(name)
+    for other in old.arguments:
+        if other.name in reached:
+            continue
+        if other.default is None:
+            raise _No("missing", f"it does not give {other.name!r}, which the older one needs", other.name)
+        one = mine.get(other.name)
+        if one is not None and one.default is not None and not one.default.same(other.default):
+            values = f"{_stated(one.default)}, and {_stated(other.default)} in the older one"
+            raise _No("default-changed", f"it leaves out {other.name!r}, since it is the default: {values}", other.name)
+
+
+def _bound(schema: Schema, call: Call) -> dict[str, object]:
+    """The values of a call by the names of arguments; raises ValueError for one that the schema does not take."""
+    names = [one.name for one in schema.arguments]
+    free = sum(not one.kwarg_only for one in schema.arguments)
+    if len(call.positional) > free and not schema.is_vararg:
+        raise ValueError(f"{schema.operator} takes {free} arguments by position, the call gives {len(call.positional)}")
+    given = dict(zip(names, call.positional, strict=False))
+    for name, value in call.keywords.items():
+        if name not in names:
+            raise ValueError(f"{schema.operator} has no argument {name!r}")
+        if name in given:
+            raise ValueError(f"{schema.operator} is given {name!r} twice")
+        given[name] = value
+    missing = [one.name for one in schema.arguments if one.default is None and one.name not in given]
+    if missing:
+        raise ValueError(f"{schema.operator} needs {', '.join(missing)}")
+    return given
+
+
+def _is_default(argument: Argument, given: Mapping[str, object]) -> bool:
+    default = argument.default
+    if default is None:
+        return False
+    if argument.name not in given:
+        return True
+    value = given[argument.name]
+    kinds: dict[type, str] = {type(None): "none", bool: "bool", int: "int", float: "float", complex: "complex", str: "str"}
+    fake = argument.type.fake
+    inner = fake.contained[0] if fake.kind == "optional" else fake
+    if inner.kind == "list" and value is not None:
+        return False
+    if default.kind == "device" and isinstance(value, str):
+        return bool(value == default.value)
+    return kinds.get(type(value)) == default.kind and bool(value == default.value)
+
+
+_CONSTANT: Final = {
+    bool: BASE["bool"],
+    int: BASE["int"],
+    float: BASE["float"],
+    complex: BASE["complex"],
+    str: STR,
+    type(None): NONE,
+}
+
+
+def _fits(mine: Argument | None, other: Argument, value: object) -> None:
+    """Refuse a value that the older argument does not take: a constant by what it is, others by what the newer argument takes."""
+    wanted = other.type.fake
+    constant = _CONSTANT.get(type(value))
+    if constant is not None and subtype(constant, wanted):
+        return
+    if mine is None or subtype(mine.type.fake, wanted):
+        return
+    raise _No("type", f"{other.name!r} is given a value of {constant or mine.type}, the older one takes {other.type}", other.name)
+
+
+# --------------------------------------------------------------------------------------------------------------------------- wording
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
+
+
+def _arguments(count: int) -> str:
+    return "1 argument" if count == 1 else f"{count} arguments"
+
+
+def _size(argument: Argument) -> str:
+    return "not given" if argument.size is None else str(argument.size)
+
+
+def _annotated(alias: Alias | None) -> str:
+    if alias is None:
+        return "nothing"
+    contained = "".join(f"{one}[]" for one in alias.contained)
+    return f"{contained}{alias if alias.before else ''}"
+
+
+def _stated(default: Default) -> str:
+    return f"[{', '.join(map(repr, default.value))}]" if isinstance(default.value, tuple) else repr(default.value)

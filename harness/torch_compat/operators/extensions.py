@@ -1,0 +1,460 @@
+"""Which releases an extension fits: its manifest against what is recorded of each.
+
+The rules are those by which it would fail there: a compiled kernel is refused when it is registered if its types are not the
+operator's; a kernel in Python is handed what is not at its default; a call goes by PyTorch's own backward compatibility; an operator
+that a backend leaves to decomposition needs a kernel of its own once it no longer decomposes. What a library built for one release
+does in another depends on its binary interface as well: PyTorch promises nothing there, so "fits" means that it fits once it is
+built for that release.
+
+Lists of operators, which people write, are read here, too::
+
+    # a comment
+    backend PrivateUse1 fallback          its own dispatch key; `fallback` where it takes every operator
+    needs torch.library.Library           a name of torch's Python modules
+    registers aten::add.Tensor            a kernel for an operator of PyTorch, at the backend's key
+    registers aten::mul.Tensor CPU CUDA   the same at other keys
+    calls aten::linear                    calls an operator; a line that holds nothing but its name says the same
+    calls aten::add(int a, int b) -> int  where a release has several of one name
+    defines mine::f(Tensor self) -> Tensor
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.errors import NothingSelected, Problem, UsageError
+from torch_compat.extension import Parameter, kernel_fault, python_fault
+from torch_compat.operators.compatibility import backward
+from torch_compat.operators.dispatch import DECOMPOSES, NEEDS_KERNEL, UNKNOWN, Dispatches
+from torch_compat.operators.history import GlobalNames
+from torch_compat.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.operators.schema import SchemaError, canonical, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_compat.operators.schema import Argument, Schema
+
+__all__ = [
+    "CANNOT_BE_TOLD",
+    "DOES_NOT_FIT",
+    "FITS",
+    "Finding",
+    "Fit",
+    "ListError",
+    "Recorded",
+    "check",
+    "from_dispatcher",
+    "from_list",
+    "known_operator",
+    "known_release",
+]
+
+FITS: Final = "fits"
+DOES_NOT_FIT: Final = "does-not-fit"
+CANNOT_BE_TOLD: Final = "cannot-be-told"
+
+FAULT: Final = "fault"
+NOT_KNOWN: Final = "unknown"
+NOTE: Final = "note"
+
+OWN_KEYS: Final = ("PrivateUse1", "PrivateUse2", "PrivateUse3")
+"""Dispatch keys that PyTorch leaves to others: whoever has kernels there is a backend."""
+WHOLE: Final = (
+    "names, defaults, aliases or symbolic integers differ: a kernel that is registered with its whole schema, or that takes SymInt "
+    "where the operator takes int, is refused"
+)
+_LISTED: Final = "From a list of operators; their schemas are those recorded of the release."
+_ASKED: Final = "Loaded in this torch, whose dispatcher was dumped before and after."
+
+
+class Finding(NamedTuple):
+    """What is to be said of one operator in one release."""
+
+    operator: str
+    """Or the name of a Python module's, of ``needs``."""
+    use: str
+    verdict: str
+    """``fault``, ``unknown`` (cannot be told) or ``note`` (differs, and does no harm by itself)."""
+    cause: str
+    """``absent``, ``schema``, ``call``, ``dispatch``, ``taken``, ``needs``; of notes also ``argument``, ``blind``."""
+    reason: str
+
+
+class Fit(NamedTuple):
+    """Whether an extension fits a release."""
+
+    release: str
+    verdict: str
+    """``fits``, ``does-not-fit`` or ``cannot-be-told``."""
+    findings: tuple[Finding, ...]
+
+    def of(self, verdict: str) -> tuple[Finding, ...]:
+        """The findings of one verdict."""
+        return tuple(finding for finding in self.findings if finding.verdict == verdict)
+
+
+class Recorded:
+    """What is recorded of the releases: operators, their dispatch, and the names of Python modules."""
+
+    def __init__(self, dispatches: Dispatches | None = None, names: GlobalNames | None = None) -> None:
+        self.dispatches = dispatches or Dispatches.load()
+        self.schemas = self.dispatches.schemas
+        self._names = names
+
+    @property
+    def names(self) -> GlobalNames:
+        """The names of Python modules; read only where a manifest needs some."""
+        if self._names is None:
+            self._names = GlobalNames.load()
+        return self._names
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """Every release that was asked, oldest first."""
+        return self.schemas.releases
+
+    def of(self, operator: str, release: str) -> tuple[str, ...]:
+        """The schemas of an operator, with its overload, in a release: one, but for old releases, which name few overloads."""
+        return tuple(text for text in self.schemas.schemas(operator, release) if text.partition("(")[0] == operator)
+
+
+# --------------------------------------------------------------------------------------------------------------------- checking
+
+
+def check(manifest: Manifest, release: str, recorded: Recorded) -> Fit:
+    """Whether an extension fits a release.
+
+    Raises:
+        NothingSelected: the manifest lists no operator.
+        UsageError: nothing is recorded of the release.
+    """
+    if not manifest.operators:
+        raise NothingSelected("the manifest lists no operator, so nothing would be checked", where=manifest.extension)
+    recorded.schemas.bit(release)
+    findings = [*_needs(manifest, release, recorded)]
+    for entry in manifest.operators:
+        findings += _entry(manifest, entry, release, recorded)
+    verdicts = {finding.verdict for finding in findings}
+    verdict = DOES_NOT_FIT if FAULT in verdicts else CANNOT_BE_TOLD if NOT_KNOWN in verdicts else FITS
+    return Fit(release, verdict, tuple(findings))
+
+
+def _needs(manifest: Manifest, release: str, recorded: Recorded) -> Iterator[Finding]:
+    for name in manifest.needs:
+        module, _, attribute = name.rpartition(".")
+        has = recorded.names.has(module, attribute, release)
+        if has is None:
+            yield Finding(name, "needs", NOT_KNOWN, "needs", "whether this release has it is not recorded")
+        elif not has:
+            yield Finding(name, "needs", FAULT, "needs", "this release has no such name, so importing the extension fails")
+
+
+def _entry(manifest: Manifest, entry: Entry, release: str, recorded: Recorded) -> Iterator[Finding]:
+    def finding(verdict: str, cause: str, reason: str) -> Finding:
+        return Finding(entry.operator, entry.use, verdict, cause, reason)
+
+    known = recorded.of(entry.operator, release)
+    if entry.use == "defines":
+        if known:
+            yield finding(FAULT, "taken", f"this release defines an operator of this name itself: {known[0]}")
+        return
+    if not known:
+        missing = recorded.schemas.why_incomplete(release)
+        if missing is not None:
+            yield finding(
+                NOT_KNOWN, "absent", f"is not among what is recorded of this release, which may be incomplete: {missing}"
+            )
+        elif entry.use == "registers":
+            yield finding(FAULT, "absent", "this release has no such operator, so the kernel is never called")
+        else:
+            yield finding(FAULT, "absent", "this release has no such operator")
+        return
+    if entry.schema not in known:
+        compare = _registers if entry.use == "registers" else _calls
+        was = parse(entry.schema, recorded=True)
+        said = [[finding(*one) for one in compare(entry, parse(now, recorded=True), was)] for now in known]
+        yield from min(said, key=lambda findings: sum(one.verdict == FAULT for one in findings))  # any one that does will do
+    if entry.relies_on_decomposition and not manifest.fallback:
+        yield from (finding(*one) for one in _decomposes(manifest, entry, release, recorded))
+
+
+def _registers(entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
+    """What becomes of the kernels of an operator that has another schema now."""
+    for kernel in dict.fromkeys((kernel.language, kernel.signature) for kernel in entry.kernels):
+        language, signature = kernel
+        if language == "python":
+            fault = python_fault(_parameters(now), _parameters(was))
+            if fault is not None:
+                yield FAULT, "schema", f"the operator {fault}: {now}"
+            else:
+                new = [one.name for one in now.arguments if one.name not in {old.name for old in was.arguments}]
+                if new:
+                    yield NOTE, "argument", f"the kernel does not take {', '.join(new)}: a call that gives it fails"
+            continue
+        own = parse(entry.operator + signature) if signature is not None else None
+        takes, returns = (None, None) if own is None else (_types(own.arguments), _types(own.returns))
+        fault = kernel_fault(_types(now.arguments), _types(was.arguments), takes)
+        fault = fault or kernel_fault(_types(now.returns), _types(was.returns), returns, "returns")
+        if fault is not None:
+            yield FAULT, "schema", f"the operator {fault}, so the kernel is refused when it is registered: {now}"
+        elif signature is None:
+            yield NOTE, "argument", WHOLE
+
+
+def _calls(_entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
+    verdict = backward(now, was)
+    if not verdict.compatible:
+        yield FAULT, "call", f"{verdict.reason}: {now}"
+    for blind in verdict.blind:
+        yield NOTE, "blind", blind
+
+
+def _decomposes(manifest: Manifest, entry: Entry, release: str, recorded: Recorded) -> Iterator[tuple[str, str, str]]:
+    """Follow an operator that the backend has no kernel for to one that it has, as far as it is recorded where calls go."""
+    for step in recorded.dispatches.steps(entry.operator, release):
+        if step.operator != entry.operator and manifest.has_kernel(step.operator):
+            return
+        via = "" if step.operator == entry.operator else f"decomposes into {step.operator}, which "
+        if step.kind == NEEDS_KERNEL:
+            was = (
+                recorded.dispatches.of(entry.operator, manifest.built_against)
+                if manifest.built_against in recorded.releases
+                else None
+            )
+            before = f"; in {manifest.built_against} it {was.shown()}" if was is not None and was.kind == DECOMPOSES else ""
+            yield FAULT, "dispatch", f"{via}needs a kernel of the backend's own, and there is none{before}"
+        elif step.kind == UNKNOWN:
+            yield NOT_KNOWN, "dispatch", f"{via}may or may not decompose: {step.why}"
+
+
+def _types(arguments: Sequence[Argument]) -> list[str]:
+    """Types as kernels in C++ see them. Until 1.12 ``ScalarType`` and its like were printed as what they are to others: ``int``."""
+    return [re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(one.type)) for one in arguments]
+
+
+def _parameters(schema: Schema) -> list[Parameter]:
+    return [Parameter(one.name, one.default is not None, one.kwarg_only) for one in schema.arguments]
+
+
+# --------------------------------------------------------------------------------------------------------------------- recording
+
+
+class ListError(UsageError):
+    """A list of operators has mistakes. Carries every one at once."""
+
+    default_code = "operator-list"
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        count = len(problems)
+        super().__init__(
+            f"{count} mistake{'s' if count != 1 else ''} in the list of operators:\n" + "\n".join(f"  {one}" for one in problems)
+        )
+
+
+class _Listed(NamedTuple):
+    """What a list says."""
+
+    backend: str | None
+    fallback: bool
+    needs: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+
+def known_release(release: str, releases: Sequence[str]) -> str:
+    """A recorded release by its name, ``2.13.0`` or ``torch-2.13.0``.
+
+    Raises:
+        UsageError: nothing is recorded of it; the nearest ones are named.
+    """
+    plain = release.removeprefix("torch-")
+    if plain in releases:
+        return plain
+    minor = ".".join(plain.split(".")[:2])
+    near = [one for one in releases if one.startswith(f"{minor}.")] or difflib.get_close_matches(plain, releases, 3, 0.5)
+    raise UsageError(
+        f"nothing is recorded of the release {release!r}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded are {', '.join(releases)}",
+        code="unknown-release",
+    )
+
+
+def known_operator(operator: str, release: str, recorded: Recorded) -> str:
+    """The schema of an operator in a release. Where it has several of one name, give the schema instead of the name.
+
+    Raises:
+        UsageError: the release has no such operator; which ones have it, or the nearest names, are said.
+    """
+    name = operator.partition("(")[0].strip()
+    known = recorded.of(name, release)
+    if known and "(" in operator:
+        asked = canonical(parse(operator, recorded=True))
+        match = next((text for text in known if canonical(parse(text, recorded=True)) == asked), None)
+        if match is None:
+            raise UsageError(
+                f"{release} has {name!r} with another schema", hint=f"it has {'; '.join(known)}", code="unknown-operator"
+            )
+        return match
+    if len(known) > 1:
+        raise UsageError(
+            f"{release} has {len(known)} operators {name!r}",
+            hint=f"give the schema of one: {'; '.join(known)}",
+            code="unknown-operator",
+        )
+    if not known:
+        raise UsageError(f"{release} has no operator {name!r}", hint=_nearest(name, release, recorded), code="unknown-operator")
+    return known[0]
+
+
+def _nearest(operator: str, release: str, recorded: Recorded) -> str:
+    """What may have been meant by the name of an operator that a release lacks."""
+    bits = 0
+    for text, found in recorded.schemas.with_bits(operator):
+        if text.partition("(")[0] == operator:
+            bits |= found
+    if bits:
+        having = recorded.schemas.of(bits)
+        return f"{having[0]} to {having[-1]} have it" if len(having) > 1 else f"only {having[0]} has it"
+    overloads = sorted(text.partition("(")[0] for text in recorded.schemas.schemas(operator.partition(".")[0], release))
+    if overloads:
+        return f"it has {', '.join(overloads)}"
+    names = sorted(recorded.schemas.names(release))
+    asked = operator.partition(".")[0]
+    near = difflib.get_close_matches(asked if "::" in asked else f"aten::{asked}", names, 3, 0.6)
+    return f"did you mean {' or '.join(near)}?" if near else "give a name such as aten::add.Tensor"
+
+
+def from_list(text: str, where: str, release: str, recorded: Recorded, *, extension: str, backend: str | None = None) -> Manifest:
+    """The manifest of a list that somebody wrote.
+
+    Raises:
+        ListError: mistakes, all of them, each with its line.
+        NothingSelected: it lists no operator.
+    """
+    listed = _read_list(text, where, release, recorded, backend)
+    if not listed.entries:
+        raise NothingSelected("lists no operator", where=where, hint="write one to a line, such as: calls aten::linear")
+    return _manifest(extension, release, listed, _LISTED, recorded)
+
+
+def from_dispatcher(
+    answer: dict[str, object],
+    release: str,
+    recorded: Recorded,
+    *,
+    extension: str,
+    listed: tuple[str, str] | None = None,
+    backend: str | None = None,
+) -> Manifest:
+    """The manifest of what a release's dispatcher said of an extension that was loaded (see harness/torch_compat/readers/extension.py).
+
+    Parameters:
+        listed: the text of a list, and its file: what the dispatcher cannot tell, such as calls.
+
+    Raises:
+        ListError: mistakes in that list.
+        NothingSelected: the extension registered nothing, and nothing is listed.
+    """
+    entries = [*_answered(answer["defined"], "defines"), *_answered(answer["registered"], "registers")]
+    keys = {kernel.key for entry in entries for kernel in entry.kernels}
+    backend = backend or next((key for key in OWN_KEYS if key in keys), None)
+    more = _read_list(listed[0], listed[1], release, recorded, backend) if listed is not None else _Listed(backend, False, (), ())
+    known = {(entry.operator, entry.use) for entry in entries}
+    entries += [entry for entry in more.entries if (entry.operator, entry.use) not in known]
+    if not entries:
+        raise NothingSelected("the extension registered nothing with the dispatcher", where=extension)
+    python = any(kernel.language == "python" for entry in entries for kernel in entry.kernels)
+    needs = tuple(dict.fromkeys((*(("torch.library.Library",) if python else ()), *more.needs)))
+    fallbacks = answer["fallbacks"]
+    assert isinstance(fallbacks, list)  # noqa: S101 - our own script
+    whole = _Listed(more.backend, more.fallback or more.backend in fallbacks, needs, tuple(entries))
+    return _manifest(extension, release, whole, _ASKED, recorded, str(answer["torch"]))
+
+
+def _answered(operators: object, use: str) -> Iterator[Entry]:
+    assert isinstance(operators, list)  # noqa: S101 - our own script
+    for one in operators:
+        kernels = tuple(Kernel(kernel["key"], kernel["language"], kernel["signature"]) for kernel in one["kernels"])
+        if kernels or use == "defines":
+            yield Entry(one["operator"], use, one["schema"], kernels)
+
+
+def _manifest(
+    extension: str, release: str, listed: _Listed, obtained: str, recorded: Recorded, torch: str | None = None
+) -> Manifest:
+    own = {entry.operator for entry in listed.entries if listed.backend in entry.keys}
+    entries = [entry._replace(relies_on_decomposition=_relies(entry, listed, own, release, recorded)) for entry in listed.entries]
+    return Manifest(
+        extension,
+        release,
+        entries,
+        torch=torch,
+        obtained=obtained,
+        backend=listed.backend,
+        fallback=listed.fallback,
+        needs=listed.needs,
+    )
+
+
+def _relies(entry: Entry, listed: _Listed, own: Iterable[str], release: str, recorded: Recorded) -> bool:
+    """Whether a call on the backend works because the operator decomposes."""
+    if entry.use != "calls" or listed.backend is None or entry.operator in own:
+        return False
+    return recorded.dispatches.of(entry.operator, release).kind == DECOMPOSES
+
+
+def _read_list(text: str, where: str, release: str, recorded: Recorded, backend: str | None) -> _Listed:
+    problems: list[Problem] = []
+    fallback, needs = False, []
+    entries: dict[tuple[str, str], Entry] = {}
+    at_backend: list[tuple[str, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        verb, rest = (words[0], words[1:]) if "::" not in words[0] else ("calls", words)
+        try:
+            if verb == "backend" and rest and rest[1:] in ([], ["fallback"]):
+                backend, fallback = rest[0], rest[1:] == ["fallback"]
+            elif verb == "needs" and len(rest) == 1 and "." in rest[0]:
+                needs.append(rest[0])
+            elif verb == "defines" and rest:
+                schema = " ".join(rest)
+                entry = Entry(parse(schema).operator, "defines", schema)
+            elif verb == "registers" and rest:
+                spelled, keys = (" ".join(rest), []) if "(" in rest[0] else (rest[0], rest[1:])
+                schema = known_operator(spelled, release, recorded)
+                entry = Entry(schema.partition("(")[0], "registers", schema, tuple(Kernel(key) for key in keys))
+                if not keys:
+                    at_backend.append((entry.operator, "registers"))
+            elif verb == "calls" and (len(rest) == 1 or (rest and "(" in rest[0])):
+                schema = known_operator(" ".join(rest), release, recorded)
+                entry = Entry(schema.partition("(")[0], "calls", schema)
+            else:
+                expected = "backend KEY [fallback], needs NAME, registers OPERATOR [KEY...], calls OPERATOR or defines SCHEMA"
+                problems.append(Problem(where, number, "", f"expected {expected}, found {line.strip()!r}"))
+                continue
+        except SchemaError as error:
+            problems.append(Problem(where, number, "", str(error)))
+            continue
+        except UsageError as error:
+            problems.append(Problem(where, number, "", f"{error.message}; {error.hint}"))
+            continue
+        if verb in {"defines", "registers", "calls"}:
+            name = (entry.operator, entry.use)
+            if name in entries:
+                problems.append(Problem(where, number, "", f"{name[0]} stands here twice as one that the extension {name[1]}"))
+            entries[name] = entry
+    for name in at_backend:
+        if backend is None:
+            problems.append(
+                Problem(where, 0, "", f"registers {name[0]} at no key: add one, or a line such as: backend PrivateUse1")
+            )
+        else:
+            entries[name] = entries[name]._replace(kernels=(Kernel(backend),))
+    if problems:
+        raise ListError(problems)
+    return _Listed(backend, fallback, tuple(needs), tuple(entries.values()))

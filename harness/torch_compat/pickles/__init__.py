@@ -1,0 +1,62 @@
+"""Safe unpickling: what a pickle says, as plain values, storages, tensors and descriptions. Nothing that it names is imported.
+
+* :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
+* :mod:`torch_compat.pickles.notes`: the bounds, and what is noted on the way
+* :mod:`torch_compat.pickles.values`: what comes out
+* :mod:`torch_compat.pickles.brief`: its text, bounded
+* :mod:`torch_compat.pickles.dtypes`: storage classes and dtypes of every release
+* :mod:`torch_compat.pickles.weights_only`: the restricted unpickler as each release has it
+* :mod:`torch_compat.pickles.dangers`: which globals execute code, open files or reach the network, to name them
+"""
+
+from __future__ import annotations
+
+from torch_compat.pickles.brief import brief, cut
+from torch_compat.pickles.dangers import dangerous
+from torch_compat.pickles.machine import LIMITS, Limits, Unpickled, unpickle
+from torch_compat.pickles.values import (
+    Deque,
+    Described,
+    Device,
+    Dict,
+    Event,
+    Global,
+    ModuleSource,
+    NumpyArray,
+    NumpyDtype,
+    NumpyScalar,
+    PersistentId,
+    Size,
+    Storage,
+    Tensor,
+    parts,
+    tensors,
+    walk,
+)
+
+__all__ = [
+    "LIMITS",
+    "Deque",
+    "Described",
+    "Device",
+    "Dict",
+    "Event",
+    "Global",
+    "Limits",
+    "ModuleSource",
+    "NumpyArray",
+    "NumpyDtype",
+    "NumpyScalar",
+    "PersistentId",
+    "Size",
+    "Storage",
+    "Tensor",
+    "Unpickled",
+    "brief",
+    "cut",
+    "dangerous",
+    "parts",
+    "tensors",
+    "unpickle",
+    "walk",
+]

@@ -1,0 +1,80 @@
+"""Which globals of a pickle do harm when they are called: to name them, not to hunt for them.
+
+This is no scanner. What is not in the list is not thereby harmless: any class may do anything when it is made, and any
+installed package may hold a function that runs code. Safe is only what never calls what a pickle names; so reads this
+package, and so does ``weights_only=True``. The list is for people who ask what a file would have done elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch_compat.pickles.values import Global
+
+__all__ = ["dangerous"]
+
+CODE = "executes code"
+SYSTEM = "runs commands, or changes files or the environment"
+FILES = "opens, changes or removes files"
+NETWORK = "reaches the network"
+IMPORTS = "imports modules, or reaches any attribute of them"
+PICKLES = "unpickles what it is given"
+
+# Whole modules, with everything below them.
+_MODULES: dict[str, str] = {
+    "os": SYSTEM, "posix": SYSTEM, "nt": SYSTEM, "subprocess": CODE, "_posixsubprocess": CODE, "pty": CODE, "commands": CODE, "popen2": CODE,
+    "sys": IMPORTS, "code": CODE, "codeop": CODE, "pdb": CODE, "bdb": CODE, "runpy": CODE, "timeit": CODE, "profile": CODE, "cProfile": CODE,
+    "trace": CODE, "ctypes": CODE, "_ctypes": CODE, "cffi": CODE, "multiprocessing": CODE, "signal": CODE, "doctest": CODE,
+    "idlelib": CODE, "venv": CODE, "ensurepip": CODE, "pip": CODE, "distutils": CODE, "setuptools": CODE, "asyncio.unix_events": CODE,
+    "shutil": FILES, "tempfile": FILES, "fileinput": FILES, "linecache": FILES, "zipfile": FILES, "tarfile": FILES, "mmap": FILES,
+    "socket": NETWORK, "_socket": NETWORK, "ssl": NETWORK, "http": NETWORK, "httplib": NETWORK, "urllib": NETWORK, "urllib2": NETWORK,
+    "requests": NETWORK, "ftplib": NETWORK, "smtplib": NETWORK, "telnetlib": NETWORK, "poplib": NETWORK, "imaplib": NETWORK,
+    "xmlrpc": NETWORK, "socketserver": NETWORK, "webbrowser": NETWORK, "aiohttp": NETWORK,
+    "importlib": IMPORTS, "imp": IMPORTS, "pkgutil": IMPORTS, "zipimport": IMPORTS, "pydoc": IMPORTS,
+    "pickle": PICKLES, "_pickle": PICKLES, "cPickle": PICKLES, "dill": PICKLES, "cloudpickle": PICKLES, "joblib": PICKLES, "shelve": PICKLES,
+}  # fmt: skip
+
+_NAMES: dict[str, str] = {
+    "builtins.eval": CODE, "builtins.exec": CODE, "builtins.execfile": CODE, "builtins.compile": CODE, "builtins.apply": CODE,
+    "builtins.breakpoint": CODE, "builtins.input": CODE, "builtins.map": CODE, "builtins.filter": CODE,
+    "builtins.open": FILES, "builtins.file": FILES, "io.open": FILES, "io.FileIO": FILES, "_io.open": FILES, "_io.FileIO": FILES,
+    "io.open_code": FILES, "_io.open_code": FILES, "codecs.open": FILES, "pathlib.Path.unlink": FILES, "pathlib.Path.write_bytes": FILES,
+    "pathlib.Path.write_text": FILES, "numpy.fromfile": FILES, "numpy.save": FILES, "torch.save": FILES,
+    "builtins.__import__": IMPORTS, "builtins.getattr": IMPORTS, "builtins.setattr": IMPORTS, "builtins.globals": IMPORTS,
+    "builtins.locals": IMPORTS, "builtins.vars": IMPORTS, "builtins.delattr": IMPORTS, "operator.attrgetter": IMPORTS,
+    "functools.partial": CODE, "functools.reduce": CODE, "itertools.starmap": CODE, "operator.methodcaller": CODE,
+    "_operator.attrgetter": IMPORTS, "_operator.methodcaller": CODE, "types.CodeType": CODE, "types.FunctionType": CODE,
+    "marshal.loads": CODE, "marshal.load": CODE, "platform.popen": CODE, "threading.Thread": CODE, "_thread.start_new_thread": CODE,
+    "torch.load": PICKLES, "torch.serialization.load": PICKLES, "torch.storage._load_from_bytes": PICKLES, "numpy.load": PICKLES,
+    "torch.hub.load": NETWORK, "torch.hub.load_state_dict_from_url": NETWORK, "torch.hub.download_url_to_file": NETWORK,
+    "torch.jit.unsupported_tensor_ops.execWrapper": CODE, "torch.utils.cpp_extension.load": CODE,
+    "torch.utils.cpp_extension.load_inline": CODE, "torch.ops.load_library": CODE, "torch.classes.load_library": CODE,
+    "numpy.testing._private.utils.runstring": CODE,
+}  # fmt: skip
+
+DEEPEST_MODULE = 1 + max(module.count(".") for module in _MODULES)
+
+_REACHED = frozenset({
+    "os", "sys", "subprocess", "builtins", "__import__", "__builtins__", "__globals__", "__subclasses__", "__code__",
+})  # fmt: skip
+
+
+def dangerous(global_: Global) -> str | None:
+    """Why a global is known to do harm when it is called, in a few words; None where nothing is known of it.
+
+    None does not say that it is harmless (see the module).
+    """
+    path = f"{global_.module}.{global_.name}"
+    reason = _NAMES.get(path)
+    if reason is not None:
+        return reason
+    # "os" and "path.join" name what "os.path" and "join" do: any part of the dotted path may be the module
+    module = ".".join(path.split(".", DEEPEST_MODULE)[:DEEPEST_MODULE])
+    while module:
+        reason = _MODULES.get(module)
+        if reason is not None:
+            return reason
+        module = module.rpartition(".")[0]
+    # a module reached through another, or from the insides of a function
+    return None if _REACHED.isdisjoint(global_.name.split(".")) else IMPORTS

@@ -1,0 +1,674 @@
+"""What the few known functions would make, made here: tensors, ordered dictionaries, arrays of numpy. None is called.
+
+A call whose arguments are not those of any release is described like a call of an unknown function; numbers that no writer
+states (negative sizes) are an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.errors import Corrupt, Unsafe
+from torch_compat.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES, storage_class
+from torch_compat.pickles.values import (
+    Deque,
+    Described,
+    Device,
+    Dict,
+    Global,
+    ModuleSource,
+    NumpyArray,
+    NumpyDtype,
+    NumpyScalar,
+    PersistentId,
+    Size,
+    Storage,
+    Tensor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["NEWOBJ", "REBUILDERS", "Budget", "build", "storage_of"]
+
+MOST_KEY_BITS = 4096  # of an integer in a key: its hash takes all of it, each time
+MOST_DIMENSIONS = 64  # as torch has it; tensors may share one shape
+KEY_NODES = 200  # in one key, tuples within tuples counted each time: beyond that nobody means a key
+SMALL = 1 << 60  # hashes of integers are taken modulo 2**61 - 1: smaller ones differ
+TINY = 1 << 31
+MAX = 1 << 63
+# hashed by identity, by a secret of the process, or by so few values that chosen collisions gain nothing
+SAFE_KEYS = frozenset({
+    str, bytes, bool, type(None), float, Global, Storage, Tensor, Described, PersistentId, ModuleSource, Device, NumpyArray,
+    NumpyDtype, NumpyScalar,
+})  # fmt: skip
+
+
+_ENCODINGS = frozenset({"latin1", "latin-1", "utf-8", "utf8", "ascii"})
+
+
+class Budget:
+    """What may still be spent: elements that calls copy, keys whose hash the pickle can choose, parts of keys."""
+
+    __slots__ = ("copied", "nodes", "weak_keys")
+
+    def __init__(self, copied: int, weak_keys: int, nodes: int) -> None:
+        self.copied = copied
+        self.weak_keys = weak_keys
+        self.nodes = nodes
+
+    def copy(self, count: int) -> None:
+        """Charge a copy.
+
+        Raises:
+            Unsafe: the budget is spent.
+        """
+        self.copied -= count
+        if self.copied < 0:
+            raise Unsafe("copies more than is allowed: the same values again and again", code="too-large")
+
+    def keys(self, found: Collection[Any]) -> None:
+        """Make sure that all of these can be hashed, at a cost in proportion to the pickle.
+
+        Raises:
+            Corrupt: one has no hash.
+            Unsafe: one is too large, or too many have hashes that can be chosen.
+        """
+        if SAFE_KEYS.issuperset(map(type, found)):
+            return
+        for key in found:
+            if key.__class__ not in SAFE_KEYS and self._weak(key):
+                self.weak_keys -= 1
+                if self.weak_keys < 0:
+                    said = "has too many keys whose hash can be chosen (large numbers, tuples of them)"
+                    raise Unsafe(said, code="too-large")
+
+    def _weak(self, key: Any) -> bool:
+        if key.__class__ is int:
+            if -SMALL < key < SMALL:
+                return False
+            _bounded(key)
+            return True
+        weak = False
+        left = [key]
+        nodes = 0
+        while left:
+            nodes += 1
+            if nodes > KEY_NODES:
+                raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
+            part = left.pop()
+            kind = part.__class__
+            if kind is tuple or kind is Size or kind is frozenset:
+                if len(part) > KEY_NODES:
+                    raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
+                left.extend(part)
+            elif kind is int:
+                if not -TINY < part < TINY:
+                    weak = True
+                    _bounded(part)
+            elif kind is float or kind is complex or kind is range:
+                weak = True
+            elif kind not in SAFE_KEYS:
+                raise Corrupt(f"has a key that cannot be one: it is or holds a {kind.__name__}", code="unhashable")
+        self.nodes -= nodes
+        if self.nodes < 0:
+            raise Unsafe("has too many keys that are tuples", code="too-large")
+        return weak
+
+
+def _bounded(key: int) -> None:
+    if key.bit_length() > MOST_KEY_BITS:
+        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} are taken", code="too-large")
+
+
+def _described(target: Global, args: tuple[Any, ...]) -> Described:
+    return Described("reduce", target, args)
+
+
+def _ordered(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    if not args:
+        return Dict(target)
+    if len(args) > 1:
+        return _described(target, args)
+    return _filled(Dict(target), target, args, budget)
+
+
+def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    given = args[-1]
+    if given.__class__ is dict or given.__class__ is Dict:  # its keys are checked
+        budget.copy(len(given))
+        made.update(given)
+        return made
+    if given.__class__ is not list:
+        return _described(target, args)
+    budget.copy(len(given))  # before they are looked at: many calls may share them
+    if any(pair.__class__ not in {list, tuple} or len(pair) != 2 for pair in given):
+        return _described(target, args)
+    budget.keys([pair[0] for pair in given])
+    made.update(given)
+    return made
+
+
+def _defaultdict(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    if not args:
+        return Dict(target)
+    made = Dict(target, args[0])
+    return made if len(args) == 1 else _filled(made, target, args, budget) if len(args) == 2 else _described(target, args)
+
+
+def _deque(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    items, maxlen = (*args, None, None)[:2]
+    if len(args) > 2 or items.__class__ not in {type(None), list, tuple} or maxlen.__class__ not in {type(None), int}:
+        return _described(target, args)
+    made = Deque(target, maxlen)
+    if items:
+        budget.copy(len(items))
+        made.extend(items)
+    return made
+
+
+def _set(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    if len(args) > 1 or (args and args[0].__class__ not in {list, tuple, set, frozenset}):
+        return _described(target, args)
+    items = args[0] if args else ()
+    budget.copy(len(items))
+    budget.keys(items)
+    return set(items) if target.name == "set" else frozenset(items)
+
+
+def _encode(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    if not 0 < len(args) < 3 or any(part.__class__ is not str for part in args) or not _ENCODINGS.issuperset(args[1:]):
+        return _described(target, args)
+    budget.copy(len(args[0]) >> 6)
+    try:
+        return args[0].encode(*args[1:])
+    except UnicodeEncodeError as error:
+        raise Corrupt(f"cannot be encoded as it says: {error.reason}", code="bad-text") from error
+
+
+def _bytes(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    make = bytearray if target.name == "bytearray" else bytes
+    if not args:
+        return make()
+    if len(args) == 1 and args[0].__class__ is bytes:
+        budget.copy(len(args[0]) >> 6)
+        return make(args[0])
+    if len(args) == 2 and args[0].__class__ is str:
+        encoded = _encode(target, args, budget)
+        return make(encoded) if encoded.__class__ is bytes else encoded
+    return _described(target, args)
+
+
+def _complex(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if not args or len(args) > 2 or any(part.__class__ is not float and part.__class__ is not int for part in args):
+        return _described(target, args)
+    try:
+        return complex(*args)
+    except OverflowError as error:
+        raise Corrupt("has a complex number of integers that are too large", code="bad-number") from error
+
+
+def _slice(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    return slice(*args) if 0 < len(args) < 4 else _described(target, args)
+
+
+def _range(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if not 0 < len(args) < 4 or any(part.__class__ is not int for part in args) or args[2:] == (0,):
+        return _described(target, args)
+    return range(*args)
+
+
+def _reconstructor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) != 3 or args[0].__class__ is not Global or args[1].__class__ is not Global:
+        return _described(target, args)
+    bare = args[1].name == "object" and args[1].module == "builtins"
+    return Described("newobj", args[0], () if bare else args[2:])
+
+
+def _newobj_function(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    budget.copy(len(args))
+    return Described("newobj", args[0], args[1:]) if args else _described(target, args)
+
+
+def _size(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    if len(args) > 1 or (args and args[0].__class__ not in {tuple, list, Size}):
+        return _described(target, args)
+    items = args[0] if args else ()
+    budget.copy(len(items))
+    return Size(items)
+
+
+def _device(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if args and args[0].__class__ is str:
+        kind, colon, number = args[0].partition(":")
+        if len(args) == 1 and not colon:
+            return Device(kind)
+        if len(args) == 1 and number.isdecimal() and len(number) < 9:
+            return Device(kind, int(number))
+        if len(args) == 2 and not colon and args[1].__class__ is int:
+            return Device(kind, args[1])
+    return _described(target, args)
+
+
+def _layout(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) == 1 and args[0].__class__ is str and args[0].startswith("torch."):
+        return Global("torch", args[0][6:])
+    return _described(target, args)
+
+
+def _first(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    """Functions that tell TorchScript the type of a value, and give the value back."""
+    return args[0] if args else _described(target, args)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- tensors
+
+
+def dtype_name(found: Any) -> str | None:
+    """``float32`` of ``torch.float32``, or of a storage class; None for anything else."""
+    if found.__class__ is Global and found.module == "torch":
+        name = PLAIN_NAMES.get(found.name, found.name)
+        return name if name in ELEMENT_SIZES else storage_class("torch", name)
+    return None
+
+
+def _sizes(found: Any) -> Any:
+    """Sizes of a shape, as a tuple of int; None if they are none.
+
+    Raises:
+        Corrupt: one is negative or has more than 63 bits.
+    """
+    if found.__class__ is not tuple:
+        if found.__class__ is not Size and found.__class__ is not list:
+            return None
+        _few(len(found))
+        found = tuple(found)
+    _few(len(found))
+    for size in found:
+        if size.__class__ is not int:
+            return None
+        if not 0 <= size < MAX:
+            raise Corrupt(f"has a tensor of shape {_short(found)}", code="bad-tensor")
+    return found
+
+
+def _few(dimensions: int) -> None:
+    if dimensions > MOST_DIMENSIONS:
+        raise Corrupt(f"has a tensor or an array of {dimensions} dimensions; {MOST_DIMENSIONS} are possible", code="bad-tensor")
+
+
+def _strides(found: Any, shape: tuple[int, ...]) -> Any:
+    if found.__class__ is not tuple:
+        if found.__class__ is not Size and found.__class__ is not list:
+            return None
+        _few(len(found))
+        found = tuple(found)
+    _few(len(found))
+    for stride in found:
+        if stride.__class__ is not int:
+            return None
+        if not -MAX <= stride < MAX:
+            raise Corrupt("has a tensor with a stride of more than 63 bits", code="bad-tensor")
+    if len(found) != len(shape):
+        raise Corrupt(f"has a tensor of {len(shape)} dimensions with {len(found)} strides", code="bad-tensor")
+    return found
+
+
+def _short(found: tuple[Any, ...]) -> str:
+    return "(" + ", ".join(hex(part) if abs(part) > MAX else str(part) for part in found[:8]) + (", ...)" if found[8:] else ")")
+
+
+def _tensor(target: Global, args: tuple[Any, ...], dtype: str | None, requires_grad: Any) -> Any:
+    """Of storage, offset, size, stride and whatever follows."""
+    storage, offset, size, stride = args[:4]
+    if storage.__class__ is not Storage or dtype is None or offset.__class__ is not int:
+        return _described(target, args)
+    shape = _sizes(size)
+    strides = None if shape is None else _strides(stride, shape)
+    if shape is None or strides is None:
+        return _described(target, args)
+    if not 0 <= offset < MAX:
+        raise Corrupt("has a tensor that begins before its storage", code="bad-tensor")
+    return Tensor(storage, dtype, shape, strides, offset, requires_grad is True, storage.location, target.name)
+
+
+def _metadata(tensor: Any, metadata: Any) -> Any:
+    if tensor.__class__ is Tensor and metadata.__class__ in {dict, Dict}:
+        tensor.conj = metadata.get("conj") is True
+        tensor.neg = metadata.get("neg") is True
+    return tensor
+
+
+def _rebuild_tensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) != 4:
+        return _described(target, args)
+    return _tensor(target, args, getattr(args[0], "dtype", None), requires_grad=False)
+
+
+def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) == 6:  # nearly every tensor there is: the same questions as below, asked faster
+        storage, offset, shape, strides, requires_grad = args[:5]
+        if (
+            storage.__class__ is Storage
+            and shape.__class__ is strides.__class__ is tuple
+            and offset.__class__ is int
+            and 0 <= offset < MAX
+            and len(shape) == len(strides) <= MOST_DIMENSIONS
+        ):
+            for size in shape:
+                if size.__class__ is not int or not 0 <= size < MAX:
+                    break
+            else:
+                for stride in strides:
+                    if stride.__class__ is not int or not 0 <= stride < MAX:
+                        break
+                else:
+                    return Tensor(
+                        storage, storage.dtype, shape, strides, offset, requires_grad is True, storage.location, target.name
+                    )
+    storage = args[0] if args else None
+    if storage.__class__ is not Storage or not 6 <= len(args) <= 7:
+        return _described(target, args)
+    made = _tensor(target, args, storage.dtype, args[4])
+    return _metadata(made, args[6]) if len(args) == 7 else made
+
+
+def _rebuild_tensor_v3(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if not 7 <= len(args) <= 8:
+        return _described(target, args)
+    made = _tensor(target, args, dtype_name(args[6]), args[4])
+    return _metadata(made, args[7]) if len(args) == 8 else made
+
+
+def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    storage = args[0] if args else None
+    if storage.__class__ is not Storage or not 7 <= len(args) <= 8:
+        return _described(target, args)
+    if len(args) == 8:  # 1.2: scale and zero point stand alone
+        quantizer: Any = ("per_tensor_affine", args[4], args[5])
+    else:
+        quantizer = args[4]
+        if quantizer.__class__ is not tuple or not 0 < len(quantizer) < 9:
+            return _described(target, args)
+        scheme = quantizer[0]
+        quantizer = (scheme.name if scheme.__class__ is Global else scheme, *quantizer[1:])
+    made = _tensor(target, args, storage.dtype, args[-2])
+    if made.__class__ is Tensor:
+        made.quantizer = quantizer
+    return made
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    return Tensor(
+        tensor.storage, tensor.dtype, tensor.shape, tensor.strides, tensor.offset, tensor.requires_grad, tensor.device,
+        tensor.rebuilt_by, tensor.layout, tensor.parameter, tensor.subclass, tensor.conj, tensor.neg, tensor.quantizer,
+        tensor.parts, tensor.state,
+    )  # fmt: skip
+
+
+def _rebuild_parameter(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if not 1 <= len(args) <= 4 or args[0].__class__ is not Tensor:
+        return _described(target, args)
+    made = _copied(args[0])
+    made.parameter = True
+    made.requires_grad = args[1] is True if len(args) > 1 else True
+    if len(args) == 4:
+        made.state = args[3]
+    return made
+
+
+def _rebuild_sparse(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    layout = args[0].name if args and args[0].__class__ is Global else None
+    data = args[1] if len(args) == 2 else None
+    if layout is None or data.__class__ is not tuple:
+        return _described(target, args)
+    if layout == "sparse_coo" and 3 <= len(data) <= 4:
+        indices, values, size = data[:3]
+        parts = {"indices": indices, "values": values}
+        if len(data) == 4:
+            parts["coalesced"] = data[3]
+    elif len(data) == 4:
+        compressed, plain, values, size = data
+        rows = layout in {"sparse_csr", "sparse_bsr"}
+        names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+        parts = {names[0]: compressed, names[1]: plain, "values": values}
+    else:
+        return _described(target, args)
+    shape = _sizes(size)
+    if values.__class__ is not Tensor or shape is None:
+        return _described(target, args)
+    return Tensor(None, values.dtype, shape, None, 0, False, values.device, target.name, layout, parts=parts)
+
+
+def _rebuild_nested(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) != 4 or args[0].__class__ is not Tensor:
+        return _described(target, args)
+    parts = dict(zip(("buffer", "sizes", "strides", "offsets"), args, strict=True))
+    return Tensor(None, args[0].dtype, (), None, 0, False, args[0].device, target.name, "nested", parts=parts)
+
+
+def _rebuild_meta(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    dtype = dtype_name(args[0]) if len(args) == 4 else None
+    shape = None if dtype is None else _sizes(args[1])
+    strides = None if shape is None else _strides(args[2], shape)
+    if dtype is None or shape is None or strides is None:
+        return _described(target, args)
+    return Tensor(None, dtype, shape, strides, 0, args[3] is True, "meta", target.name)
+
+
+def _rebuild_wrapper(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    dtype = dtype_name(args[1]) if len(args) == 8 else None
+    shape = None if dtype is None else _sizes(args[2])
+    if dtype is None or shape is None or args[4].__class__ is not int:
+        return _described(target, args)
+    strides = None if args[3] is None else _strides(args[3], shape)
+    layout = args[5].name if args[5].__class__ is Global else "strided"
+    return Tensor(None, dtype, shape, strides, args[4], args[7] is True, _place(args[6]), target.name, layout, subclass=args[0])
+
+
+def _place(device: Any) -> str:
+    return str(device) if device.__class__ is Device or device.__class__ is str else ""
+
+
+def _rebuild_device_tensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) != 4:
+        return _described(target, args)
+    data, dtype, device, requires_grad = args
+    name = dtype_name(dtype)
+    shape = _sizes(data.shape) if data.__class__ is Tensor or data.__class__ is NumpyArray else None
+    if name is None or shape is None:
+        return _described(target, args)
+    return Tensor(None, name, shape, None, 0, requires_grad is True, _place(device), target.name, parts={"data": data})
+
+
+def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+    """Of function, type, arguments and state: what the function makes, as another class."""
+    if len(args) != 4 or args[0].__class__ is not Global or args[2].__class__ is not tuple:
+        return _described(target, args)
+    function, kind, inner, state = args
+    if function.rebuild is None or function.rebuild is _rebuild_from_type:  # writers never nest it; pickles might, endlessly
+        return _described(target, args)
+    made = function.rebuild(function, inner, budget)
+    if made.__class__ is not Tensor:
+        return _described(target, args)
+    if kind.__class__ is Global and kind.name == "Parameter" and kind.module == "torch.nn.parameter":
+        made.parameter = True
+    elif kind.__class__ is not Global or kind.name != "Tensor" or kind.module != "torch":
+        made.subclass = kind
+    made.state = state
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------------------ numpy
+
+
+def _numpy_reconstruct(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    if len(args) != 3 or args[0].__class__ is not Global:
+        return _described(target, args)
+    return NumpyArray(subclass=None if args[0].name == "ndarray" else args[0])
+
+
+def _numpy_scalar(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    return NumpyScalar(*args) if len(args) == 2 and args[0].__class__ is NumpyDtype else _described(target, args)
+
+
+def _numpy_dtype(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    return NumpyDtype(args[0]) if args and args[0].__class__ is str else _described(target, args)
+
+
+def _numpy_frombuffer(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+    shape = _sizes(args[2]) if len(args) >= 4 else None
+    if shape is None or args[1].__class__ is not NumpyDtype:
+        return _described(target, args)
+    return NumpyArray(shape, args[1], args[3] == "F", args[0])
+
+
+def _build_array(array: NumpyArray, state: Any) -> None:
+    if state.__class__ is tuple and len(state) == 5:
+        _, shape, dtype, fortran, data = state
+        found = _sizes(shape)
+        if found is not None and dtype.__class__ is NumpyDtype:
+            array.shape, array.dtype, array.fortran, array.data = found, dtype, fortran is True, data
+            return
+    raise Corrupt("has an array of numpy whose state is none", code="bad-build")
+
+
+def _build_dtype(dtype: NumpyDtype, state: Any) -> None:
+    if state.__class__ is tuple and len(state) > 2 and state[1].__class__ is str and len(state[1]) == 1:
+        dtype.order, dtype.state = state[1], state[2:]
+        return
+    raise Corrupt("has a dtype of numpy whose state is none", code="bad-build")
+
+
+def build(made: Any, state: Any) -> None:
+    """What ``BUILD`` does to something that was made.
+
+    Raises:
+        Corrupt: this kind of thing has no state.
+        Unsafe: it would change a class or a function for the whole process.
+    """
+    kind = made.__class__
+    if kind is Described:
+        made.state = state if made.state is None else (made.state, state)  # a second one adds to the first
+    elif kind is Dict or kind is Tensor or kind is Deque:
+        made.state = state
+    elif kind is NumpyArray:
+        _build_array(made, state)
+    elif kind is NumpyDtype:
+        _build_dtype(made, state)
+    elif kind is Global:
+        raise Unsafe(f"would set attributes of {made.path} for the whole process", code="changes-global")
+    elif kind is PersistentId or kind is ModuleSource or kind is NumpyScalar:
+        raise Corrupt(f"sets the state of a {kind.__name__}", code="bad-build")
+    else:
+        raise Corrupt(f"sets the state of a {kind.__name__}, which has none", code="bad-build")
+
+
+# --------------------------------------------------------------------------------------------------------------- persistent ids
+
+
+def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[Storage]) -> Storage:
+    """The storage of ``("storage", class, key, location, numel)``, of streams with a sixth part: None, or which part of it.
+
+    Raises:
+        Corrupt: the parts are not of these types, or not possible.
+    """
+    if not 5 <= len(pid) <= 6:
+        raise Corrupt(f"names a storage by {len(pid)} parts; expected 5 or 6", code="bad-storage")
+    kind, key, location, numel = pid[1:5]
+    if location.__class__ is not str:
+        location = location.decode("latin-1") if location.__class__ is bytes else "cpu" if location is None else None
+    if key.__class__ is not str:
+        key = str(key) if key.__class__ is int and -MAX < key < MAX else None
+    known = kind.storage if kind.__class__ is Global else None
+    if known is None or key is None or location is None or numel.__class__ is not int:
+        said = kind.path if kind.__class__ is Global else f"a {kind.__class__.__name__}"
+        types = ", ".join(part.__class__.__name__ for part in pid[2:5])
+        raise Corrupt(f"names a storage by {said} and ({types}); expected a storage class, text, text, int", code="bad-storage")
+    type_name, dtype, size = known
+    if not 0 <= numel < MAX // size:
+        raise Corrupt(f"names a storage of {numel if abs(numel) < MAX * MAX else hex(numel)} elements", code="bad-storage")
+    found = seen.get(key)
+    if found is None or found.numel != numel or found.type_name != type_name:
+        found = Storage(type_name, dtype, key, location, numel, numel * size)
+        seen[key] = found
+        storages.append(found)
+    view = pid[5] if len(pid) == 6 else None
+    return found if view is None else _view(found, view, seen)
+
+
+def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
+    if (
+        view.__class__ is not tuple
+        or len(view) != 3
+        or view[0].__class__ is not str
+        or {int} != {part.__class__ for part in view[1:]}
+    ):
+        raise Corrupt("names a part of a storage by something else than (key, offset, size)", code="bad-storage")
+    key, offset, numel = view
+    if not 0 <= offset <= root.numel or not 0 <= numel <= root.numel - offset:
+        raise Corrupt(f"names a part of a storage of {root.numel} elements that lies outside it", code="bad-storage")
+    found = seen.get((root.key, key, offset, numel))
+    if found is None:
+        size = ELEMENT_SIZES[root.dtype]
+        found = Storage(root.type_name, root.dtype, key, root.location, numel, numel * size, root, offset)
+        seen[root.key, key, offset, numel] = found
+    return found
+
+
+REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], Budget], Any]] = {
+    "collections.OrderedDict": _ordered,
+    "collections.Counter": _ordered,
+    "collections.defaultdict": _defaultdict,
+    "collections.deque": _deque,
+    "builtins.set": _set,
+    "builtins.frozenset": _set,
+    "builtins.bytearray": _bytes,
+    "builtins.bytes": _bytes,
+    "builtins.complex": _complex,
+    "builtins.slice": _slice,
+    "builtins.range": _range,
+    "_codecs.encode": _encode,
+    "copyreg._reconstructor": _reconstructor,
+    "copyreg.__newobj__": _newobj_function,
+    "torch.Size": _size,
+    "torch.device": _device,
+    "torch.serialization._get_layout": _layout,
+    "torch.nn.parameter.Parameter": _rebuild_parameter,
+    "torch._tensor._rebuild_from_type": _rebuild_from_type,
+    "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
+    "torch.tensor._rebuild_from_type": _rebuild_from_type,
+    "torch._utils._rebuild_tensor": _rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": _rebuild_tensor_v2,
+    "torch._utils._rebuild_tensor_v3": _rebuild_tensor_v3,
+    "torch._utils._rebuild_qtensor": _rebuild_qtensor,
+    "torch._utils._rebuild_parameter": _rebuild_parameter,
+    "torch._utils._rebuild_parameter_with_state": _rebuild_parameter,
+    "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
+    "torch._utils._rebuild_sparse_csr_tensor": _rebuild_sparse,
+    "torch._utils._rebuild_nested_tensor": _rebuild_nested,
+    "torch._utils._rebuild_meta_tensor_no_storage": _rebuild_meta,
+    "torch._utils._rebuild_wrapper_subclass": _rebuild_wrapper,
+    "torch._utils._rebuild_device_tensor_from_numpy": _rebuild_device_tensor,
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": _rebuild_device_tensor,
+    "torch._utils._rebuild_xla_tensor": _rebuild_device_tensor,
+    "torch._utils._rebuild_mlc_tensor": _rebuild_device_tensor,
+    **{
+        f"torch.jit._pickle.{name}": _first
+        for name in ("restore_type_tag", "build_intlist", "build_doublelist", "build_boollist", "build_tensorlist")
+    },
+    "numpy.dtype": _numpy_dtype,
+    **{
+        f"numpy.{core}.{path}": rebuild
+        for core in ("core", "_core")
+        for path, rebuild in (
+            ("multiarray._reconstruct", _numpy_reconstruct),
+            ("multiarray.scalar", _numpy_scalar),
+            ("numeric._frombuffer", _numpy_frombuffer),
+        )
+    },
+}
+"""How a call of a global is interpreted, by its path as Python 3 spells it."""
+
+NEWOBJ = frozenset({_size, _ordered, _set})
+"""Classes of which ``NEWOBJ`` makes what a call makes, if nothing is given to a mutable one."""

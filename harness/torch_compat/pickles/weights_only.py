@@ -1,0 +1,379 @@
+"""What ``torch.load(..., weights_only=True)`` of each release says to a pickle, from what the machine noted on the way.
+
+Every release has an unpickler of its own for this. It takes some opcodes, some globals, and does some things to some classes;
+which ones, release by release, is data (:class:`WeightsOnly`) that was taken from the releases by running them. What is alike
+in all of them stands here:
+
+* a global is asked for by ``module.name`` when ``GLOBAL`` is met, whether it is used or not
+* ``REDUCE`` calls what is on the list, ``NEWOBJ`` makes a Parameter, ``BUILD`` sets the state of a Tensor, a Parameter, an OrderedDict
+* ``APPEND`` and ``APPENDS`` go to lists
+* a persistent id is a tuple that begins with "storage"; ``torch.load`` gives anything else no meaning
+
+A refusal is what the first thing in the pickle that is not taken leads to. Whether the release then can do what it takes
+(a function that misses an argument) is another matter: it fails without ``weights_only`` just the same.
+
+Safe globals are what the user says is safe: ``add_safe_globals(["fractions.Fraction"])``, as in ``torch.serialization``.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torch_compat.errors import UsageError
+from torch_compat.pickles.machine import Unpickled
+from torch_compat.pickles.values import Global
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_compat.pickles.values import Event
+
+__all__ = [
+    "Refusal",
+    "WeightsOnly",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "harmless_subclass",
+    "refusal",
+    "refusals",
+    "safe_globals",
+]
+
+ANY = frozenset({"*"})
+
+
+class WeightsOnly(NamedTuple):
+    """The restricted unpickler of one release.
+
+    Attributes:
+        release: as ``2.6.0``.
+        globals: names that it takes, as ``torch._utils._rebuild_tensor_v2``.
+        opcodes: names of the opcodes that it takes.
+        blocked: modules that it takes nothing of, whatever the user adds.
+        renames: when names of Python 2 are translated first: ``never``, ``protocol-2`` (where the pickle states that) or ``always``.
+        objects: of which other classes ``NEWOBJ`` and ``BUILD`` are taken: ``none``, ``safe`` (those that the user added), ``allowed``
+            (all that are taken).
+        adds: the user can add safe globals.
+        setitem: classes whose items may be set; ``*`` where nobody asks.
+        appends_safe: list subclasses that the user added may be appended to.
+        tar: the tar of torch 0.1 is read like anything else; else it is refused as such.
+        torchscript: an archive of TorchScript is handed to ``torch.jit.load``; else it is refused as such.
+        nested: added classes are known by their qualified name, as ``module.Outer.Inner``; else as ``module.Inner``.
+    """
+
+    release: str
+    globals: frozenset[str]
+    opcodes: frozenset[str]
+    blocked: frozenset[str] = frozenset()
+    renames: str = "always"
+    objects: str = "allowed"
+    adds: bool = True
+    setitem: frozenset[str] = ANY
+    appends_safe: bool = False
+    nested: bool = True
+    tar: bool = False
+    torchscript: bool = False
+
+
+class Refusal(NamedTuple):
+    """Why a release does not take a pickle.
+
+    Attributes:
+        code: ``global``, ``blocked-module``, ``opcode``, ``call``, ``object``, ``state``, ``append``, ``setitem``, ``persistent-id``,
+            ``torchscript`` or ``tar``.
+        subject: the global, opcode or class that is not taken.
+        detail: one clause for people.
+    """
+
+    code: str
+    subject: str
+    detail: str
+
+
+# What the releases translate (torch._utils.IMPORT_MAPPING and NAME_MAPPING: equal in all of them since 2.4).
+_MODULES = {
+    "__builtin__": "builtins", "copy_reg": "copyreg", "Queue": "queue", "repr": "reprlib", "_abcoll": "collections.abc",
+    "UserDict": "collections", "UserList": "collections", "UserString": "collections", "whichdb": "dbm", "StringIO": "io",
+    "cStringIO": "io",
+}  # fmt: skip
+_NAMES = {
+    "__builtin__.xrange": "builtins.range", "__builtin__.reduce": "functools.reduce", "__builtin__.intern": "sys.intern",
+    "__builtin__.unichr": "builtins.chr", "__builtin__.unicode": "builtins.str", "__builtin__.long": "builtins.int",
+    "itertools.izip": "builtins.zip", "itertools.imap": "builtins.map", "itertools.ifilter": "builtins.filter",
+    "itertools.ifilterfalse": "itertools.filterfalse", "itertools.izip_longest": "itertools.zip_longest",
+    "UserDict.IterableUserDict": "collections.UserDict", "UserList.UserList": "collections.UserList",
+    "UserString.UserString": "collections.UserString", "__builtin__.basestring": "builtins.str",
+    "exceptions.StandardError": "builtins.Exception", "UserDict.UserDict": "collections.UserDict",
+}  # fmt: skip
+_PARAMETER = "torch.nn.parameter.Parameter"
+_BUILDABLE = frozenset({"torch.Tensor", _PARAMETER, "collections.OrderedDict"})
+
+# ------------------------------------------------------------------------------------------------------------------ safe globals
+
+_safe: dict[str, tuple[str, Any]] = {}  # by qualified path: the path without nesting, and what the user gave
+
+
+def add_safe_globals(added: Iterable[Any]) -> None:
+    """Say that these are safe: classes, functions, names as ``"package.module.Name"``, or pairs of a class and such a name.
+
+    Raises:
+        UsageError: one is none of these.
+    """
+    _safe.update(_named(added))
+    _forget()
+
+
+def get_safe_globals() -> list[Any]:
+    """What was added, as it was given."""
+    return [given for _, given in _safe.values()]
+
+
+def clear_safe_globals() -> None:
+    """Take all of it back."""
+    _safe.clear()
+    _forget()
+
+
+@contextmanager
+def safe_globals(added: Iterable[Any]) -> Iterator[None]:
+    """Safe within a ``with`` statement; what was safe before stays so afterwards."""
+    before = dict(_safe)
+    add_safe_globals(added)
+    try:
+        yield
+    finally:
+        clear_safe_globals()
+        _safe.update(before)
+
+
+def _forget() -> None:
+    _cache.clear()
+    _kept.clear()
+
+
+def _named(added: Iterable[Any]) -> dict[str, tuple[str, Any]]:
+    if isinstance(added, str):
+        raise UsageError(f"{added!r} is one name; expected a list of names, classes or functions")
+    found = {}
+    for given in added:
+        one, name = given if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str) else (given, "")
+        if isinstance(one, str) and "." in one and not name:
+            path = flat = one
+        elif name and "." in name:
+            path = flat = name
+        elif isinstance(getattr(one, "__module__", None), str) and isinstance(getattr(one, "__qualname__", None), str):
+            path, flat = f"{one.__module__}.{one.__qualname__}", f"{one.__module__}.{one.__name__}"
+        else:
+            raise UsageError(f"{given!r} is neither a class nor a function, nor the name of one (as 'package.module.Name')")
+        found[path] = (flat, given)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ tensor subclasses
+
+_OVERRIDES = ("__setstate__", "__getattr__", "__setattr__", "__get__", "__set__", "__getattribute__")
+_MISSING = object()
+
+
+def harmless_subclass(module: str, name: str) -> bool:
+    """Whether this names a tensor subclass whose rebuilding runs nothing of its own.
+
+    Three conditions: it does not override what runs when a tensor is rebuilt (``__setstate__``, ``__getattr__``, ``__setattr__``,
+    ``__get__``, ``__set__``, ``__getattribute__``); it is allocated like any object; and its module was imported by the user. It is
+    looked up without running anything, and nothing is imported for it.
+    """
+    import inspect  # noqa: PLC0415 - nobody else needs it
+
+    torch = sys.modules.get("torch")
+    holder = sys.modules.get(module)
+    if torch is None or holder is None or "." in name:
+        return False
+    tensor: Any = inspect.getattr_static(torch, "Tensor", None)
+    found: Any = inspect.getattr_static(holder, name, None)
+    if not issubclass(type(tensor), type) or not issubclass(type(found), type(tensor)):
+        return False
+    if found is tensor or tensor not in type.__dict__["__mro__"].__get__(found):
+        return False
+    if any(_own(found, one) is not _own(tensor, one) for one in _OVERRIDES):
+        return False
+    return _generic_allocation(found)
+
+
+def _own(kind: type, name: str) -> Any:
+    """What a class has under this name, found in the dictionaries of its bases: nothing of it runs."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        body = type.__dict__["__dict__"].__get__(base)
+        if name in body:
+            return body[name]
+    return _MISSING
+
+
+def _generic_allocation(kind: type) -> bool:
+    """Whether ``tp_alloc`` of a class is ``PyType_GenericAlloc``."""
+    import ctypes  # noqa: PLC0415, TID251 - nobody else needs it; of classes that the user has
+
+    get_slot = ctypes.pythonapi.PyType_GetSlot
+    get_slot.restype, get_slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
+    generic = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value
+    return bool(get_slot(kind, _TP_ALLOC) == generic)
+
+
+_TP_ALLOC = 47  # Py_tp_alloc of typeslots.h, part of the stable ABI
+
+# ----------------------------------------------------------------------------------------------------------------------- refusal
+
+_cache: dict[Any, tuple[Refusal | None, ...]] = {}
+CACHED = 4096
+
+
+def refusals(
+    unpickled: Unpickled | Sequence[Unpickled],
+    rules: tuple[WeightsOnly, ...],
+    *,
+    container: str = "zip",
+    torchscript: bool = False,
+    tensor_subclasses: bool = False,
+) -> tuple[Refusal | None, ...]:
+    """What each release says, in the order of ``rules``. The same questions are answered once, if ``rules`` is the same tuple.
+
+    Parameters: as of :func:`refusal`.
+    """
+    events = () if torchscript else _events(unpickled)  # of which nothing is asked where it is refused as such, or handed on
+    known = tuple([(kind, subject.path if subject.__class__ is Global else _path(subject), how) for kind, subject, how in events])
+    # a subclass is judged by what is imported at the moment, which no key tells
+    key = None if tensor_subclasses else (known, id(rules), container, torchscript)
+    found = _cache.get(key) if key else None
+    if found is None:
+        told: dict[WeightsOnly, Refusal | None] = {}
+        for one in _alike(rules):
+            if one not in told:
+                told[one] = _refusal(events, one, container, torchscript, tensor_subclasses)
+        found = tuple([told[one] for one in _alike(rules)])
+        if key and len(_cache) < CACHED and len(known) <= 100:  # what is kept, files have chosen
+            _cache[key] = found
+            _kept[key[1]] = rules  # its identity stays its own
+    return found
+
+
+@lru_cache(maxsize=8)
+def _alike(rules: tuple[WeightsOnly, ...]) -> tuple[WeightsOnly, ...]:
+    """The same without the names of the releases, which no refusal tells: most are as the one before."""
+    return tuple([one._replace(release="") for one in rules])
+
+
+_kept: dict[int, tuple[WeightsOnly, ...]] = {}  # by identity
+
+
+def refusal(
+    unpickled: Unpickled | Sequence[Unpickled],
+    rules: WeightsOnly,
+    *,
+    container: str = "zip",
+    torchscript: bool = False,
+    tensor_subclasses: bool = False,
+) -> Refusal | None:
+    """What one release refuses first; None where it takes all of it.
+
+    Parameters:
+        unpickled: the pickle, or all of a stream's in order.
+        rules: of the release.
+        container: ``zip``, ``stream`` or ``tar``; newer releases refuse a tar whatever it holds.
+        torchscript: it is an archive of TorchScript, which newer releases refuse and older ones load as such.
+        tensor_subclasses: take harmless subclasses of Tensor (see :func:`harmless_subclass`), which no release does.
+    """
+    return _refusal(_events(unpickled), rules, container, torchscript, tensor_subclasses)
+
+
+def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[Event, ...]:
+    if isinstance(unpickled, Unpickled):
+        return unpickled.events
+    return tuple([event for one in unpickled for event in one.events])
+
+
+def _path(subject: Any) -> str:
+    if subject.__class__ is Global:
+        return str(subject.path)
+    return subject if subject.__class__ is str else f"<{subject.__class__.__name__}>"
+
+
+def _refusal(
+    events: Sequence[Event], rules: WeightsOnly, container: str, torchscript: bool, tensor_subclasses: bool
+) -> Refusal | None:
+    if torchscript:
+        said = "is an archive of TorchScript, which weights_only does not take here"
+        return None if rules.torchscript else Refusal("torchscript", "", said)
+    if container == "tar" and not rules.tar:
+        return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not take here")
+    safe = (_safe if rules.nested else {flat: None for flat, _ in _safe.values()}) if rules.adds else {}
+    subclasses: set[str] = set()
+    for event in events:
+        kind = event.kind
+        subject = event.subject
+        if kind == "global":
+            found = _global(subject, event.protocol, rules, safe, subclasses if tensor_subclasses else None)
+        elif kind == "opcode":
+            found = None
+            if subject not in rules.opcodes:
+                found = Refusal("opcode", subject, f"uses the opcode {subject}")
+        elif kind == "persistent":
+            if container == "tar" and subject == "str":  # a number in digits, which nobody looks at before it is used
+                continue
+            found = Refusal("persistent-id", subject, f"has a persistent id that is no storage, but a {subject}")
+        else:
+            found = _done_to(kind, subject, rules, safe, subclasses)
+        if found is not None:
+            return found
+    return None
+
+
+def _translated(module: str, name: str) -> tuple[str, str]:
+    path = _NAMES.get(f"{module}.{name}")
+    if path is not None:
+        module, _, name = path.rpartition(".")
+        return module, name
+    return _MODULES.get(module, module), name
+
+
+def _global(
+    named: Global, protocol: int, rules: WeightsOnly, safe: dict[str, Any], subclasses: set[str] | None
+) -> Refusal | None:
+    module, name = named.module, named.name
+    if rules.renames == "always" or (rules.renames == "protocol-2" and protocol == 2):
+        module, name = _translated(module, name)
+    path = f"{module}.{name}"
+    if module in rules.blocked:
+        return Refusal("blocked-module", path, f"names {path}; the module {module} is blocked, whatever is added")
+    if path in rules.globals or path in safe:
+        return None
+    if subclasses is not None and harmless_subclass(module, name):
+        subclasses.add(path)
+        return None
+    return Refusal("global", path, f"names {path}, which is not allowed by default")
+
+
+def _done_to(kind: str, subject: Any, rules: WeightsOnly, safe: dict[str, Any], subclasses: set[str]) -> Refusal | None:
+    path = _path(subject)
+    named = subject.__class__ is Global
+    taken = named and (path in rules.globals or path in safe)
+    if kind == "reduce":
+        return None if taken else Refusal("call", path, f"calls {path}, which is no allowed function")
+    by_class = named and (path in safe if rules.objects == "safe" else taken and rules.objects == "allowed")
+    if kind == "newobj":
+        if path == _PARAMETER or by_class:
+            return None
+        return Refusal("object", path, f"makes an object of {path} without calling it")
+    if kind == "build":
+        if path in _BUILDABLE or by_class or path in subclasses:
+            return None
+        return Refusal("state", path, f"sets the state of {path}")
+    if kind == "append":
+        if path == "list" or (rules.appends_safe and path in safe):
+            return None
+        return Refusal("append", path, f"appends to {path}")
+    if rules.setitem is ANY or rules.setitem == ANY or path in rules.setitem or path == "dict":
+        return None
+    return Refusal("setitem", path, f"sets items of {path}")

@@ -1,0 +1,105 @@
+"""Names that the data of a tree gives, as paths inside that tree; and files of a tree, read whole but never without end.
+
+A tree may come from a stranger: a pull request adds manifests, recipes, policies and recordings. So every name in them becomes
+a path in :func:`inside` alone, and every file of the tree that is parsed is read by :func:`read_whole`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from torch_compat.errors import CorpusError
+
+__all__ = ["LONGEST", "MOST", "MOST_OF_A_PROGRAM", "inside", "is_plain", "read_whole"]
+
+LONGEST: Final = 200
+"""Characters of a name; file systems end at 255 bytes, and a name needs room for what is put before and behind it."""
+MOST: Final = 64 << 20
+"""Bytes of a file of recorded lines; the largest recording of one reader has about 1 MiB."""
+MOST_OF_A_PROGRAM: Final = 4 << 20
+"""Bytes of a recipe, a probe or a policy file."""
+SHOWN: Final = 80  # characters of a name that a message quotes
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_HINT = "names are letters, digits and _ . + -, and no part of a path is a link that leads out of the tree"
+
+
+def is_plain(name: object) -> bool:
+    """Whether a name can stand for one file or folder anywhere: no separator, no leading dot, nothing that a terminal obeys."""
+    return isinstance(name, str) and len(name) <= LONGEST and _PLAIN.fullmatch(name) is not None
+
+
+def inside(root: Path, name: str, *, where: str | None = None) -> Path:
+    """The path of a name inside a folder. The file need not exist.
+
+    The folder itself is taken as it is. A link inside it is followed only where it leads to something inside it.
+
+    Parameters:
+        root: the folder that the path must not leave.
+        name: relative, its parts joined by ``/``: ``torch-1.5.1/div.pt``.
+        where: what gave the name, for the error: file, line and entry; the folder itself unless given.
+
+    Raises:
+        CorpusError: (``outside``) the name is absolute, goes up, holds a backslash, a NUL or another character that no name
+            of the tree has, is empty, or leads out of the folder through a link.
+    """
+    parts = name.split("/")
+    wrong = next((part for part in parts if not is_plain(part)), None)
+    if wrong is not None:
+        quoted = ascii(name if len(name) <= SHOWN else name[: SHOWN - 1] + "…")
+        raise CorpusError(
+            f"names the file {quoted}, expected a plain relative name", where=where or str(root), hint=_HINT, code="outside"
+        )
+    path = os.fspath(root)
+    for part in parts:
+        path = f"{path}/{part}"
+        if os.path.islink(path) and not _stays(path, root):  # noqa: PTH114 - asked of every fixture: ten times as quick
+            raise CorpusError(
+                f"names {name!r}, and {part!r} is a link that leads out of the tree",
+                where=where or str(root),
+                hint="put the file itself there",
+                code="outside",
+            )
+    return Path(path)
+
+
+def _stays(link: str, root: Path) -> bool:
+    """Whether what a link stands for lies inside the folder; a loop does not."""
+    try:
+        return Path(link).resolve(strict=False).is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a loop; RuntimeError until Python 3.12
+        return False
+
+
+def read_whole(path: Path, most: int = MOST) -> bytes:
+    """The bytes of a regular file. Anything else is refused before a byte of it is read: a pipe would wait for ever.
+
+    Parameters:
+        most: bytes that the file may have.
+
+    Raises:
+        OSError: it is missing, a folder, or cannot be read.
+        CorpusError: (``not-a-file``) it is a pipe, a device or a socket; (``too-large``) it has more bytes.
+    """
+    found = path.stat()
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):  # of a folder, opening says so
+        with open(path, "rb", opener=_without_waiting) as file:
+            found = os.fstat(file.fileno())  # of what was opened: it may have been replaced since
+            if stat.S_ISREG(found.st_mode):
+                if found.st_size > most:
+                    raise CorpusError(
+                        f"has {found.st_size:,} bytes, expected at most {most:,}", where=str(path), code="too-large"
+                    )
+                data = file.read(most + 1)
+                if len(data) > most:
+                    raise CorpusError(f"grew beyond {most:,} bytes while it was read", where=str(path), code="too-large")
+                return data
+    raise CorpusError("is no regular file, expected one", where=str(path), code="not-a-file")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,0 +1,51 @@
+"""Policies: what PyTorch promised, read from TOML files into typed values.
+
+:func:`load_policy` reads a folder such as ``policies/torch`` and gives a :class:`Policy`, or a
+:class:`torch_compat.errors.PolicyError` that names every mistake of every file. ``policies/README.md`` is the manual of the files.
+"""
+
+from __future__ import annotations
+
+from torch_compat.policy.calendar import Calendar
+from torch_compat.policy.load import load_policy
+from torch_compat.policy.model import (
+    CorpusScope,
+    Disregard,
+    Dtype,
+    Family,
+    Format,
+    FormatKind,
+    LoadOptions,
+    MayRefuse,
+    Milestone,
+    OptionSet,
+    Policy,
+    PolicyTable,
+    Release,
+    RuleEntry,
+    Tolerance,
+    Waiver,
+)
+from torch_compat.policy.schema import policy_schema
+
+__all__ = [
+    "Calendar",
+    "CorpusScope",
+    "Disregard",
+    "Dtype",
+    "Family",
+    "Format",
+    "FormatKind",
+    "LoadOptions",
+    "MayRefuse",
+    "Milestone",
+    "OptionSet",
+    "Policy",
+    "PolicyTable",
+    "Release",
+    "RuleEntry",
+    "Tolerance",
+    "Waiver",
+    "load_policy",
+    "policy_schema",
+]

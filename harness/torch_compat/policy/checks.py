@@ -1,0 +1,388 @@
+"""What must hold between the tables of a policy, beyond the shape of each one.
+
+The checks look at the tables as they were written, so that one malformed table hides no other mistake. Values of the
+wrong type are passed over: the shape's own errors name them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from packaging.version import InvalidVersion, Version
+
+from torch_compat.policy.deprecations import What
+from torch_compat.policy.messages import found, suggestion
+from torch_compat.policy.model import Format
+from torch_compat.policy.operator_waivers import operator_waiver_releases
+from torch_compat.policy.slips import slip_conditions
+from torch_compat.policy.source import OWN_FILE, SINGLE, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from torch_compat.errors import Problem
+    from torch_compat.policy.positions import Path
+
+__all__ = ["CHECKS", "missing_tables"]
+
+_IDENTITY: Final[dict[str, tuple[str, ...]]] = {
+    "release": ("version",),
+    "format": ("kind", "version"),
+    "options": ("id",),
+    "rule": ("id",),
+    "waiver": ("id",),
+    "need": ("id",),
+    "quirk": ("id",),
+    "module": ("name",),
+    "builtin": ("operator", "first"),
+    "conversion": ("given", "first"),
+    "change": ("id",),
+    "slip": ("id",),
+    "deprecation": ("id",),
+    "planned": ("version",),
+    "profile": ("id",),
+    "operator_waiver": ("id",),
+    "operator_gap": ("release",),
+}
+_RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
+    "options": (("since",),),
+    "corpus": (("writers",), ("readers",), ("besides",)),
+    "waiver": (("readers", "first"), ("readers", "last")),
+    "weights_only": (("first",), ("last",)),
+    "builtin": (("first",), ("last",)),
+    "conversion": (("first",), ("last",)),
+    "change": (("since",),),
+    "operator_gap": (("release",),),
+}
+_WHATS: Final = frozenset(get_args(What))
+_REQUIRED: Final = {
+    "release": "no [[release]]: without a calendar no reader is older or newer than another",
+    "options": "no [[options]]: nothing would be loaded",
+    "rule": "no [[rule]]: nothing would be checked",
+    "policy": "no [policy]: its name, its first day and its forward window are missing",
+    "corpus": "no [corpus]: its writers and readers, or the rule that gives them, are missing",
+}
+
+
+def missing_tables(mentioned: Collection[str]) -> Iterator[str]:
+    """What the folder as a whole lacks; a policy without it would check nothing, or nothing in particular."""
+    return (message for table, message in _REQUIRED.items() if table not in mentioned)
+
+
+def duplicates(entries: list[Entry]) -> Iterator[Problem]:
+    """The same release, format, option set, rule or waiver twice; a table that may stand once, twice."""
+    first: dict[tuple[object, ...], Entry] = {}
+    for entry in entries:
+        keys = _IDENTITY.get(entry.table, ())
+        values = tuple(entry.get(key) for key in keys)
+        if (keys or entry.table in SINGLE) and all(isinstance(value, str | int) for value in values):
+            earlier = first.setdefault((entry.table, *values), entry)
+            if earlier is not entry:
+                what = " ".join([entry.table, *map(found, values)])
+                yield entry.problem(f"{what} is already defined at {_place(earlier)}", *keys[-1:])
+
+
+def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
+    """Two tolerances for the same operator and dtype: neither is more specific."""
+    first: dict[tuple[str, str], Entry] = {}
+    for entry in _of(entries, "tolerance"):
+        dtype, operators = entry.get("dtype"), entry.get("operators")
+        for operator in operators if isinstance(operators, list) else ():
+            if isinstance(dtype, str) and isinstance(operator, str):
+                earlier = first.setdefault((dtype, operator), entry)
+                if earlier is not entry:
+                    yield entry.problem(
+                        f"{found(operator)} for {found(dtype)} already has a tolerance at {_place(earlier)}", "operators"
+                    )
+
+
+def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that is named somewhere and not in the calendar."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    if not known:
+        return  # said once, not for every name
+    for entry in entries:
+        for path in _RELEASE_NAMES.get(entry.table, ()):
+            value = entry.get(*path)
+            places: list[Path] = [(*path, index) for index in range(len(value))] if isinstance(value, list) else [path]
+            for place in places:
+                name = entry.get(*place)
+                if isinstance(name, str) and name not in known:
+                    yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", *place)
+
+
+def format_writers(entries: list[Entry]) -> Iterator[Problem]:
+    """A format version is either written by some release or by none, and only what is written can be pending."""
+    for entry in _of(entries, "format"):
+        given = [key for key in ("written_from", "no_writer") if key in entry.raw]
+        if not given:
+            yield entry.problem("needs 'written_from', or 'no_writer' with the reason why no release ever wrote it")
+        elif len(given) == 2:
+            yield entry.problem("has both 'written_from' and 'no_writer'; only one can be true", "no_writer")
+        if "no_writer" in entry.raw and "pending" in entry.raw:
+            yield entry.problem("is 'pending' though it has 'no_writer': what nobody writes, nobody waits for", "pending")
+
+
+def format_versions(entries: list[Entry]) -> Iterator[Problem]:
+    """A number where a kind of format has names, or the other way round."""
+    for entry in _of(entries, "format"):
+        kind, version = entry.get("kind"), entry.get("version")
+        if isinstance(kind, str) and kind in Format.NAMED and isinstance(version, int):
+            yield entry.problem(f"must be a name such as 'tar' for kind {found(kind)}; found {found(version)}", "version")
+        elif isinstance(kind, str) and kind not in Format.NAMED and isinstance(version, str):
+            yield entry.problem(f"must be a number for kind {found(kind)}; found {found(version)}", "version")
+
+
+def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that is to run on a Python that it has no wheel for."""
+    for entry in _of(entries, "release"):
+        python, pythons = entry.get("python"), entry.get("pythons")
+        if isinstance(python, str) and isinstance(pythons, (list, tuple)) and python not in pythons:
+            yield entry.problem(f"must be one of 'pythons', {', '.join(map(str, pythons))}; found {found(python)}", "python")
+
+
+def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
+    """A patch that is dated before an earlier patch of the same line."""
+    lines: defaultdict[tuple[int, int], list[tuple[Version, dt.date, Entry]]] = defaultdict(list)
+    for entry in _of(entries, "release"):
+        text, date = entry.get("version"), entry.get("date")
+        version = _version(text)
+        if version and isinstance(date, dt.date) and not isinstance(date, dt.datetime):
+            lines[version.major, version.minor].append((version, date, entry))
+    for releases in lines.values():
+        ordered = sorted(releases, key=lambda release: release[0])
+        for (older, older_date, _), (newer, newer_date, entry) in pairwise(ordered):
+            if newer_date < older_date:
+                yield entry.problem(f"{newer} is dated {newer_date}, before {older} of {older_date}", "date")
+
+
+def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver or a deprecation whose file has another name than it has."""
+    for entry in entries:
+        name = entry.get("id")
+        if entry.table in OWN_FILE and isinstance(name, str) and name != entry.file.stem:
+            message = f"{entry.table} {found(name)} stands in {entry.file.name}; the file must have the {entry.table}'s name"
+            yield entry.problem(message, "id")
+
+
+def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver for readers from a newer release to an older one."""
+    for entry in _of(entries, "waiver"):
+        first, last = (_version(entry.get("readers", end)) for end in ("first", "last"))
+        if first and last and last < first:
+            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", "last")
+
+
+def weights_only_spans(entries: list[Entry]) -> Iterator[Problem]:
+    """What some releases do, from a newer one to an older one; a table that says nothing of them."""
+    for entry in _of(entries, "weights_only"):
+        first, last = (_version(entry.get(end)) for end in ("first", "last"))
+        if first and last and last < first:
+            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "last")
+        if not entry.raw.keys() - {"first", "last"}:
+            yield entry.problem("says nothing of these releases")
+
+
+def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """Who takes an archive is said in one way, of releases that there are, from an older to a newer one."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
+        if ("readers" in entry.raw) is ("python" in entry.raw):
+            yield entry.problem("needs either 'readers' or 'python', and not both")
+        if not entry.raw.keys() & {"all", "any"}:
+            yield entry.problem("needs 'all' or 'any': it would hold of every archive")
+        spans = entry.get("readers")
+        for at, span in enumerate(spans if isinstance(spans, list) else ()):
+            ends = [span.get(end) if isinstance(span, dict) else None for end in ("first", "last")]
+            for end, name in zip(("first", "last"), ends, strict=True):
+                if known and isinstance(name, str) and name not in known:
+                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
+                    yield entry.problem(message, "readers", at, end)
+            first, last = map(_version, ends)
+            if first and last and last < first:
+                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", at, "last")
+
+
+def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
+    for entry in _of(entries, "corpus"):
+        listed = [key for key in ("writers", "readers") if key in entry.raw]
+        derived = [key for key in ("lines", "settled", "besides") if key in entry.raw]
+        if listed and derived:
+            yield entry.problem(f"has both '{listed[0]}' and '{derived[0]}': either list the releases or derive them", derived[0])
+            continue
+        needed = ("lines", "settled") if derived else ("writers", "readers")
+        for key in needed:
+            if key not in entry.raw:
+                alternative = "" if derived or listed else "; or derive both with 'lines' and 'settled'"
+                yield entry.problem(f"key '{key}' is missing{alternative}")
+
+
+def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
+    """Two timelines of one kind; a step that waits for one that does not come before it; a deprecation without a timeline."""
+    first: dict[tuple[object, bool], Entry] = {}
+    for entry in _of(entries, "timeline"):
+        silent, kind = bool(entry.get("silent")), entry.get("kind")
+        earlier = first.setdefault((kind, silent), entry)
+        if earlier is not entry:
+            yield entry.problem(f"{_kind(kind, silent)} already has a timeline at {_place(earlier)}", "kind")
+        met: list[object] = []
+        for at, step in enumerate(_tables_in(entry, "steps")):
+            after = step.get("after")
+            if after is not None and after not in met:
+                yield entry.problem(f"waits for {found(after)}, which is no earlier step", "steps", at, "after")
+            met += step["what"] if isinstance(step.get("what"), list) else []
+    for entry in _of(entries, "deprecation"):
+        silent, kind = bool(entry.get("silent")), entry.get("kind")
+        if isinstance(kind, str) and (kind, silent) not in first:
+            yield entry.problem(f"there is no [[timeline]] for {_kind(kind, silent)}", "kind")
+
+
+def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
+    """What is planned is the first of its line, comes after all there is, and in the order of its days."""
+    known = [version for entry in _of(entries, "release") if (version := _version(entry.get("version")))]
+    dated: list[tuple[Version, dt.date, Entry]] = []
+    for entry in _of(entries, "planned"):
+        version, date = _version(entry.get("version")), entry.get("date")
+        if not version or not known:
+            continue
+        if version.micro:
+            yield entry.problem(f"must be the first release of its line; found {version}", "version")
+        if version <= max(known):
+            yield entry.problem(f"{version} is planned, but the calendar already has {max(known)}", "version")
+        if isinstance(date, dt.date) and not isinstance(date, dt.datetime):
+            dated.append((version, date, entry))
+    for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda one: one[0])):
+        if newer_date <= older_date:
+            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} of {older_date}", "date")
+
+
+def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
+    """A release that a deprecation names and nobody knows; spans from a newer one to an older one; nightlies after their release."""
+    dates: dict[str, object] = {}
+    for entry in (*_of(entries, "release"), *_of(entries, "planned")):
+        if isinstance(version := entry.get("version"), str):
+            dates[version] = entry.get("date")
+    real = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    if not real:
+        return  # said once, not for every name
+    for entry in _of(entries, "deprecation"):
+        places: list[tuple[Path, list[str]]] = [(("announced", "release"), list(dates))]
+        places += [
+            ((key, at, "release"), list(dates)) for key in ("events", "docs") for at, _ in enumerate(_tables_in(entry, key))
+        ]
+        for at, span in enumerate(_tables_in(entry, "unclear")):
+            places += [(("unclear", at, end), real) for end in ("first", "last")]
+            first, last = (_version(span.get(end)) for end in ("first", "last"))
+            if first and last and last < first:
+                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "unclear", at, "last")
+        for place, known in places:
+            name = entry.get(*place)
+            if isinstance(name, str) and name not in known:
+                what = "in the calendar" if known is real else "in the calendar, and is not planned"
+                yield entry.problem(f"release {found(name)} is not {what}{suggestion(name, known)}", *place)
+        for at, event in enumerate(_tables_in(entry, "events")):
+            nightly, day = event.get("nightly"), dates.get(str(event.get("release")))
+            if type(nightly) is dt.date and type(day) is dt.date and nightly > day:
+                message = f"must not be after the release, {event['release']} of {day}; found {nightly}"
+                yield entry.problem(message, "events", at, "nightly")
+
+
+def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
+    """Events out of order, twice, or of a kind that the timeline does not know; a warning whose text is not said, or that never is."""
+    steps: dict[tuple[object, bool], set[str]] = {}
+    for entry in _of(entries, "timeline"):
+        names = [name for step in _tables_in(entry, "steps") for name in step.get("what", ()) if isinstance(name, str)]
+        steps[entry.get("kind"), bool(entry.get("silent"))] = {*names, "alternative", "warned", "withdrawn", "restored"}
+    for entry in _of(entries, "deprecation"):
+        events = _tables_in(entry, "events")
+        allowed = steps.get((entry.get("kind"), bool(entry.get("silent"))))
+        active: set[object] = set()
+        newest: Version | None = None
+        for at, event in enumerate(events):
+            what, version = event.get("what"), _version(event.get("release"))
+            if version and newest and version < newest:
+                yield entry.problem(f"stands after an event of {newest}: oldest first; found {version}", "events", at, "release")
+            newest = version or newest
+            if allowed is not None and isinstance(what, str) and what in _WHATS and what not in allowed:
+                which = _kind(entry.get("kind"), bool(entry.get("silent")))
+                yield entry.problem(
+                    f"{which} has no event {found(what)}; known: {', '.join(sorted(allowed))}", "events", at, "what"
+                )
+            if what in active:
+                yield entry.problem(f"is {found(what)} already: it must be withdrawn or restored before", "events", at, "what")
+            if what == "withdrawn" and not active & {"warned", "error"}:
+                yield entry.problem("is withdrawn, but there is no warning or error to withdraw", "events", at, "what")
+            active = active & {"alternative"} if what in {"withdrawn", "restored"} else active
+            active.add(what)
+        warns = any(event.get("what") == "warned" for event in events)
+        if warns and "warning" not in entry.raw:
+            yield entry.problem("key 'warning' is missing: an event says that it warned")
+        if events and not warns and "warning" in entry.raw:
+            yield entry.problem("gives the text of a warning, but no event says that it warned", "warning")
+
+
+def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
+    """Statements about documentation that say nothing, two things, or stand out of order."""
+    for entry in _of(entries, "deprecation"):
+        newest: Version | None = None
+        for at, statement in enumerate(_tables_in(entry, "docs")):
+            version = _version(statement.get("release"))
+            if version and newest and version <= newest:
+                yield entry.problem(f"stands after a statement of {newest}: oldest first; found {version}", "docs", at, "release")
+            newest = version or newest
+            if ("holds" in statement) is ("absent" in statement):
+                yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
+
+
+def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
+    """The tables of an array in a table, as far as it is one."""
+    value = entry.get(key)
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else []
+
+
+def _kind(kind: object, silent: object) -> str:
+    return f"a silent {kind}" if silent else f"a {kind}"
+
+
+CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
+    duplicates,
+    competing_tolerances,
+    unknown_releases,
+    format_writers,
+    format_versions,
+    corpus_said_once,
+    preferred_pythons,
+    calendar_order,
+    files_of_their_own,
+    waiver_spans,
+    weights_only_spans,
+    takers_said_once,
+    slip_conditions,
+    timelines_said_once,
+    planned_ahead,
+    deprecation_releases,
+    deprecation_events,
+    deprecation_statements,
+    operator_waiver_releases,
+)
+
+
+def _of(entries: list[Entry], table: str) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.table == table)
+
+
+def _place(entry: Entry) -> str:
+    problem = entry.problem("")
+    return f"{problem.file}:{problem.line}"
+
+
+def _version(text: object) -> Version | None:
+    try:
+        return Version(text) if isinstance(text, str) else None
+    except InvalidVersion:
+        return None

@@ -1,0 +1,136 @@
+"""From a policy folder to a :class:`~torch_compat.policy.model.Policy`: all of it, or every mistake in it at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from packaging.version import Version
+from pydantic import ValidationError
+
+from torch_compat.errors import PolicyError, Problem
+from torch_compat.policy.calendar import Calendar
+from torch_compat.policy.checks import CHECKS, missing_tables
+from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
+from torch_compat.policy.messages import HALF_DONE, explain
+from torch_compat.policy.model import (
+    Builtin,
+    Change,
+    Conversion,
+    CorpusScope,
+    Disregard,
+    Format,
+    Module,
+    Need,
+    OptionSet,
+    Policy,
+    PolicyTable,
+    Release,
+    RuleEntry,
+    Table,
+    Tolerance,
+    Waiver,
+    WeightsOnly,
+)
+from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.slips import Slip
+from torch_compat.policy.source import Entry, read_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["load_policy"]
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+def load_policy(folder: Path) -> Policy:
+    """The policy that a folder's files state.
+
+    Parameters:
+        folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``.
+
+    Raises:
+        PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
+    """
+    if not folder.is_dir():
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "there is no such folder")])
+    sources = read_folder(folder)
+    entries, problems = sources.entries, sources.problems
+    if not entries and not problems:
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "holds no policy: no .toml file, or only empty ones")])
+    tables = [table for entry in entries if (table := _validate(entry, problems)) is not None]
+    for check in CHECKS:
+        problems.extend(check(entries))
+    if sources.complete:
+        problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
+    if problems:
+        raise PolicyError(_without_echoes(problems))
+    return _assemble(tables)
+
+
+def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
+    try:
+        return entry.model.model_validate(entry.raw)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            value = entry.get(*detail["loc"])
+            if detail["type"] == "too_short" and value:
+                continue  # pydantic counts only the good items; each bad one has an error of its own
+            problems.append(entry.problem(explain(detail, entry.model, value), *detail["loc"]))
+        return None
+
+
+def _without_echoes(problems: list[Problem]) -> list[Problem]:
+    """Problems without those of lines that are half done: what stands there is no value yet."""
+    half_done = {(one.file, one.line) for one in problems if one.message.startswith(HALF_DONE)}
+    return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
+
+
+def _assemble(tables: Iterable[Table]) -> Policy:
+    tables = list(tables)
+    (head,) = _all(tables, PolicyTable)
+    (corpus,) = _all(tables, CorpusScope)
+    calendar = Calendar(_all(tables, Release))
+    return Policy(
+        name=head.name,
+        in_force_from=head.in_force_from,
+        forward_window_days=head.forward_window_days,
+        corpus=corpus.resolved(calendar),
+        calendar=calendar,
+        formats=tuple(sorted(_all(tables, Format), key=lambda item: (item.kind, item.version))),
+        options=tuple(sorted(_all(tables, OptionSet), key=lambda item: _introduced(item, calendar))),
+        rules=tuple(_all(tables, RuleEntry)),
+        tolerances=tuple(sorted(_all(tables, Tolerance), key=lambda item: (item.dtype, item.operators))),
+        disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
+        waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
+        weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _span(item, calendar))),
+        needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
+        modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
+        changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
+        slips=tuple(_all(tables, Slip)),
+        conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, item.first))),
+        deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),
+        timelines=tuple(sorted(_all(tables, Timeline), key=lambda item: (KINDS.index(item.kind), item.silent))),
+        planned=tuple(sorted(_all(tables, Planned), key=lambda item: Version(item.version))),
+        profiles=tuple(sorted(_all(tables, Profile), key=lambda item: item.id)),
+        operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
+        operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
+        builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
+    )
+
+
+def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
+    return [table for table in tables if isinstance(table, kind)]
+
+
+def _span(item: WeightsOnly, calendar: Calendar) -> tuple[int, int, str]:
+    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
+    order = [release.version for release in calendar]
+    return order.index(item.first), order.index(item.last) if item.last else len(order), item.model_dump_json(exclude_none=True)
+
+
+def _introduced(options: OptionSet, calendar: Calendar) -> tuple[int, str]:
+    """Sorts option sets: those of every release first, then in the order in which releases learned them."""
+    age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
+    return age, options.id

@@ -1,0 +1,648 @@
+"""What a policy says, as typed values: one class per table of the files in ``policies/``.
+
+The docstrings of the fields are the reference of the keys; the published JSON Schema carries them to editors. Everything
+is immutable and refuses unknown keys and lenient conversions (``"3"`` is no number).
+"""
+
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PlainValidator, PositiveInt, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from torch_compat.policy.scope import corpus_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from torch_compat.policy.calendar import Calendar
+    from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
+    from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+    from torch_compat.policy.slips import Slip
+
+__all__ = [
+    "Builtin",
+    "Change",
+    "Conversion",
+    "CorpusScope",
+    "Dtype",
+    "Family",
+    "Format",
+    "FormatKind",
+    "LoadOptions",
+    "Milestone",
+    "Module",
+    "Need",
+    "OpenSpan",
+    "OptionSet",
+    "Policy",
+    "PolicyTable",
+    "Quirk",
+    "Release",
+    "RuleEntry",
+    "Span",
+    "Tolerance",
+    "Waiver",
+    "WeightsOnly",
+]
+
+Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
+FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
+Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+
+RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+PYTHON: Final = r"^[0-9]+\.[0-9]+$"
+MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
+SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
+IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
+ONE_LINE: Final = r"^\S.*\S$"
+NAME: Final = r"^[a-z][a-z0-9_]*$"
+GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
+OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
+SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
+SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
+OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
+SHAPES: Final = {
+    RELEASE: "a full release such as '1.12.0'",
+    PYTHON: "a Python version such as '3.11'",
+    ONE_LINE: "one line of text",
+    NAME: "lower-case words joined by underscores such as 'floor_divide'",
+    MODULE: "a module such as 'numpy.core'",
+    SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
+    GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
+    OPCODE: "an opcode of pickletools such as 'BINPERSID'",
+    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
+    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
+    IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
+    OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
+}
+"""What each pattern asks for, in the words of an error message."""
+
+T = TypeVar("T")
+
+
+def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    twice = sorted({str(value) for value in values if values.count(value) > 1})
+    if twice:
+        raise PydanticCustomError("distinct", "names {twice} more than once", {"twice": ", ".join(twice)})
+    return values
+
+
+def _specifier(value: str) -> str:
+    try:
+        SpecifierSet(value)
+    except InvalidSpecifier:
+        raise PydanticCustomError("specifier", "must be a version range such as '<2' or '>=1.20,<2'") from None
+    return value
+
+
+def _parameters(table: dict[str, Any]) -> dict[str, Any]:
+    for name, value in table.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict | list):
+                raise PydanticCustomError(
+                    "parameter", "parameter {name} must be a scalar or an array of scalars", {"name": repr(name)}
+                )
+    return table
+
+
+def _format_version(value: object) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str) and re.fullmatch(IDENTIFIER, value):
+        return value
+    raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
+
+
+_SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
+_PARAMETERS_SCHEMA: Final = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [_SCALAR_SCHEMA, {"type": "array", "items": _SCALAR_SCHEMA}]},
+}
+
+# TOML has arrays where the model has tuples: `strict=False` admits the list, the items stay strict.
+Several: TypeAlias = Annotated[
+    tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
+]
+Text: TypeAlias = Annotated[str, Field(min_length=1)]
+FormatVersion: TypeAlias = Annotated[
+    int | str,
+    PlainValidator(_format_version),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": IDENTIFIER}]}),
+]
+ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
+Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
+
+
+class Table(BaseModel):
+    """The base of every table: immutable, strict, closed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Release(Table):
+    """One torch release of the calendar."""
+
+    version: ReleaseName
+    """The release, in full: '1.12.0'."""
+    date: dt.date
+    """The day on which its first wheel was uploaded."""
+    pythons: Several[Annotated[str, Field(pattern=PYTHON)]]
+    """The CPython versions that have a wheel."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The one of them that it is run on first, where not all of the release works on the one that would be chosen."""
+    install: Literal["whole", "stubs"]
+    """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
+    numpy: Annotated[str, AfterValidator(_specifier)]
+    """The numpy releases whose binary interface the wheel was built for, as a version range."""
+
+    @cached_property
+    def parsed(self) -> Version:
+        """The version, comparable: 1.9.0 before 1.10.0."""
+        return Version(self.version)
+
+    @property
+    def line(self) -> str:
+        """The minor release that this is a patch of: '1.12' for 1.12.1."""
+        return f"{self.parsed.major}.{self.parsed.minor}"
+
+    @property
+    def name(self) -> str:
+        """What readers and commands call it: 'torch-1.12.0'."""
+        return f"torch-{self.version}"
+
+
+class Milestone(Table):
+    """When something about a format changed: in which release and, where a dated source is known, on which day."""
+
+    release: ReleaseName
+    """The release."""
+    day: dt.date | None = None
+    """The day of the change in PyTorch's own history; only where a dated source says so."""
+
+
+class Format(Table):
+    """One version of an on-disk format. Says who reads it, and either who writes it or why nobody ever did."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["written_from"]}, {"required": ["no_writer"]}],
+            "not": {"required": ["no_writer", "pending"]},
+        }
+    )
+    NAMED: ClassVar = frozenset({"container", "byteorder"})
+    """The kinds whose versions are names instead of numbers."""
+
+    kind: FormatKind
+    """file-format: the number in `version` or `.data/version`; bytecode: the number in a mobile archive's bytecode;
+    export-schema: the major number of an exported program's `schema_version`; container: what holds the records;
+    byteorder: what the `byteorder` record says."""
+    version: FormatVersion
+    """The number; of a container or byte order its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
+    meaning: Text
+    """What changed with this version."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
+    """The operators that changed with this version; absent where the format itself did."""
+    read_from: Milestone
+    """The first release whose reader takes it."""
+    read_until: Milestone | None = None
+    """The last release whose reader takes it; absent while the newest does."""
+    written_from: Milestone | None = None
+    """The first release that writes it. Either this or `no_writer`."""
+    no_writer: Text | None = None
+    """Why no release of the calendar can write this version; a synthetic fixture stands for it. Either this or `written_from`."""
+    pending: Text | None = None
+    """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
+    mistaken: Text | None = None
+    """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
+
+    @property
+    def label(self) -> str:
+        """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
+        return f"{self.kind} {self.version}"
+
+
+class LoadOptions(Table):
+    """What a reader is told besides the path. An option that is not given is not passed at all."""
+
+    weights_only: bool | None = None
+    """torch.load(weights_only=...)."""
+    mmap: bool | None = None
+    """torch.load(mmap=...)."""
+    mmap_flags: Literal["private", "shared"] | None = None
+    """How the file is mapped: MAP_PRIVATE or MAP_SHARED."""
+    calculate_storage_offsets: bool | None = None
+    """Calculate where each storage lies instead of reading it from the archive."""
+    endianness: Literal["little", "big", "native"] | None = None
+    """The byte order assumed for archives that do not state theirs."""
+    crc32: bool | None = None
+    """Whether checksums are computed (torch.serialization.set_crc32_options)."""
+    debug: bool | None = None
+    """Let torch compare calculated offsets with read ones (TORCH_SERIALIZATION_DEBUG=1)."""
+
+    def given(self) -> dict[str, bool | str]:
+        """The options that are passed, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+class MayRefuse(Table):
+    """Refusals that a set of load options is there to cause. Any other refusal under the same options is none of them."""
+
+    message: Text
+    """What the message of such a refusal holds, word for word."""
+    containers: Several[Literal["zip", "stream", "tar", "flatbuffer"]] | None = None
+    """The containers that are refused; any unless given."""
+    reason: Text
+    """Why the refusal is expected."""
+
+    def covers(self, container: str, message: str) -> bool:
+        """Whether a refusal of an archive in this container, with this message, is an expected one."""
+        return self.message in message and (self.containers is None or container in self.containers)
+
+
+class OptionSet(Table):
+    """One set of load options: one axis of the matrix."""
+
+    id: Identifier
+    """The name that observations and reports use."""
+    families: Several[Family]
+    """The families of archives that are loaded with it."""
+    since: ReleaseName | None = None
+    """The first release that has all these options; absent when every release has."""
+    load: LoadOptions = Field(default_factory=LoadOptions)
+    """The options."""
+    may_refuse: MayRefuse | None = None
+    """Which refusals are expected under these options; absent where none is."""
+
+
+class RuleEntry(Table):
+    """One rule that this policy asks for. The rule itself is the module of that name in `harness/torch_compat/rules/`."""
+
+    id: Identifier
+    """The rule's name: `newer-loads` is harness/torch_compat/rules/newer_loads.py."""
+    asks: Text
+    """What is promised, in one sentence."""
+    source: Text
+    """Where the promise comes from."""
+    expect_empty: Text | None = None
+    """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
+    """The rule's own settings: scalars and arrays of scalars. No rule has any yet."""
+
+
+class Tolerance(Table):
+    """How far a value may be from the golden and still be `close`: within `max_ulp` or within `max_abs`."""
+
+    dtype: Dtype
+    """The dtype of the compared values."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
+    max_ulp: NonNegativeInt
+    """Units in the last place of the dtype (of each component, for complex dtypes)."""
+    max_abs: Annotated[float, Field(ge=0)]
+    """Absolute difference; matters around zero, where one step in the last place is tiny."""
+    reason: Text
+    """Why this much."""
+
+    def specificity(self, operators: Collection[str]) -> int:
+        """How closely this entry fits a program of these operators: 3 one overload, 2 an operator, 1 any, 0 not at all."""
+        named = set(self.operators)
+        if named.intersection(operators):
+            return 3 if any("." in operator for operator in named.intersection(operators)) else 2
+        if named.intersection(operator.partition(".")[0] for operator in operators):
+            return 2
+        return 1 if "*" in named else 0
+
+
+class Disregard(Table):
+    """A kind of difference that is recorded, but is not held against a reader."""
+
+    kind: Literal["strides", "sharing", "class", "requires_grad"]
+    """What may differ. Values, dtypes, shapes, types and keys never may."""
+    families: Several[Family]
+    """The families of archives this is for."""
+    reason: Text
+    """Why nobody was promised this."""
+
+
+class Span(Table):
+    """Releases from one to another, both named: no release that comes later is ever in it."""
+
+    first: ReleaseName
+    """The oldest release."""
+    last: ReleaseName
+    """The newest release."""
+
+
+class Waiver(Table):
+    """An exception: one cause in reality that is known, explained and counted."""
+
+    id: Identifier
+    """The waiver's name, also that of its file."""
+    title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
+    """What happened, in one line for people."""
+    causes: Several[Text]
+    """The ids of the findings that this cause shows as, as the report prints them."""
+    readers: Span
+    """The readers it covers, from the oldest to the newest that shows it. A new release is covered only once it is named here."""
+    count: PositiveInt
+    """How many cells it covers, exactly, all causes and readers together. One more or one less is a failure."""
+    reason: Text
+    """Why this is accepted."""
+    evidence: Text
+    """What shows that the cause is understood."""
+    owner: Text
+    """Who answers for it."""
+    expires: dt.date | None = None
+    """The first day on which it no longer holds; only where the thing can still change."""
+
+    def expired(self, as_of: dt.date) -> bool:
+        """Whether the waiver no longer holds on that day."""
+        return self.expires is not None and as_of >= self.expires
+
+
+class WeightsOnly(Table):
+    """What `torch.load(weights_only=True)` of some releases does. What holds for a release is what all tables with it say together."""
+
+    first: ReleaseName
+    """The first release of which this was recorded."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest that was recorded still does."""
+    default: bool | None = None
+    """The value of the argument where none is given."""
+    globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
+    """What a pickle may name without the user's leave."""
+    opcodes: Several[Annotated[str, Field(pattern=OPCODE)]] | None = None
+    """The opcodes that are taken, by the names of pickletools; any other is refused when it is met."""
+    blocked: Several[Text] | None = None
+    """Modules nothing of which may be named, not even with the user's leave."""
+    renames: Literal["never", "protocol-2", "always"] | None = None
+    """When names of Python 2 are looked up under those of Python 3: in pickles that state protocol 2, or in all."""
+    objects: Literal["none", "safe", "allowed"] | None = None
+    """Of which classes besides its own NEWOBJ and BUILD are taken: of none, of those that the user allowed, of all that are allowed."""
+    adds: bool | None = None
+    """Whether the user can allow more (torch.serialization.add_safe_globals)."""
+    nested: bool | None = None
+    """Whether a class that the user allowed is known by its qualified name, `Outer.Inner`; else by its own, `Inner`."""
+    setitem: Several[Text] | None = None
+    """Of which classes SETITEM and SETITEMS are taken; '*' where nobody asks."""
+    appends_safe: bool | None = None
+    """Whether APPEND and APPENDS are taken of list subclasses that the user allowed."""
+    tar: bool | None = None
+    """Whether the tar container of 0.1 is taken."""
+    torchscript: bool | None = None
+    """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
+
+
+class OpenSpan(Table):
+    """Releases from one to another; an end that is not named is open."""
+
+    first: ReleaseName | None = None
+    """The oldest release; absent where none is too old."""
+    last: ReleaseName | None = None
+    """The newest release; absent while the newest there is belongs to it."""
+
+
+class Need(Table):
+    """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["readers"]}, {"required": ["python"]}],
+            "anyOf": [{"required": ["all"]}, {"required": ["any"]}],
+        }
+    )
+
+    id: Annotated[str, Field(pattern=IDENTIFIER)]
+    """Its name."""
+    all: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs that the archive must have, all of them; the rarest last. Either this or `any`, or both."""
+    any: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs of which it must have one at least."""
+    none: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
+    """The signs of which it must have none."""
+    readers: Annotated[tuple[OpenSpan, ...], Field(strict=False)] | None = None
+    """The releases that take it; an empty list where none does. Either this or `python`."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The oldest Python that takes it: a release does if it has a wheel for that one or a newer one. Either this or `readers`."""
+    because: Text
+    """Why, as people are told it."""
+
+
+class Quirk(Need):
+    """The same for what no general rule explains."""
+
+    cells: PositiveInt
+    """How many recorded observations nothing else explains, exactly."""
+
+
+class Module(Table):
+    """A module that a pickle may name though it is neither in torch nor in Python's standard library."""
+
+    name: Annotated[str, Field(pattern=MODULE)]
+    """The module; what lies below it belongs to it, unless that has an entry of its own."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The oldest Python that has it."""
+    because: Text
+    """Why it is expected there."""
+
+
+class Conversion(Table):
+    """Arguments of operators that are taken for another type than they have, by some releases."""
+
+    given: Literal["None", "bool", "complex", "float", "int", "str"]
+    """The type of the argument."""
+    taken_as: Several[Text]
+    """The types that it is taken for."""
+    first: ReleaseName
+    """The first release that does so."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest does."""
+    because: Text
+    """Why."""
+
+
+class Builtin(Table):
+    """An operator that a release has, though its own list of operators leaves it out."""
+
+    operator: Annotated[str, Field(pattern=SCHEMA)]
+    """Its schema."""
+    first: ReleaseName
+    """The first release that has it so."""
+    last: ReleaseName | None = None
+    """The last one; absent while the newest has it."""
+    because: Text
+    """Why it is left out."""
+
+
+class CorpusScope(Table):
+    """Which releases the corpus must cover: `writers` and `readers`, or a rule over the calendar that gives both."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["writers", "readers"]}, {"required": ["lines", "settled"]}],
+            "dependencies": {"besides": ["lines"]},
+        }
+    )
+
+    writers: Several[ReleaseName] = ()
+    """The releases that must have written fixtures."""
+    readers: Several[ReleaseName] = ()
+    """The releases that must have read every fixture."""
+    lines: Literal["newest-patch"] | None = None
+    """Instead of both: the newest patch of every minor line as of `settled`, and every release after that day."""
+    settled: dt.date | None = None
+    """The day up to which only the newest patch of a line counts. Every later release joins, and stays."""
+    besides: Several[ReleaseName] = ()
+    """Releases that write and read besides those of `lines`."""
+
+    def resolved(self, releases: Iterable[Release]) -> CorpusScope:
+        """The same scope with its writers and readers named, whichever way it was written."""
+        dated = [{"version": release.version, "date": release.date} for release in releases]
+        writers, readers = corpus_scope(self.model_dump(), dated)
+        return CorpusScope(writers=writers, readers=readers)
+
+
+class PolicyTable(Table):
+    """What holds for the policy as a whole."""
+
+    name: Identifier
+    """The policy's name."""
+    in_force_from: dt.date
+    """The day from which the project promises what this policy says."""
+    forward_window_days: NonNegativeInt
+    """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+
+
+class Change(Table):
+    """An operator that computes something else from a release on."""
+
+    id: Annotated[str, Field(pattern=IDENTIFIER)]
+    """Its name."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    """Which operators; their forms in place and with `out=` are meant, too."""
+    since: ReleaseName
+    """The first release that behaves in the new way."""
+    kind: Literal["value", "type", "shape", "refused", "accepted"]
+    """What is another: the numbers, the dtype, the shape; or it raises where it gave a value; or the other way round."""
+    file_format: PositiveInt | None = None
+    """The file format version that announces the change; absent where none does."""
+    before: Text
+    """What it did until then."""
+    after: Text
+    """What it does since."""
+    evidence: Text
+    """What was run to see it."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything that the files of one policy folder say, cross-checked. Made by :func:`torch_compat.policy.load_policy`.
+
+    Its order does not depend on how the tables are spread over files, except for the rules, which keep theirs.
+    """
+
+    name: str
+    in_force_from: dt.date
+    forward_window_days: int
+    corpus: CorpusScope
+    calendar: Calendar
+    formats: tuple[Format, ...]
+    options: tuple[OptionSet, ...]
+    rules: tuple[RuleEntry, ...]
+    tolerances: tuple[Tolerance, ...]
+    disregarded: tuple[Disregard, ...]
+    waivers: tuple[Waiver, ...]
+    weights_only: tuple[WeightsOnly, ...] = ()
+    needs: tuple[Need, ...] = ()
+    modules: tuple[Module, ...] = ()
+    builtins: tuple[Builtin, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
+    changes: tuple[Change, ...] = ()
+    slips: tuple[Slip, ...] = ()
+    deprecations: tuple[Deprecation, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    planned: tuple[Planned, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    operator_waivers: tuple[OperatorWaiver, ...] = ()
+    operator_gaps: tuple[OperatorGap, ...] = ()
+
+    def under(self, profile: Profile) -> Policy:
+        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
+        window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
+        return replace(
+            self,
+            name=profile.id,
+            in_force_from=profile.in_force_from or self.in_force_from,
+            forward_window_days=window,
+            timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
+        )
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Every release of the calendar, by version."""
+        return tuple(self.calendar)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
+        content = {
+            "name": self.name,
+            "in_force_from": self.in_force_from.isoformat(),
+            "forward_window_days": self.forward_window_days,
+            "corpus": _plain(self.corpus),
+            "releases": [_plain(release) for release in self.releases],
+            "formats": [_plain(item) for item in self.formats],
+            "options": [_plain(item) for item in self.options],
+            "rules": [_plain(item) for item in self.rules],
+            "tolerances": [_plain(item) for item in self.tolerances],
+            "disregarded": [_plain(item) for item in self.disregarded],
+            "waivers": [_plain(item) for item in self.waivers],
+            "weights_only": [_plain(item) for item in self.weights_only],
+            "needs": [_plain(item) for item in self.needs],
+            "modules": [_plain(item) for item in self.modules],
+            "builtins": [_plain(item) for item in self.builtins],
+            "conversions": [_plain(item) for item in self.conversions],
+            "changes": [_plain(item) for item in self.changes],
+            "slips": [_plain(item) for item in self.slips],
+            "deprecations": [_plain(item) for item in self.deprecations],
+            "timelines": [_plain(item) for item in self.timelines],
+            "planned": [_plain(item) for item in self.planned],
+            "operator_waivers": [_plain(item) for item in self.operator_waivers],
+            "operator_gaps": [_plain(item) for item in self.operator_gaps],
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def option_sets(self, family: Family, release: Release) -> tuple[OptionSet, ...]:
+        """The sets of load options with which this release reads archives of this family."""
+        return tuple(
+            options
+            for options in self.options
+            if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
+        )
+
+    def tolerance(self, operators: Collection[str], dtype: str) -> Tolerance | None:
+        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+
+        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
+        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
+        """
+        fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
+        return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
+
+    def disregards(self, kind: str, family: str) -> bool:
+        """Whether a kind of difference is not held against readers of a family."""
+        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
+
+
+def _plain(table: Table) -> Mapping[str, Any]:
+    return table.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,457 @@
+"""Deprecations held against the timeline of their kind, as of any day. Pure functions of a policy; no clock, no evidence.
+
+What ``2 releases and 180 days`` means here: what first warned in release n warns in n and n+1 and goes in n+2 at the earliest, and
+not before the 180th day after the day of the release that first warned. A *release* is a minor line of the calendar (1.8): a
+patch belongs to its line and is none of its own. An event in a patch has the patch's day. On nightlies, where both steps name one,
+the 180th day after the first nightly that warned.
+
+As of a day, what is known is what happened by then: an event has happened when its release is in the calendar and its day has come.
+Nothing that is known of a day is forgotten later, so a timeline that is broken stays broken; and nothing changes but on a few
+days, which :attr:`History.changes` lists. Asking for one day, or for every day of ten years, is a search among these.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from packaging.version import Version
+
+from torch_compat.policy.deprecations import GONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from torch_compat.policy.calendar import Calendar
+    from torch_compat.policy.deprecations import Deprecation, Event, Planned, Step, Timeline
+    from torch_compat.policy.model import Policy
+
+__all__ = [
+    "Axis",
+    "Breach",
+    "Earliest",
+    "Happened",
+    "History",
+    "Kept",
+    "Next",
+    "Point",
+    "Snapshot",
+    "earliest",
+    "histories",
+    "sweep",
+]
+
+BEGUN: Final = "not begun"
+
+
+class Kept(enum.StrEnum):
+    """What can be said of a timeline."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    CANNOT_TELL = "cannot-tell"
+    NO_PROMISE = "no-promise"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A release as a place in time.
+
+    Attributes:
+        line: the place of its minor line among all of them.
+        planned: whether it is only planned.
+    """
+
+    release: str
+    line: int
+    day: dt.date
+    planned: bool
+
+
+class Axis:
+    """The minor lines of a calendar and of what is planned beyond it, in order.
+
+    Between two planned lines whose minor numbers are apart, those in between are counted; their days are not known.
+    """
+
+    def __init__(self, calendar: Calendar, planned: Iterable[Planned] = ()) -> None:
+        """Lines are ranked by version; the day of a line is that of its first release."""
+        real = {release.version: release.date for release in calendar}
+        dates = {one.version: one.date for one in planned if one.version not in real} | real
+        versions: dict[tuple[int, int], list[str]] = {}
+        for version in sorted(dates, key=Version):
+            versions.setdefault(_line(version), []).append(version)
+        self.points: dict[str, Point] = {}
+        self.lines: list[Point] = []
+        """The first release of each line whose day is known."""
+        self.names: list[str] = []
+        """Of every line: 1.12."""
+        for major, minor in sorted(versions):
+            first = versions[major, minor][0]
+            if first not in real and self.names and int(self.names[-1].partition(".")[0]) == major:
+                self.names += [f"{major}.{between}" for between in range(int(self.names[-1].partition(".")[2]) + 1, minor)]
+            for version in versions[major, minor]:
+                self.points[version] = Point(version, len(self.names), dates[version], version not in real)
+            self.lines.append(self.points[first])
+            self.names.append(f"{major}.{minor}")
+
+    def __getitem__(self, version: str) -> Point:
+        return self.points[version]
+
+    def __contains__(self, version: object) -> bool:
+        return version in self.points
+
+    def as_of(self, day: dt.date) -> Point | None:
+        """The newest line that is out on a day; None before the first."""
+        out = [point for point in self.lines if not point.planned and point.day <= day]
+        return out[-1] if out else None
+
+
+def _line(version: str) -> tuple[int, int]:
+    major, minor, _ = version.split(".")
+    return int(major), int(minor)
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """From when a step may be taken.
+
+    Attributes:
+        release: the first release of a known day that may have it; "" where the calendar and what is planned end before.
+        day: the day of that release; None where they end before.
+        line: the first minor line that may have it, by number alone; "" where they end before.
+        not_before: the day before which no release may, however many there are.
+        nightly: the first nightly that may have it; None where no nightly is known for the step before.
+        undated: lines before ``release`` that may have it, unless their day, which is not known, is before ``not_before``.
+        missing: how many lines are lacking to say more.
+        planned: whether ``release`` is only planned.
+    """
+
+    release: str
+    day: dt.date | None
+    line: str
+    not_before: dt.date
+    nightly: dt.date | None = None
+    undated: tuple[str, ...] = ()
+    missing: int = 0
+    planned: bool = False
+
+
+def earliest(axis: Axis, step: Step, after: Point, nightly: dt.date | None = None) -> Earliest:
+    """From when a step may be taken, given the release, and the nightly, that took the step before it."""
+    not_before = after.day + dt.timedelta(days=step.days)
+    first_nightly = nightly + dt.timedelta(days=step.days) if nightly else None
+    wanted = after.line + step.releases
+    line = axis.names[wanted] if wanted < len(axis.names) else ""
+    since = wanted
+    for point in axis.lines:
+        if point.line >= wanted and point.day >= not_before:
+            undated = tuple(axis.names[since : point.line])
+            return Earliest(point.release, point.day, line, not_before, first_nightly, undated, planned=point.planned)
+        since = max(since, point.line + 1)
+    return Earliest("", None, line, not_before, first_nightly, missing=max(1, wanted - len(axis.names) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One way in which a timeline is not kept.
+
+    Attributes:
+        kind: ``too-early``, ``too-early-on-nightlies``, ``not-warned``, ``step-missing`` or ``too-long``.
+        what: the event that broke it; of ``too-long`` the one that is missing.
+        release: the release with which it began.
+        day: the day on which it began.
+        releases, days: by how many it falls short; of ``too-long`` by how many it is late with the newest release by then.
+        promised: whether it was promised by then.
+        text: one line for people.
+    """
+
+    kind: str
+    what: str
+    release: str
+    day: dt.date
+    releases: int
+    days: int
+    promised: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event and what the timeline says of it.
+
+    Attributes:
+        point: its release.
+        earliest: from when it was allowed, where its step waits for another.
+        breaches: what it breaks.
+    """
+
+    event: Event
+    point: Point
+    earliest: Earliest | None = None
+    breaches: tuple[Breach, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What may happen next, and from when."""
+
+    what: tuple[str, ...]
+    after: str
+    earliest: Earliest
+    releases: int
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is known of a deprecation on a day.
+
+    Attributes:
+        day: the first day of which this holds.
+        state: the newest event by then, or ``not begun``.
+        happened: events by then.
+        breaches: of them, and what stays too long.
+        next: the step that may be taken next; None where none is left.
+        due: since when it is overdue, or from when it will be, where its end was announced.
+        planned: events that are planned, and whose release the calendar does not have.
+    """
+
+    day: dt.date
+    state: str
+    verdict: Kept
+    happened: tuple[Happened, ...]
+    breaches: tuple[Breach, ...]
+    next: Next | None
+    due: Point | None = None
+    overdue: bool = False
+    planned: tuple[Happened, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """A deprecation with its timeline, for any day.
+
+    Attributes:
+        in_force: the day from which the policy promises anything.
+    """
+
+    deprecation: Deprecation
+    timeline: Timeline
+    axis: Axis
+    in_force: dt.date
+
+    @cached_property
+    def happened(self) -> tuple[Happened, ...]:
+        """Every event, in order, each judged by those before it."""
+        found: list[Happened] = []
+        active: dict[str, Happened] = {}
+        for event in self.deprecation.events:
+            point = self.axis[event.release]
+            step = self.timeline.step(event.what)
+            bound, breaches = (None, ()) if step is None else self._judged(step, event, point, active)
+            happened = Happened(event, point, bound, breaches)
+            found.append(happened)
+            if event.what == "withdrawn" or (event.what == "restored" and self.deprecation.kind != "mode-change"):
+                active = {what: one for what, one in active.items() if what == "alternative"}
+            else:
+                active.setdefault(event.what, happened)
+        return tuple(found)
+
+    def _judged(
+        self, step: Step, event: Event, point: Point, active: Mapping[str, Happened]
+    ) -> tuple[Earliest | None, tuple[Breach, ...]]:
+        """From when an event was allowed, and what it breaks."""
+        if step.after is None or any(what in active for what in step.what):
+            return None, ()  # the step waits for nothing, or was taken before
+        before = self._taken(step.after, active)
+        promised = point.day >= self.in_force
+        if before is None:
+            text = f"{_did(event)} in {point.release}, and was never {_name(step.after)} before"
+            kind = "not-warned" if step.after == "warned" else "step-missing"
+            return None, (Breach(kind, event.what, point.release, point.day, step.releases, step.days, promised, text),)
+        bound = earliest(self.axis, step, before.point, before.event.nightly)
+        releases = max(0, before.point.line + step.releases - point.line)
+        days = max(0, (bound.not_before - point.day).days)
+        breaches = []
+        if releases or days:
+            breaches.append(self._too_early(step, event, (before, point), releases, days))
+        if bound.nightly is not None and event.nightly is not None and event.nightly < bound.nightly:
+            breaches.append(self._nightly_too_early(step, event, before, bound.nightly))
+        return bound, tuple(breaches)
+
+    def _too_early(self, step: Step, event: Event, span: tuple[Happened, Point], releases: int, days: int) -> Breach:
+        before, point = span
+        by = " and ".join(filter(None, (_count(releases, "release"), _count(days, "day"))))
+        window = " and ".join(filter(None, (_count(step.releases, "release"), _count(step.days, "day"))))
+        text = (
+            f"{_did(event)} in {point.release} of {point.day}, {by} too early: {_name(before.event.what)} in {before.point.release} "
+            f"of {before.point.day}" + (f", and {window} must lie between" if window else ", and that comes first")
+        )
+        return Breach("too-early", event.what, point.release, point.day, releases, days, point.day >= self.in_force, text)
+
+    def _nightly_too_early(self, step: Step, event: Event, before: Happened, allowed: dt.date) -> Breach:
+        assert event.nightly is not None  # noqa: S101 - what the caller asked
+        days = (allowed - event.nightly).days
+        text = (
+            f"{_did(event)} in the nightly of {event.nightly}, {_count(days, 'day')} too early: {_name(before.event.what)} in the "
+            f"nightly of {before.event.nightly}, and {_count(step.days, 'day')} must lie between"
+        )
+        promised = event.nightly >= self.in_force
+        return Breach("too-early-on-nightlies", event.what, event.release, event.nightly, 0, days, promised, text)
+
+    def _taken(self, what: str, active: Mapping[str, Happened]) -> Happened | None:
+        """The event that took the step which has this event; None while it is not taken."""
+        step = self.timeline.step(what)
+        taken = [active[name] for name in (step.what if step else (what,)) if name in active]
+        return min(taken, key=lambda one: one.point.line, default=None)
+
+    @cached_property
+    def due(self) -> Point | None:
+        """The release in which the thing has to be gone, by what was announced and allowed.
+
+        None where nothing was announced, or the calendar does not reach so far.
+        """
+        announced = self.deprecation.announced
+        if announced is None or announced.release not in self.axis:
+            return None
+        point = self.axis[announced.release]
+        step = next((step for step in self.timeline.steps if GONE.intersection(step.what)), None)
+        warned = next((one for one in self.happened if one.event.what == "warned"), None)
+        if step is None or step.after != "warned" or warned is None:
+            return point
+        allowed = earliest(self.axis, step, warned.point)
+        if not allowed.release:
+            return None
+        return max(point, self.axis[allowed.release], key=lambda one: one.line)
+
+    @cached_property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """What is known, one for each day on which something changes, oldest first; the first holds since ever."""
+        days = {dt.date.min, self.in_force}
+        days.update(one.point.day for one in self.happened)
+        days.update(breach.day for one in self.happened for breach in one.breaches)
+        if self.due is not None:
+            days.add(self.due.day)
+            days.update(point.day for point in self.axis.lines if not point.planned and point.day > self.due.day)
+        return tuple(self._snapshot(day) for day in sorted(days))
+
+    @cached_property
+    def changes(self) -> tuple[dt.date, ...]:
+        """The days on which something changes; between them nothing does."""
+        return tuple(snapshot.day for snapshot in self.snapshots)
+
+    def at(self, day: dt.date) -> Snapshot:
+        """What is known on a day."""
+        return self.snapshots[bisect_right(self.changes, day) - 1]
+
+    def _snapshot(self, day: dt.date) -> Snapshot:
+        by_then = tuple(one for one in self.happened if not one.point.planned and one.point.day <= day)
+        planned = tuple(one for one in self.happened if one.point.planned)
+        late = self._late(day, by_then)
+        broken = (breach for one in self.happened for breach in one.breaches)
+        on_nightlies = "too-early-on-nightlies"
+        breaches = (
+            *(one for one in broken if one.day <= day and (one.kind == on_nightlies or not self.axis[one.release].planned)),
+            *([late] if late else []),
+        )
+        names: list[str] = [one.event.what for one in by_then]
+        shown = [name for name in names if name != "alternative"] or names
+        return Snapshot(
+            day=day,
+            state=shown[-1] if shown else BEGUN,
+            verdict=self._verdict(day, by_then, breaches),
+            happened=by_then,
+            breaches=breaches,
+            next=self._next(by_then),
+            due=self.due,
+            overdue=late is not None and not any(one.event.what in GONE or one.event.what == "withdrawn" for one in by_then),
+            planned=planned,
+        )
+
+    def _late(self, day: dt.date, by_then: tuple[Happened, ...]) -> Breach | None:
+        """That the thing was, or is, there for longer than was announced."""
+        due, announced = self.due, self.deprecation.announced
+        if due is None or announced is None or due.planned or due.day > day:
+            return None
+        gone = next((one for one in by_then if one.event.what in GONE or one.event.what == "withdrawn"), None)
+        if gone is not None and gone.point.day <= due.day:
+            return None
+        newest = self.axis.as_of(day)
+        until = gone.point if gone is not None else newest
+        releases = max(1, until.line - due.line) if until else 1
+        allowed = "" if due.release == announced.release else f", allowed from {due.release}"
+        still = f"is still there in {until.release if until else due.release}"
+        if gone is not None:
+            still = f"{_did(gone.event)} in {gone.point.release}"
+        text = f"its end was announced for {announced.release}{allowed}, and it {still}: too long since {due.day}"
+        days = max(0, ((until.day if until else due.day) - due.day).days)
+        return Breach("too-long", "removed", due.release, due.day, releases, days, due.day >= self.in_force, text)
+
+    def _verdict(self, day: dt.date, by_then: tuple[Happened, ...], breaches: tuple[Breach, ...]) -> Kept:
+        if any(breach.promised for breach in breaches):
+            return Kept.BROKEN
+        if day < self.in_force or not by_then:
+            return Kept.NO_PROMISE
+        ended = self.timeline.last
+        finished = [one for one in by_then if one.event.what in ended.what]
+        return Kept.NO_PROMISE if finished and finished[0].point.day < self.in_force else Kept.KEPT
+
+    def _next(self, by_then: tuple[Happened, ...]) -> Next | None:
+        """The first step that is not taken and whose predecessor is."""
+        active: dict[str, Happened] = {}
+        for one in by_then:
+            if one.event.what == "withdrawn" or (one.event.what == "restored" and self.deprecation.kind != "mode-change"):
+                active = {what: happened for what, happened in active.items() if what == "alternative"}
+            else:
+                active.setdefault(one.event.what, one)
+        ahead = False  # whether a later step is taken already: then what was left out is not waited for
+        for step in reversed(self.timeline.steps):
+            if any(what in active for what in step.what):
+                ahead = True
+            elif ahead or step.after is None:
+                continue
+            elif (before := self._taken(step.after, active)) is not None:
+                bound = earliest(self.axis, step, before.point, before.event.nightly)
+                return Next(step.what, before.event.what, bound, step.releases, step.days)
+        return None
+
+
+def histories(policy: Policy) -> tuple[History, ...]:
+    """The history of every deprecation of a policy, by id."""
+    axis = Axis(policy.calendar, policy.planned)
+    timelines = {(timeline.kind, timeline.silent): timeline for timeline in policy.timelines}
+    return tuple(History(one, timelines[one.kind, one.silent], axis, policy.in_force_from) for one in policy.deprecations)
+
+
+def sweep(all_histories: Iterable[History], first: dt.date, last: dt.date) -> Iterator[tuple[dt.date, dict[str, Kept]]]:
+    """The verdict on every deprecation, for every day from the first to the last."""
+    known = tuple(all_histories)
+    for number in range((last - first).days + 1):
+        day = first + dt.timedelta(days=number)
+        yield day, {history.deprecation.id: history.at(day).verdict for history in known}
+
+
+def _name(what: str) -> str:
+    return {"warned": "warned of", "alternative": "given an alternative", "error": "made to raise"}.get(what, what)
+
+
+def _count(number: int, what: str) -> str:
+    """``3 days``; nothing of none."""
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
+
+
+def _did(event: Event) -> str:
+    return {
+        "alternative": "got an alternative",
+        "warned": "began to warn",
+        "withdrawn": "stopped warning",
+        "error": "raised",
+        "removed": "was removed",
+        "switched": "changed",
+        "restored": "came back",
+    }[event.what]

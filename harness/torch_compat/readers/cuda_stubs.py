@@ -1,0 +1,232 @@
+"""Stand-ins for the CUDA libraries that a release of torch links against and that a CPU-only machine does without.
+
+From 1.13 on, torch's Linux wheels load cuBLAS, cuDNN, NCCL and others from packages of several gigabytes, although no
+computation on the CPU ever calls them. The dynamic loader wants three things before it lets ``import torch`` succeed:
+
+* a file of each soname that a loaded object lists as NEEDED;
+* in that file, each symbol version that an object requires of it;
+* a definition of each undefined function and datum, anywhere in the process.
+
+So each missing library becomes an empty shared object of that soname and those versions, and all of them link to one more
+that holds the definitions. The definitions stand apart because an unversioned definition may satisfy a versioned reference
+only from a file other than the one that the reference names. Since everything is defined, the stubs load under lazy as well
+as immediate binding.
+
+A stubbed function returns 1, which is a failure status in every one of these libraries: torch raises if it ever calls one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import EnvironmentUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_compat.readers.commands import Commands
+
+__all__ = ["DEFINITIONS", "Gap", "SharedObject", "build_stubs", "find_gap", "need_tool", "read_shared_object"]
+
+DEFINITIONS = "libtorch_compat_stubs.so"
+"""The one shared object that defines what all stubs promise."""
+
+_OF_CUDA = re.compile(r"(__)?(cu|nv|nccl)")  # the common beginnings of every symbol of these libraries
+_DATUM_BYTES = 256  # an undefined datum states no size; the ones known are single numbers
+
+_NEEDED = re.compile(r"\(NEEDED\).*\[(.*)\]")
+_REQUIRES_FILE = re.compile(r"Version: \d+\s+File: (\S+)\s+Cnt:")
+_REQUIRES_VERSION = re.compile(r"Name: (\S+)\s+Flags:")
+
+
+@dataclass(frozen=True)
+class SharedObject:
+    """What the dynamic loader sees in one file.
+
+    Attributes:
+        needed: the sonames it loads.
+        defined: the symbols it offers, without their versions.
+        undefined: the symbols it cannot do without, each with its type, ``FUNC``, ``OBJECT`` or ``NOTYPE``.
+        versions: by soname, the symbol versions it requires of that file.
+    """
+
+    needed: tuple[str, ...]
+    defined: frozenset[str]
+    undefined: Mapping[str, str]
+    versions: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What is missing before ``import torch`` can succeed; false if nothing is.
+
+    Attributes:
+        libraries: the missing sonames, sorted.
+        functions: the functions that they would have defined.
+        data: the variables that they would have defined.
+        versions: by missing soname, the symbol versions required of it.
+    """
+
+    libraries: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.libraries)
+
+
+def find_gap(torch: Path, command: Commands) -> Gap:
+    """Follow everything that ``import torch`` loads, and collect what nobody provides.
+
+    Objects that no other one needs (torch's run-time compiler, loaded when a GPU is used) are not followed.
+
+    Parameters:
+        torch: the folder of the installed package; packages of CUDA libraries lie in ``nvidia`` beside it.
+        command: runs readelf and ldconfig.
+
+    Raises:
+        EnvironmentUnavailable: readelf is not installed here.
+    """
+    offered = _offered(torch, command)
+    waiting = [*sorted(torch.glob("*.so")), *torch.glob("lib/libtorch_global_deps.so")]
+    loaded: dict[Path, SharedObject] = {}
+    missing: set[str] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in loaded:
+            continue
+        loaded[path] = read_shared_object(path, command)
+        for soname in loaded[path].needed:
+            if soname in offered:
+                waiting.append(offered[soname])
+            else:
+                missing.add(soname)
+    return _gap(loaded.values(), missing)
+
+
+def read_shared_object(path: Path, command: Commands) -> SharedObject:
+    """Ask readelf what the dynamic loader would see in a file."""
+    readelf = need_tool("readelf", package="binutils")
+    out = command(
+        [readelf, "--wide", "--dynamic", "--dyn-syms", "--version-info", path], purpose=f"reading {path.name}", quiet=True
+    )
+    needed: list[str] = []
+    defined: set[str] = set()
+    undefined: dict[str, str] = {}
+    versions: dict[str, list[str]] = {}
+    requires_of: list[str] = []
+    for line in out.splitlines():
+        if found := _NEEDED.search(line):
+            needed.append(found[1])
+        elif found := _REQUIRES_FILE.search(line):
+            requires_of = versions.setdefault(found[1], [])
+        elif found := _REQUIRES_VERSION.search(line):
+            requires_of.append(found[1])
+        elif (columns := line.split()) and len(columns) >= 8 and columns[0][:-1].isdigit() and columns[0].endswith(":"):
+            _number, _value, _size, kind, binding, _visibility, section, name = columns[:8]
+            if section != "UND":
+                defined.add(name.partition("@")[0])
+            elif binding == "GLOBAL":  # a weak reference may stay undefined
+                undefined[name.partition("@")[0]] = kind
+    return SharedObject(
+        tuple(needed), frozenset(defined), undefined, {soname: tuple(sorted(set(names))) for soname, names in versions.items()}
+    )
+
+
+def build_stubs(gap: Gap, folder: Path, command: Commands) -> tuple[str, ...]:
+    """Compile a stand-in for each missing library into a folder that the loader searches; returns their file names.
+
+    Raises:
+        EnvironmentUnavailable: there is no C compiler here, or it failed.
+    """
+    compiler = need_tool("cc", "gcc", "clang", package="gcc")
+    source = folder / "stubs.c"
+    script = folder / "stubs.map"
+    shared: list[str | Path] = [compiler, "-shared", "-fPIC", "-nostdlib"]
+    try:
+        source.write_text(_definitions(gap), encoding="ascii")
+        command([*shared, source, f"-Wl,-soname,{DEFINITIONS}", "-o", folder / DEFINITIONS], purpose="compiling the CUDA stubs")
+        for soname in gap.libraries:
+            source.write_text("", encoding="ascii")
+            script.write_text("".join(f"{version} {{ }};\n" for version in gap.versions.get(soname, ())), encoding="ascii")
+            versions = [f"-Wl,--version-script={script}"] if gap.versions.get(soname) else []
+            links: list[str | Path] = ["-Wl,--no-as-needed", folder / DEFINITIONS, "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{soname}"]
+            command([*shared, source, *versions, *links, "-o", folder / soname], purpose=f"compiling the stub of {soname}")
+    finally:
+        source.unlink(missing_ok=True)
+        script.unlink(missing_ok=True)
+    return (DEFINITIONS, *gap.libraries)
+
+
+def need_tool(*names: str, package: str) -> str:
+    """The first of these programs that is installed.
+
+    Raises:
+        EnvironmentUnavailable: none is.
+    """
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise EnvironmentUnavailable(
+        f"a release whose CUDA libraries are not in its wheel needs {' or '.join(names)}, which is not installed",
+        hint=f"install {package}",
+        code="no-tool",
+    )
+
+
+def _offered(torch: Path, command: Commands) -> dict[str, Path]:
+    """Where each soname that the loader can find lies: torch's own libraries first, then CUDA packages, then the system's."""
+    offered: dict[str, Path] = {}
+    for folder in [torch / "lib", *sorted(torch.parent.glob("nvidia/**/lib"))]:
+        for path in sorted(folder.glob("*.so*")):
+            offered.setdefault(path.name, path)
+    ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin") or shutil.which("ldconfig")
+    if ldconfig:
+        for line in command([ldconfig, "-p"], purpose="listing the system's libraries", quiet=True).splitlines():
+            name, arrow, target = line.partition(" => ")
+            if arrow:
+                offered.setdefault(name.split()[0], Path(target))
+    for folder in _default_folders():
+        for path in sorted(folder.glob("*.so*")):
+            offered.setdefault(path.name, path)
+    return offered
+
+
+def _default_folders() -> list[Path]:
+    """Where the loader looks at last, whatever its cache says."""
+    roots = [Path("/lib64"), Path("/usr/lib64"), Path("/lib"), Path("/usr/lib")]
+    return [folder for root in roots for folder in (root, root / "x86_64-linux-gnu") if folder.is_dir()]
+
+
+def _gap(loaded: Iterable[SharedObject], missing: set[str]) -> Gap:
+    loaded = list(loaded)
+    defined = frozenset[str]().union(*(item.defined for item in loaded))
+    undefined = {
+        name: kind
+        for item in loaded
+        for name, kind in item.undefined.items()
+        if missing and name not in defined and _OF_CUDA.match(name)
+    }
+    versions = {
+        soname: tuple(sorted({version for item in loaded for version in item.versions.get(soname, ())}))
+        for soname in sorted(missing)
+    }
+    return Gap(
+        tuple(sorted(missing)),
+        tuple(sorted(name for name, kind in undefined.items() if kind != "OBJECT")),
+        tuple(sorted(name for name, kind in undefined.items() if kind == "OBJECT")),
+        {soname: names for soname, names in versions.items() if names},
+    )
+
+
+def _definitions(gap: Gap) -> str:
+    """C source: one function that fails, under every missing name; and zeros under the name of every missing datum."""
+    lines = ["static int fail(void) { return 1; }"]
+    lines += [f'int {name}(void) __attribute__((alias("fail")));' for name in gap.functions]
+    lines += [f"char {name}[{_DATUM_BYTES}] __attribute__((aligned(16)));" for name in gap.data]
+    return "\n".join(lines) + "\n"

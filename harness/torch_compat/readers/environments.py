@@ -1,0 +1,446 @@
+"""Environments of real torch releases: built once in a cache folder outside the repository, used by every visit after that.
+
+An environment is there when its ``environment.json`` is: that file is written last, and everything without it is the rest of
+a build that failed. Virtual environments cannot be moved, so one is built where it stays, and removed whole when any step fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import platformdirs
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from torch_compat.errors import EnvironmentUnavailable, UsageError, WrongVersion
+from torch_compat.readers.commands import Commands, Run, clean_environ, run_command
+from torch_compat.readers.cuda_stubs import build_stubs, find_gap, need_tool
+from torch_compat.readers.interpreters import Interpreter, find_interpreters, fitting
+from torch_compat.readers.isolation import plain_environ
+
+if TYPE_CHECKING:
+    from torch_compat.policy import Release
+
+__all__ = ["NEEDED_BYTES", "Cuda", "Environment", "Environments", "cache_folder"]
+
+Cuda = Literal["stub", "real"]
+Progress = Callable[[str], None]
+
+GB = 10**9
+NEEDED_BYTES: Mapping[Cuda, int] = {
+    "stub": 6 * GB,  # up to 1 GB of wheel, 2 GB installed, and an old pip unpacks into a second place before it copies
+    "real": 12 * GB,  # the CUDA packages are up to 3 GB of wheels and 5 GB installed on top
+}
+
+STATE = "environment.json"
+SCHEMA_VERSION = 1
+
+_SMALL_AND_REAL = re.compile(r"nvidia-cuda-(runtime|cupti)(-cu\d+)?")
+"""A few megabytes each, and called on the CPU too (torch asks for devices, its profiler registers itself): never stubbed."""
+
+_GATHERED = "cuda-toolkit"
+"""An empty package whose extras pin the CUDA libraries of releases from the year 2026 on."""
+
+_COMPILERS = frozenset({"pytorch-triton", "triton"})
+"""They compile for GPUs; no library that torch loads is in them."""
+
+_ASK_TARGET = """
+import json, os, platform, sys, sysconfig
+info = sys.version_info
+print(json.dumps({
+    "site": sysconfig.get_paths()["platlib"],
+    "markers": {
+        "implementation_name": sys.implementation.name,
+        "implementation_version": platform.python_version(),
+        "os_name": os.name,
+        "platform_machine": platform.machine(),
+        "platform_python_implementation": platform.python_implementation(),
+        "platform_release": platform.release(),
+        "platform_system": platform.system(),
+        "platform_version": platform.version(),
+        "python_full_version": platform.python_version(),
+        "python_version": ".".join(platform.python_version_tuple()[:2]),
+        "sys_platform": sys.platform,
+    },
+}))
+"""
+
+_VERIFY = """
+import json, platform
+import torch
+total = torch.ones(2).sum().item()
+import numpy
+shared = torch.from_numpy(numpy.arange(3.0)).sum().item()
+print()
+print(json.dumps({
+    "torch": str(torch.__version__),
+    "git_revision": getattr(torch.version, "git_version", None),
+    "python": platform.python_version(),
+    "numpy": numpy.__version__,
+    "sums": [total, shared],
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One built environment.
+
+    Attributes:
+        version: the release's public version, such as ``1.5.1``.
+        prefix: the folder that holds all of it.
+        python: the executable that imports this torch.
+        description: what ``environment.json`` says: ``torch`` (exact, with the local part), ``git_revision`` (None
+            for the oldest releases, which do not say), ``python``, ``numpy``, ``wheel`` and ``wheel_sha256``, ``cuda`` (``none``: nothing was missing; ``stub``; ``real``), ``stubs``
+            (file names), ``built`` (UTC day), ``size`` (bytes), ``seconds`` (that the build took).
+    """
+
+    version: str
+    prefix: Path
+    python: Path
+    description: Mapping[str, Any]
+
+    def environ(self, more: Mapping[str, str] | None = None, *, scratch: Path | None = None) -> dict[str, str]:
+        """The environment variables that a process of this environment is started with. None is the user's.
+
+        Parameters:
+            more: further ones.
+            scratch: the folder that is its home (see :func:`torch_compat.readers.isolation.plain_environ`).
+        """
+        return plain_environ(scratch) | dict(more or {})
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """What a process of it has to be able to read: itself, and the Python that it was made with."""
+        programs = {self.python.parent.resolve(), self.python.resolve().parent}
+        found = {self.prefix.resolve(), *(folder.parent if folder.name == "bin" else folder for folder in programs)}
+        try:
+            settings = (self.prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            settings = []
+        for line in settings:
+            key, _, value = line.partition("=")
+            if key.strip() == "home" and value.strip():
+                base = Path(value.strip())  # the bin folder of that Python, perhaps by another name
+                found |= {base.parent, base.resolve().parent}
+        return tuple(sorted(found))
+
+
+class Environments:
+    """All environments of one cache folder.
+
+    Parameters:
+        root: the cache folder; ``$TORCH_COMPAT_CACHE`` or the user's cache folder unless given.
+        run: how commands are run.
+        interpreters: which Pythons there are; looked for when first needed unless given.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        run: Run = run_command,
+        interpreters: Callable[[], tuple[Interpreter, ...]] = find_interpreters,
+    ) -> None:
+        self.root = (root or cache_folder()).absolute()
+        self._run = run
+        self._interpreters = interpreters
+
+    def get(self, version: str) -> Environment | None:
+        """The environment of a release, if it has been built and its Python still answers to its name."""
+        prefix = self._prefix(version)
+        python = prefix / "bin" / "python"
+        try:
+            state = json.loads((prefix / STATE).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        if not isinstance(state, dict) or state.pop("schema_version", None) != SCHEMA_VERSION or not python.exists():
+            return None
+        return Environment(version, prefix, python, state)
+
+    def all(self) -> tuple[Environment, ...]:
+        """Every environment that has been built, oldest release first."""
+        names = [path.parent.name for path in self.root.glob(f"readers/torch-*/{STATE}")]
+        found = [self.get(name.removeprefix("torch-")) for name in names]
+        return tuple(sorted((item for item in found if item), key=lambda item: Version(item.version)))
+
+    def build(self, release: Release, *, cuda: Cuda = "stub", progress: Progress = lambda _step: None) -> Environment:
+        """The environment of a release: the one that is there, else a new one.
+
+        Parameters:
+            release: what the calendar says about it.
+            cuda: whether the CUDA libraries that its wheel lacks are replaced by stubs or installed.
+            progress: is told each step in a few words.
+
+        Raises:
+            EnvironmentUnavailable: it cannot be had here; nothing of it is left but the log.
+            WrongVersion: another torch than the one asked for was installed; nothing of it is left but the log.
+            UsageError: it is there with stubs, and the real libraries are wanted.
+        """
+        if not (there := self.get(release.version)):
+            interpreter = fitting(release, self._interpreters())
+            self._refuse_if_short(release, cuda)
+            if release.install == "stubs":
+                need_tool("readelf", package="binutils")  # known to be missing before a gigabyte is downloaded
+            with self._locked(release.version, wait=progress):
+                there = self.get(release.version) or self._build(release, interpreter, cuda, progress)
+        if cuda == "real" and there.description["cuda"] == "stub":
+            raise UsageError(
+                f"torch {release.version} is built with stubs for its CUDA libraries",
+                hint=f"remove it first: torch-compat readers remove torch-{release.version}",
+            )
+        return there
+
+    def remove(self, version: str) -> int:
+        """Remove a release's environment, or what is left of one; returns the bytes that this freed, 0 if there was none.
+
+        Raises:
+            EnvironmentUnavailable: it is being built at this moment.
+        """
+        prefix = self._prefix(version)
+        if not prefix.exists():
+            return 0
+        with self._locked(version, wait=None):
+            freed = _size(prefix)
+            _remove(prefix)
+        return freed
+
+    def log(self, version: str) -> Path:
+        """Where everything is written that the tools said while this release was being built last."""
+        return self.root / "logs" / f"torch-{version}.log"
+
+    def _prefix(self, version: str) -> Path:
+        if not re.fullmatch(r"\d[0-9A-Za-z.]*", version):
+            raise UsageError(f"{version!r} is not the version of a release", hint="write it as 1.5.1")
+        return self.root / "readers" / f"torch-{version}"
+
+    def _refuse_if_short(self, release: Release, cuda: Cuda) -> None:
+        existing = next(folder for folder in (self.root, *self.root.parents) if folder.exists())
+        free = shutil.disk_usage(existing).free
+        if free < NEEDED_BYTES[cuda]:
+            raise EnvironmentUnavailable(
+                f"building torch {release.version} needs {NEEDED_BYTES[cuda] / GB:.0f} GB of disk; {free / GB:.1f} GB are free",
+                where=str(self.root),
+                hint="free some, or name another folder in TORCH_COMPAT_CACHE",
+                code="disk-short",
+            )
+
+    @contextlib.contextmanager
+    def _locked(self, version: str, *, wait: Progress | None) -> Iterator[None]:
+        """Hold a release's lock, which the system releases when the process ends, however it ends."""
+        path = self.root / "locks" / f"torch-{version}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if wait is None:
+                    raise EnvironmentUnavailable(
+                        f"torch {version} is being built by another process", hint="try again when it is done", code="busy"
+                    ) from error
+                wait(f"waiting for another process that is building torch {version}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _build(self, release: Release, interpreter: Interpreter, cuda: Cuda, progress: Progress) -> Environment:
+        prefix = self._prefix(release.version)
+        _remove(prefix)
+        log = self.log(release.version)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("", encoding="utf-8")
+        try:
+            _Build(release, interpreter, prefix, log, self._run, progress=progress).whole(cuda)
+        finally:
+            if not (prefix / STATE).exists():
+                _remove(prefix)
+        built = self.get(release.version)
+        if built is None:
+            raise AssertionError(f"{prefix / STATE} was written and cannot be read")
+        return built
+
+
+class _Build:
+    """The steps that make one environment, in their order."""
+
+    def __init__(
+        self, release: Release, interpreter: Interpreter, prefix: Path, log: Path, run: Run, *, progress: Progress
+    ) -> None:
+        self.release = release
+        self.interpreter = interpreter
+        self.prefix = prefix
+        self.python = prefix / "bin" / "python"
+        self.scratch = prefix / "scratch"
+        self.progress = progress
+        # pip downloads and unpacks below TMPDIR: on the disk that was found large enough, and gone with everything else
+        settings = {"LC_ALL": "C", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "TMPDIR": str(self.scratch)}
+        self.command = Commands(log, clean_environ(settings), run)
+
+    def whole(self, cuda: Cuda) -> None:
+        """Build it all; the state file is written at the very end."""
+        began = time.monotonic()
+        self.progress(f"making an environment of Python {self.interpreter.version}")
+        self.scratch.mkdir(parents=True)
+        self.command([self.interpreter.path, "-m", "venv", self.prefix], purpose="python -m venv")
+        wheel, sha256 = self.install_torch()
+        target = json.loads(
+            self.command([self.python, "-I", "-c", _ASK_TARGET], purpose="asking the new Python", environ=plain_environ())
+        )
+        site = Path(target["site"])
+        requirements = self.requirements(site, "torch", target["markers"])
+        self.progress("installing what torch needs")
+        self.install([str(item) for item in requirements if not _is_for_gpu(item)] + [f"numpy{self.release.numpy}"])
+        used, stubs = self.complete_cuda(cuda, site, requirements, target["markers"])
+        self.progress("checking that it imports and computes")
+        said = self.verify()
+        shutil.rmtree(self.scratch)
+        description = {
+            "schema_version": SCHEMA_VERSION,
+            "torch": said["torch"],
+            "git_revision": said["git_revision"],
+            "python": said["python"],
+            "numpy": said["numpy"],
+            "wheel": wheel,
+            "wheel_sha256": sha256,
+            "cuda": used,
+            "stubs": list(stubs),
+            "built": datetime.now(UTC).date().isoformat(),
+            "size": _size(self.prefix),
+            "seconds": round(time.monotonic() - began, 1),
+        }
+        unfinished = self.prefix / f"{STATE}.unfinished"
+        unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(self.prefix / STATE)
+
+    def install_torch(self) -> tuple[str, str]:
+        """Install torch alone, from the one wheel that pip chooses; returns the wheel's name and SHA-256."""
+        self.progress(f"downloading torch {self.release.version}")
+        wheels = self.scratch / "wheels"
+        one = f"torch=={self.release.version}"
+        self.pip("download", "--no-deps", "--no-cache-dir", "-d", str(wheels), one, purpose=f"downloading {one}")
+        found = sorted(wheels.glob("*.whl")) if wheels.is_dir() else []
+        if len(found) != 1:
+            names = ", ".join(path.name for path in sorted(wheels.glob("*"))) or "nothing"
+            raise EnvironmentUnavailable(f"pip download {one} brought {names}, not one wheel", code="no-wheel")
+        self.progress(f"installing {found[0].name}")
+        with found[0].open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        self.pip("install", "--no-deps", "--no-cache-dir", str(found[0]), purpose=f"installing {found[0].name}")
+        found[0].unlink()
+        return found[0].name, sha256
+
+    def install(self, requirements: list[str], *options: str) -> None:
+        """Install packages from the user's index."""
+        self.pip("install", *options, *requirements, purpose=f"installing {', '.join(requirements)}")
+
+    def pip(self, *arguments: str, purpose: str) -> None:
+        """Run the environment's own pip; the one of Python 3.6 is 18.1 and knows only long-standing options."""
+        self.command([self.python, "-m", "pip", *arguments], purpose=purpose)
+
+    def requirements(
+        self, site: Path, package: str, markers: Mapping[str, str], extras: frozenset[str] = frozenset()
+    ) -> list[Requirement]:
+        """What an installed package says it needs on the environment's own Python, with these extras."""
+        found = sorted(site.glob(f"{package.replace('-', '_')}-*.dist-info/METADATA"))
+        if not found:
+            raise EnvironmentUnavailable(f"pip installed {package} without metadata", where=str(site), code="no-metadata")
+        lines = HeaderParser().parsestr(found[0].read_text(encoding="utf-8")).get_all("Requires-Dist") or []
+        try:
+            stated = [Requirement(line) for line in lines]
+        except InvalidRequirement as error:
+            raise EnvironmentUnavailable(
+                f"{package} states a requirement that cannot be read: {error}", code="no-metadata"
+            ) from error
+        needed = []
+        for item in stated:
+            if item.marker is None or any(item.marker.evaluate({**markers, "extra": extra}) for extra in extras or {""}):
+                item.marker = None
+                needed.append(item)
+        return needed
+
+    def complete_cuda(
+        self, cuda: Cuda, site: Path, requirements: list[Requirement], markers: Mapping[str, str]
+    ) -> tuple[Literal["none", "stub", "real"], tuple[str, ...]]:
+        """Give torch the CUDA libraries that its wheel lacks; returns how, and the names of the stubs."""
+        if self.release.install == "whole":
+            return "none", ()
+        for_gpu = [item for item in requirements if _is_for_gpu(item) and canonicalize_name(item.name) not in _COMPILERS]
+        if cuda == "stub":
+            for_gpu = self.small_and_real(site, for_gpu, markers)
+        if for_gpu:
+            self.progress("installing the CUDA packages" + ", several gigabytes" * (cuda == "real"))
+            dependencies = ["--no-deps"] if cuda == "stub" else []
+            self.install([str(item) for item in for_gpu], "--no-cache-dir", *dependencies)
+        self.progress("looking for the libraries that torch loads")
+        gap = find_gap(site / "torch", self.command)
+        if not gap:
+            return ("real" if for_gpu else "none"), ()
+        if cuda == "real":
+            raise EnvironmentUnavailable(f"the CUDA packages lack {', '.join(gap.libraries)}", code="cuda-incomplete")
+        self.progress("compiling stubs for the other CUDA libraries")
+        return "stub", build_stubs(gap, site / "torch" / "lib", self.command)
+
+    def small_and_real(self, site: Path, for_gpu: list[Requirement], markers: Mapping[str, str]) -> list[Requirement]:
+        """Those of torch's CUDA packages that are never stubbed, also where another package pins them."""
+        candidates = list(for_gpu)
+        for item in for_gpu:
+            if canonicalize_name(item.name) == _GATHERED:
+                self.install([str(item)], "--no-deps")
+                candidates += self.requirements(site, _GATHERED, markers, frozenset(item.extras))
+        return [item for item in candidates if _SMALL_AND_REAL.fullmatch(canonicalize_name(item.name))]
+
+    def verify(self) -> Mapping[str, Any]:
+        """Import torch in a process of its own and an empty folder, compute, and compare its version with the one asked for."""
+        with tempfile.TemporaryDirectory(dir=self.scratch) as empty:
+            out = self.command(
+                [self.python, "-I", "-c", _VERIFY],
+                purpose=f"importing torch {self.release.version}",
+                cwd=Path(empty),
+                environ=plain_environ(Path(empty)),  # of the user's variables only pip needs some
+            )
+        said: dict[str, Any] = json.loads(out.splitlines()[-1])
+        if Version(said["torch"]).public != Version(self.release.version).public:
+            raise WrongVersion(f"torch {self.release.version} was asked for and {said['torch']} answered", where=str(self.python))
+        if said["sums"] != [2.0, 3.0]:
+            raise EnvironmentUnavailable(
+                f"torch {said['torch']} computes {said['sums']} instead of [2.0, 3.0]", code="wrong-result"
+            )
+        return said
+
+
+def cache_folder() -> Path:
+    """Where environments and their logs are kept."""
+    named = os.environ.get("TORCH_COMPAT_CACHE")
+    return Path(named) if named else platformdirs.user_cache_path("torch-compat")
+
+
+def _is_for_gpu(requirement: Requirement) -> bool:
+    """Whether a package serves torch on a GPU only."""
+    name = canonicalize_name(requirement.name)
+    return name in _COMPILERS or name.startswith(("nvidia-", "cuda-"))
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files below a folder; links count as themselves."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with everything in it; its state file goes first, so that an interrupted removal leaves nothing that looks built."""
+    (folder / STATE).unlink(missing_ok=True)
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -1,0 +1,161 @@
+"""The CPython interpreters of this machine, and which of them a release of torch runs on.
+
+Every candidate is asked for its own version in a short process of its own: a name on PATH proves nothing, since the shims
+of version managers fail for versions that are not selected, and links point anywhere. A candidate that does not answer is
+not an interpreter of this machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.readers.commands import clean_environ
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_compat.policy import Release
+
+__all__ = ["OLDEST", "PREFERRED", "Interpreter", "find_interpreters", "fitting", "in_order_of_preference"]
+
+OLDEST = (3, 6)
+"""The worker's syntax and standard library need 3.6."""
+
+PREFERRED = (3, 11)
+"""One Python for a release on every machine keeps its reader's identity stable: this one wherever the release has it."""
+
+_ANSWER_WITHIN = 10.0  # seconds; a cold start takes well under one
+_QUESTION = """
+import ensurepip, json, os, platform, sys, venv
+print(json.dumps({
+    "implementation": platform.python_implementation(),
+    "version": list(sys.version_info[:3]),
+    "level": sys.version_info[3],
+    "executable": os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable),
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """One CPython of this machine that can make virtual environments.
+
+    Attributes:
+        version: all three numbers, such as ``3.8.18``.
+        path: the executable itself, never a link, a shim or that of a virtual environment.
+    """
+
+    version: str
+    path: Path
+
+    @property
+    def minor(self) -> str:
+        """The first two numbers, as the calendar writes them: ``3.8``."""
+        return ".".join(self.version.split(".")[:2])
+
+
+@functools.cache
+def find_interpreters() -> tuple[Interpreter, ...]:
+    """All CPythons from 3.6 on that are found here, newest first; looked for once in a process."""
+    found: dict[Path, Interpreter] = {}
+    for candidate in _distinct(_candidates()):
+        interpreter = _ask(candidate)
+        if interpreter is not None:
+            found.setdefault(interpreter.path, interpreter)
+    return tuple(
+        sorted(found.values(), key=lambda interpreter: (_numbers(interpreter.version), str(interpreter.path)), reverse=True)
+    )
+
+
+def in_order_of_preference(pythons: Iterable[str]) -> list[str]:
+    """The versions that the harness would use, best first: 3.11, then the older ones from the newest, then the newer from the oldest."""
+    usable = sorted({_numbers(python) for python in pythons if _numbers(python) >= OLDEST})
+    older = [python for python in usable if python < PREFERRED]
+    newer = [python for python in usable if python > PREFERRED]
+    ordered = [PREFERRED] * (PREFERRED in usable) + older[::-1] + newer
+    return [".".join(map(str, python)) for python in ordered]
+
+
+def fitting(release: Release, interpreters: Sequence[Interpreter]) -> Interpreter:
+    """The interpreter that this release is installed for.
+
+    Of several with the same first two numbers it is the newest.
+
+    Raises:
+        EnvironmentUnavailable: none fits; says which would, and which were found.
+    """
+    wanted = in_order_of_preference(release.pythons)
+    wanted = sorted(wanted, key=lambda python: python != release.python)  # stable: the others keep their order
+    for python in wanted:
+        fits = [interpreter for interpreter in interpreters if interpreter.minor == python]
+        if fits:
+            return max(fits, key=lambda interpreter: _numbers(interpreter.version))
+    here = sorted({interpreter.minor for interpreter in interpreters}, key=_numbers)
+    raise EnvironmentUnavailable(
+        f"torch {release.version} runs on CPython {_listed(sorted(wanted, key=_numbers))}; found here: {_listed(here)}",
+        hint=f"install CPython {wanted[0]}, with pyenv, uv or the system's packages" if wanted else None,
+        code="no-interpreter",
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    """Where interpreters usually stand; a path may not exist, and one interpreter may come several times."""
+    yield Path(sys.executable)
+    names = ["python3", *(f"python3.{minor}" for minor in range(OLDEST[1], sys.version_info.minor + 10))]
+    for folder in [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", "/usr/bin"]:
+        yield from (Path(found) for name in names if folder and (found := shutil.which(name, path=folder)))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(pyenv.glob("versions/*/bin/python"))
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    managed_by_uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    yield from sorted(managed_by_uv.glob("*/bin/python3"))
+
+
+def _distinct(candidates: Iterable[Path]) -> Iterator[Path]:
+    """Each executable once, however many links lead to it.
+
+    A virtual environment's ``python`` is such a link too, and its target is what we want.
+    """
+    seen: set[Path] = set()
+    for candidate in candidates:
+        target = candidate.resolve()
+        if target not in seen and target.is_file():
+            seen.add(target)
+            yield target
+
+
+def _ask(candidate: Path) -> Interpreter | None:
+    """What the candidate says it is; None where it does not answer, is no CPython, too old or cannot make environments."""
+    try:
+        answer = subprocess.run(
+            [candidate, "-I", "-c", _QUESTION],
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_WITHIN,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env=clean_environ(),
+        )
+        said = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    if said["implementation"] != "CPython" or said["level"] != "final" or tuple(said["version"]) < OLDEST:
+        return None
+    return Interpreter(".".join(map(str, said["version"])), Path(said["executable"]))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _listed(items: Sequence[str]) -> str:
+    return ", ".join(items) if items else "none"

@@ -1,0 +1,190 @@
+"""What a process of a release is kept from: the network, the user's home and variables; and who may run where it is not.
+
+``launcher.py`` builds the fence. This module asks once what the machine allows, and describes the fence of one process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torch_compat.errors import Untrusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+__all__ = [
+    "Isolation",
+    "Trust",
+    "isolation",
+    "launch",
+    "plain_environ",
+    "refuse_unless_trusted",
+    "trust_everything",
+    "trust_nothing",
+    "widened",
+]
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+PROBE_SECONDS = 30
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+Trust: TypeAlias = "Callable[[Path], bool]"
+"""Says whether an archive may be run by a release that is not isolated."""
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What a process of a release cannot reach.
+
+    Attributes:
+        network: no socket of any kind can be opened.
+        home: nothing of the user's home can be read or written, nor anything else that the release does not need.
+        reasons: why not, of each that is False.
+    """
+
+    network: bool
+    home: bool
+    reasons: Mapping[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it cannot reach either."""
+        return self.network and self.home
+
+    def as_json(self) -> dict[str, bool]:
+        """As commands print it."""
+        return {"network": self.network, "home": self.home}
+
+    def __str__(self) -> str:
+        open_ = [f"{text} ({self.reasons[part]})" for part, text in _REACHED.items() if part in self.reasons]
+        return " and ".join(open_) or "neither the network nor the home can be reached"
+
+
+_REACHED = {"network": "the network can be reached", "home": "the home can be read and written"}
+
+
+def isolation() -> Isolation:
+    """What this machine allows; asked once per process, by trying."""
+    return _probe(tuple(_homes()))
+
+
+@functools.cache
+def _probe(homes: tuple[str, ...]) -> Isolation:
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+        spec = {**_spec(isolate={"network": True, "home": True}, reads=(), writes=(scratch,), homes=homes), "probe": True}
+        try:
+            done = subprocess.run(
+                _command(spec), stdin=subprocess.DEVNULL, capture_output=True, cwd=scratch, env=launcher_environ(plain_environ()), timeout=PROBE_SECONDS,
+                check=False,
+            )  # fmt: skip
+            reasons = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            reasons = dict.fromkeys(_REACHED, f"the launcher does not answer: {type(error).__name__}")
+    found = {part: str(reason) for part, reason in reasons.items() if reason}
+    return Isolation("network" not in found, "home" not in found, found)
+
+
+def launch(
+    command: Sequence[str | Path], *, fence: Isolation, reads: Iterable[Path], writes: Iterable[Path], reply: int
+) -> list[str]:
+    """The command line that starts a command inside a fence, which is never less than ``fence`` says.
+
+    Parameters:
+        reads: what it may read beside the system's own programs and libraries: files, or folders with all that is in them.
+        writes: folders in which it may do as it likes.
+        reply: the file descriptor to which the launcher writes why the command does not start.
+    """
+    spec = _spec(isolate=fence.as_json(), reads=map(str, reads), writes=map(str, writes), homes=_homes())
+    return _command({**spec, "reply": reply, "command": [str(word) for word in command]})
+
+
+def _spec(*, isolate: dict[str, bool], reads: Iterable[str], writes: Iterable[str], homes: Iterable[str]) -> dict[str, Any]:
+    return {"parent": os.getpid(), "isolate": isolate, "reads": [*reads], "writes": [*writes], "homes": [*homes]}
+
+
+def _command(spec: Mapping[str, Any]) -> list[str]:
+    return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)]
+
+
+def _homes() -> list[str]:
+    """The user's home, by the variable and by the system's records."""
+    homes = [os.environ.get("HOME", "")]
+    with contextlib.suppress(KeyError):  # a user id without a name, as containers have
+        homes.append(pwd.getpwuid(os.getuid()).pw_dir)
+    return list(dict.fromkeys(home for home in homes if home.startswith("/") and home != "/"))
+
+
+def widened(fence: Isolation, reads: Iterable[Path]) -> Isolation:
+    """A fence through which these can be read: no longer whole where the home is one of them, or inside one."""
+    homes = [Path(home).resolve() for home in _homes()]
+    for path in reads:
+        if fence.home and any(home.is_relative_to(path.resolve()) for home in homes):
+            reason = f"{path} has to be readable, and the home is in it"
+            return Isolation(fence.network, False, {**fence.reasons, "home": reason})
+    return fence
+
+
+def plain_environ(scratch: Path | None = None) -> dict[str, str]:
+    """The environment variables of a process that inherits none from the user.
+
+    Parameters:
+        scratch: the folder that is its home and takes its temporary files, caches and settings; none is named unless given.
+    """
+    plain = {"PATH": PATH, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "USER": "torch-compat", "LOGNAME": "torch-compat"}
+    if scratch is None:
+        return plain
+    return plain | {
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "TORCH_HOME": str(scratch / ".cache" / "torch"),
+        "XDG_CACHE_HOME": str(scratch / ".cache"),
+        "XDG_CONFIG_HOME": str(scratch / ".config"),
+        "XDG_DATA_HOME": str(scratch / ".local" / "share"),
+        "XDG_STATE_HOME": str(scratch / ".local" / "state"),
+    }
+
+
+def launcher_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the launcher is started with, to start a command with ``environ``.
+
+    It runs by our own Python, which may not start without LD_LIBRARY_PATH; the launcher takes that away again.
+    """
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return {**environ, **kept}
+
+
+# ------------------------------------------------------------------------------------------------------------------ trust
+
+
+def trust_nothing(_: Path) -> bool:
+    """No archive."""
+    return False
+
+
+def trust_everything(_: Path) -> bool:
+    """Every archive: the user said --trust."""
+    return True
+
+
+def refuse_unless_trusted(path: Path, fence: Isolation, trust: Trust) -> None:
+    """Let an archive through if the release is isolated, or the archive trusted.
+
+    Raises:
+        Untrusted: neither.
+    """
+    if not fence.whole and not trust(path):
+        raise Untrusted(
+            f"a release would run code that this archive chose, and is not isolated here: {fence}",
+            where=str(path),
+            hint="run it on a machine that can isolate, or give --trust if you trust whoever made it",
+        )

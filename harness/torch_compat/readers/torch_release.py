@@ -1,0 +1,443 @@
+"""A real torch release as a reader and writer: starts the worker in its environment and speaks the protocol with it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from packaging.version import InvalidVersion, Version
+
+from torch_compat.errors import ReaderError, WrongVersion
+from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_compat.readers.environments import Environment
+    from torch_compat.readers.isolation import Trust
+
+__all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
+
+PROTOCOL = 1
+IDENTITY = "identity.json"
+WORKER = Path(__file__).with_name("worker.py")
+FILES = frozenset({"path", "probe", "recipe", "script"})  # what of a request names a file
+LOADS = frozenset({"observe"})  # the requests of which it is an archive
+# Traced programs hold the file names and lines of the code that called them. The worker runs under a name that is the same on
+# every machine and as if it were all on one line, so that neither a path nor a later edit of it gets into an archive.
+BOOT = """
+import ast, sys
+__file__ = sys.argv.pop(1)
+with open(__file__, encoding="utf-8") as stream:
+    tree = ast.parse(stream.read())
+for node in ast.walk(tree):
+    if hasattr(node, "lineno"):
+        node.lineno = node.end_lineno = 1
+        node.col_offset = node.end_col_offset = 0
+exec(compile(tree, "worker.py", "exec"))
+"""
+START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
+GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
+STOP_SECONDS = 10  # for a worker that is no longer needed to end by itself
+
+# One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU takes wider
+# kernels, which round differently in the last place. The fuser of 1.9 to 2.x compiles kernels for the very CPU that it runs on,
+# and heeds none of the others: it is off.
+FUSER = "PYTORCH_TENSOREXPR"
+NEEDS_ITS_FUSER = ("1.11.",)  # without it, the second call of a program that returns strings never ends
+DETERMINISM: Mapping[str, str] = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "DNNL_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "AVX2",
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    FUSER: "0",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "",
+    "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "",
+}
+
+
+class TorchRelease:
+    """A running worker of one environment. Use as a context manager.
+
+    The process inherits none of the user's variables, has an empty folder as its home, and is kept from the network and from
+    all files that it does not need, as far as the machine can (see :attr:`isolation`). What a request names is copied to where
+    the process can read it. It ends when the thread that started it does, however that ends.
+
+    Parameters:
+        environment: what to run in.
+        seed: 0 or more; two observers of one cell use different ones, so that what hangs on the order of a set, or on
+            memory that nobody wrote to, shows (see :func:`_seeded`).
+        reads: files and folders that the process may read where they are.
+        trust: which archives it may load where it is not isolated; only those that it wrote itself unless given.
+
+    Raises:
+        ReaderError: the worker does not start, or does not speak the protocol.
+        WrongVersion: it runs another torch than the environment is for.
+    """
+
+    def __init__(
+        self, environment: Environment, *, seed: int = 0, reads: Iterable[Path] = (), trust: Trust = trust_nothing
+    ) -> None:
+        self.environment = environment
+        self.seed = seed
+        self.reads = tuple(path.resolve() for path in reads)
+        self.trust = trust
+        self.isolation = widened(isolation(), [*self.reads, *environment.folders])
+        self._written: set[Path] = set()
+        self.identity: dict[str, Any] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies: IO[bytes] | None = None
+        self._unread = b""
+        self._stack = contextlib.ExitStack()
+        self._sent = 0
+
+    @property
+    def name(self) -> str:
+        """The reader's name, by its exact version: ``torch-1.12.1+cu102``."""
+        return f"torch-{self.identity['torch']}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            self._check_identity(self._reply(START_SECONDS))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def start(self) -> None:
+        """Start the process and return at once: importing torch takes seconds, in which others can be asked.
+
+        Entering the context waits for it. Call :meth:`close` where it is never entered.
+        """
+        if self._process is not None:
+            return
+        with contextlib.ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torch-compat-"))).resolve()
+            self._given, self._scratch = folder / "given", folder / "scratch"
+            for part in (self._given, self._scratch):
+                part.mkdir()
+            self._said = stack.enter_context(tempfile.TemporaryFile())
+            read_fd, write_fd = os.pipe()
+            self._replies = stack.enter_context(os.fdopen(read_fd, "rb", buffering=0))
+            environ = {**self.environment.environ(DETERMINISM, scratch=self._scratch), **_seeded(self.seed)}
+            if self.environment.version.startswith(NEEDS_ITS_FUSER):
+                del environ[FUSER]
+            command = launch(
+                [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
+                fence=self.isolation,
+                reads=[*self.environment.folders, *self.reads, WORKER],
+                writes=[self._scratch, self._given],  # torch opens what it maps as shared for writing, too; these are copies
+                reply=write_fd,
+            )
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=self._said,
+                    stderr=self._said,
+                    cwd=self._scratch,
+                    env=launcher_environ(environ),
+                    pass_fds=[write_fd],
+                    start_new_session=True,  # without a terminal: nothing can ask the user for anything
+                )
+            except OSError as error:
+                raise ReaderError(f"{command[0]} does not start: {error}", code="does-not-start") from error
+            finally:
+                os.close(write_fd)
+            stack.callback(self._stop)
+            self._stack = stack.pop_all()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.kill()  # nobody waits for what it is still at; outside the terminal's session, it heard of no interrupt
+        self.close()
+
+    def close(self) -> None:
+        """End the process. Nothing happens where none was started, or it has ended."""
+        self._stack.close()
+
+    def kill(self) -> None:
+        """End the process and all that it started at once; whoever waits for a reply gets a ReaderError. From any thread."""
+        if self._process is not None and self._process.returncode is None:  # else its number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
+        """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/torch_compat/readers/worker.py).
+
+        Raises:
+            ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.
+            Untrusted: it is to load an archive, is not isolated, and nobody vouches for the archive.
+        """
+        with contextlib.ExitStack() as stack:
+            handed = _Handed(self._given, self._scratch, stack)
+            body = self._handed(handed, {"timeout_s": timeout_s, **arguments}, loads=do in LOADS, writes=do == "produce")
+            reply = handed.named(self._ask(do, body, timeout_s + GRACE_SECONDS))
+            if do == "produce" and handed.take(Path(arguments["path"])):
+                self._written.add(Path(arguments["path"]))
+        return reply
+
+    def request_many(self, do: str, requests: list[dict[str, Any]], *, timeout_s: float = 60) -> list[dict[str, Any]]:
+        """Send requests that may share a process for as long as they leave no trace in it; a reply to each, in their order.
+
+        Raises:
+            ReaderError, Untrusted: as :meth:`request`, for any of them.
+        """
+        with contextlib.ExitStack() as stack:
+            handed = _Handed(self._given, self._scratch, stack)
+            asked = [
+                self._handed(handed, {"do": do, "timeout_s": timeout_s, **one}, loads=True, writes=False) for one in requests
+            ]
+            reply = self._ask("many", {"requests": asked}, len(requests) * timeout_s + GRACE_SECONDS)
+            replies: list[dict[str, Any]] = handed.named(reply)["result"]
+        if len(replies) != len(requests):
+            raise ReaderError(
+                f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests",
+                code="protocol",
+            )
+        for reply in replies:
+            self._refuse_fault(do, reply)
+        return replies
+
+    def _handed(self, handed: _Handed, body: dict[str, Any], *, loads: bool, writes: bool) -> dict[str, Any]:
+        """A request by the names that its files have for the worker."""
+        for key in FILES & body.keys():
+            path = Path(body[key])
+            if writes and key == "path":
+                body[key] = handed.empty(path)
+                continue
+            if loads and path not in self._written:
+                refuse_unless_trusted(path, self.isolation, self.trust)
+            if not any(path.resolve().is_relative_to(folder) for folder in self.reads):
+                body[key] = handed.copy(path)
+        return body
+
+    def _ask(self, do: str, body: dict[str, Any], seconds: float) -> dict[str, Any]:
+        assert self._process is not None and self._process.stdin is not None  # noqa: PT018, S101 - within the context
+        self._sent += 1
+        message = {"id": self._sent, "do": do, **body}
+        try:
+            self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._died() from error
+        reply = self._reply(seconds)
+        if reply.pop("id", None) != self._sent:
+            raise ReaderError(
+                f"the worker of {self.environment.version} answered another request than it was asked", code="protocol"
+            )
+        self._refuse_fault(do, reply)
+        return reply
+
+    def _refuse_fault(self, do: str, reply: dict[str, Any]) -> None:
+        if "failed" in reply:
+            fault = reply["failed"]
+            raise ReaderError(
+                f"torch {self.environment.version} could not carry out {do!r}: {fault['type']}: {fault['message']}\n{fault['trace']}",
+                code="request-failed",
+            )
+
+    def _reply(self, seconds: float) -> dict[str, Any]:
+        line = self._line(seconds)
+        try:
+            reply = json.loads(line)
+        except ValueError as error:
+            raise ReaderError(
+                f"the worker of torch {self.environment.version} does not speak JSON: {line[:80]!r}", code="protocol"
+            ) from error
+        if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # of the launcher: the worker never came to be
+            raise ReaderError(f"{self.environment.python} does not start: {reply['launch']}", code="does-not-start")
+        if not isinstance(reply, dict):
+            raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
+        return reply
+
+    def _line(self, seconds: float) -> bytes:
+        """One whole line, or the error that says why there is none in this time."""
+        assert self._replies is not None  # noqa: S101 - within the context
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise ReaderError(
+                    f"the worker of torch {self.environment.version} has not answered for {seconds:.0f} s", code="no-answer"
+                )
+            chunk = os.read(self._replies.fileno(), 1 << 16)
+            if not chunk:
+                raise self._died()
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _died(self) -> ReaderError:
+        self._said.seek(0)
+        words = [line for line in self._said.read()[-2000:].decode("utf-8", "replace").splitlines() if line.strip()]
+        last = words[-1] if words else "it said nothing"
+        return ReaderError(f"the worker of torch {self.environment.version} died: {last}", code="worker-died")
+
+    def _check_identity(self, reply: dict[str, Any]) -> None:
+        identity = reply.get("identity")
+        if not isinstance(identity, dict) or identity.get("protocol") != PROTOCOL or not isinstance(identity.get("torch"), str):
+            raise ReaderError(
+                f"the worker of torch {self.environment.version} does not introduce itself as protocol {PROTOCOL} asks",
+                code="protocol",
+            )
+        try:
+            public = Version(identity["torch"]).public
+        except InvalidVersion:
+            public = identity["torch"]
+        if public != self.environment.version:
+            raise WrongVersion(
+                f"torch {identity['torch']} answered, expected {self.environment.version}",
+                where=str(self.environment.prefix),
+                hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
+            )
+        described = self.environment.description
+        if described.get("torch", identity["torch"]) != identity["torch"]:
+            raise WrongVersion(
+                f"torch {identity['torch']} answered, but {described['torch']} was installed",
+                where=str(self.environment.prefix),
+                hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
+            )
+        self.identity = {
+            **{key: value for key, value in identity.items() if key != "protocol"},
+            "wheel_sha256": described.get("wheel_sha256", ""),
+            "cuda": described.get("cuda", ""),
+        }
+        _remember_identity(self.environment, self.identity)
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            if process.stdin is not None:
+                process.stdin.close()
+        if process.returncode is None:
+            deadline, pause = time.monotonic() + STOP_SECONDS, 0.001
+            # not yet waited for, so that its number still is its group's: what an archive started must not outlive it
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
+                time.sleep(pause)
+                pause = min(2 * pause, 0.05)
+            self.kill()
+            process.wait()
+
+
+class _Handed:
+    """Files of one request at places where the worker can read or write them, until the request is over."""
+
+    def __init__(self, given: Path, scratch: Path, stack: contextlib.ExitStack) -> None:
+        self._given, self._scratch, self._stack = given, scratch, stack
+        self._names: dict[str, str] = {}
+        self._empty: Path | None = None
+
+    def _folder(self, parent: Path, path: Path) -> Path:
+        folder = Path(tempfile.mkdtemp(dir=parent))
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._names[json.dumps(str(folder))[1:-1]] = json.dumps(str(path.parent))[1:-1]
+        return folder
+
+    def copy(self, path: Path) -> str:
+        """A copy of a file, under its own name. Where there is no such file, the worker is left to say so."""
+        if not path.is_file():
+            return str(path)
+        copy = self._folder(self._given, path) / path.name
+        shutil.copyfile(path, copy)
+        return str(copy)
+
+    def empty(self, path: Path) -> str:
+        """A place to write a file of this name to."""
+        self._empty = self._folder(self._scratch, path)
+        return str(self._empty / path.name)
+
+    def take(self, path: Path) -> bool:
+        """Move what was written to where it was wanted; whether there was a file. A link to somewhere else is none."""
+        assert self._empty is not None  # noqa: S101 - a place was given
+        try:
+            fd = os.open(self._empty / path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return False
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return False
+        with os.fdopen(fd, "rb") as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        return True
+
+    def named(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """A reply that calls the files' folders by their own names."""
+        text = json.dumps(reply)
+        if str(self._given.parent) not in text:
+            return reply
+        for name, own in self._names.items():
+            text = text.replace(name, own)
+        renamed: dict[str, Any] = json.loads(text)
+        return renamed
+
+
+def _seeded(seed: int) -> dict[str, str]:
+    """Variables that make a process repeatable where the release itself is not, and different from one of another seed.
+
+    PYTHONHASHSEED orders sets. MALLOC_PERTURB_ lets glibc fill memory with a byte when it is handed out or given back:
+    a release that reads what nobody wrote then does the same each time for one seed, and something else for another.
+    """
+    return {"PYTHONHASHSEED": str(seed), "MALLOC_PERTURB_": str(0x5A + 0x11 * seed)}
+
+
+# ------------------------------------------------------------------------------------------------- remembered identities
+# Importing torch takes seconds, and a replay that has nothing new to ask would import it just to hear who answers.
+
+
+def remembered_identity(environment: Environment) -> dict[str, Any] | None:
+    """The identity with which this environment last introduced itself, on this machine, to this worker; None if unknown."""
+    try:
+        remembered = json.loads((environment.prefix / IDENTITY).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(remembered, dict) or remembered.get("seal") != _seal(environment):
+        return None
+    identity = remembered.get("identity")
+    return identity if isinstance(identity, dict) else None
+
+
+def _remember_identity(environment: Environment, identity: dict[str, Any]) -> None:
+    path = environment.prefix / IDENTITY
+    partial = path.with_name(f".{IDENTITY}.{os.getpid()}.{id(identity)}")
+    with contextlib.suppress(OSError):  # a cache that may only be read costs the time, nothing else
+        partial.write_text(json.dumps({"seal": _seal(environment), "identity": identity}), encoding="ascii")
+        partial.replace(path)
+
+
+def _seal(environment: Environment) -> str:
+    """Hash of everything that an identity can depend on."""
+    processor = [line for line in _processor().splitlines() if line.startswith(("model name", "flags"))]
+    parts = [
+        WORKER.read_text(encoding="utf-8"),
+        json.dumps(dict(environment.description), sort_keys=True),
+        json.dumps(dict(DETERMINISM), sort_keys=True),
+        *sorted(set(processor)),
+        *(f"{path.stat().st_mtime_ns}" for path in sorted(environment.prefix.glob("lib/python*/site-packages/torch/version.py"))),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _processor() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "unknown"

@@ -1,0 +1,85 @@
+"""Asking a release what an extension registers: it is loaded in the release's own process, and the dispatcher tells."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch_compat.readers
+from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.readers.torch_release import TorchRelease
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_compat.readers.environments import Environment
+
+__all__ = ["ask_extension"]
+
+SCRIPT = Path(torch_compat.readers.__file__).with_name("extension.py")
+SECONDS = 300
+SHOWS_ITS_DISPATCHER = (1, 7)
+TRAILER = """
+
+def survey(torch):
+    return ask(torch, {request!r})
+"""
+
+
+def ask_extension(
+    environment: Environment,
+    *,
+    library: Path | None = None,
+    module: str | None = None,
+    paths: Sequence[Path] = (),
+    call: str | None = None,
+) -> dict[str, Any]:
+    """Load an extension in a release, and say what it did to the dispatcher (see harness/torch_compat/readers/extension.py).
+
+    This runs the extension's code: isolated as an archive's is, where the machine can, but not only there. Whoever names an
+    extension wants it to be loaded.
+
+    Parameters:
+        library, module: what to load: a built library, or a Python module; one of them.
+        paths: folders to import from; with them and the folder of the library, the process may read nothing else of the user's.
+        call: a function of the module that is called afterwards.
+
+    Raises:
+        UsageError: neither or both were given, there is no such library, or loading it ends the process.
+        EnvironmentUnavailable: the release does not show its dispatcher.
+    """
+    if tuple(int(part) for part in environment.version.split(".")[:2]) < SHOWS_ITS_DISPATCHER:
+        raise EnvironmentUnavailable(
+            f"torch {environment.version} does not show its dispatcher; 1.7 and newer do",
+            hint=f"record a list instead: --operators FILE --release {environment.version}",
+            code="no-dispatcher",
+        )
+    if (library is None) == (module is None):
+        raise UsageError("expected either a library or a module")
+    if library is not None and not library.is_file():
+        raise UsageError("there is no such file", where=library.as_posix(), code="no-file")
+    request = {
+        "library": None if library is None else str(library.resolve()),
+        "module": module,
+        "paths": [str(path.resolve()) for path in paths],
+        "call": call,
+    }
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
+        script = Path(folder, "ask.py")  # the worker runs a file and hands nothing to it
+        script.write_text(SCRIPT.read_text(encoding="utf-8") + TRAILER.format(request=json.loads(json.dumps(request))), "utf-8")
+        reads = [*paths, *([] if library is None else [library.resolve().parent])]  # with the libraries that lie beside it
+        with TorchRelease(environment, reads=reads) as reader:
+            reply = reader.request("survey", script=str(script), timeout_s=SECONDS)
+    if "result" not in reply:
+        end = reply.get("crashed") or reply.get("timed-out") or {}
+        what = end.get("signal") or next(iter(reply))
+        raise UsageError(
+            f"loading the extension in torch {environment.version} ended the process: {what}",
+            hint="a kernel that does not fit its operator does that; load it by hand to see what it says",
+            where=str(library or module),
+            code="does-not-load",
+        )
+    result: dict[str, Any] = reply["result"]
+    return result

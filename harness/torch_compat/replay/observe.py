@@ -1,0 +1,327 @@
+"""Observing: a reader is given subjects, and what happens is put down as facts.
+
+Every new cell is observed twice, by two processes of different seeds; one that varies is ``unstable``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date  # noqa: TC003 - shown in signatures
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.compare import compare, result_digest
+from torch_compat.corpus.departures import departures
+from torch_compat.corpus.deprecations import read_reply
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.observations import Observation, ObservedReader, Probe
+from torch_compat.corpus.recipes import DeprecationFile
+from torch_compat.corpus.texts import last_word
+from torch_compat.errors import ReaderError
+from torch_compat.readers.isolation import trust_nothing
+from torch_compat.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
+from torch_compat.replay.plan import Task, probe_key
+from torch_compat.replay.produce import neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torch_compat.corpus.deprecations import DeprecationObservation
+    from torch_compat.corpus.recipes import ProbeFile
+    from torch_compat.readers.environments import Environment
+    from torch_compat.readers.isolation import Trust
+
+__all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
+
+MAKERS = (
+    "corpus/compare.py",
+    "corpus/departures.py",
+    "corpus/deprecations.py",
+    "corpus/texts.py",
+    "readers/torch_release.py",
+    "readers/worker.py",
+    "replay/observe.py",
+    "replay/reference.py",
+)
+VALUES = frozenset(
+    {"torch-save", "export"}
+)  # families that mostly are read and not run: a reader of exported programs refuses most
+BATCH = 32  # cells that are asked for at once; a time-out among them is asked for again by itself
+CRASHES = 2  # times that a process observes a cell that crashes; an abort that writes its stack takes a tenth of a second
+
+
+@dataclass
+class Observing:
+    """How far an observation has come. ``progress`` is called after each cell, from one thread at a time.
+
+    Once ``stopped``, what is still running ends with the cell it is at.
+    """
+
+    total: int = 0
+    done: int = 0
+    known: int = 0
+    stopped: bool = False
+    progress: Callable[[Observing], None] = lambda _: None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def step(self) -> None:
+        """One cell was observed once."""
+        with self._lock:
+            self.done += 1
+            self.progress(self)
+
+
+def code_digest() -> str:
+    """Short hash of the code that makes observations out of replies: the worker, the comparison, and what is around them."""
+    package = Path(__file__).parents[1]
+    total = hashlib.sha256(b"".join((package / name).read_bytes() for name in MAKERS))
+    return total.hexdigest()[:12]
+
+
+def observe(
+    environment: Environment,
+    tasks: list[Task],
+    probes: Iterable[ProbeFile],
+    *,
+    today: date,
+    deprecations: Iterable[DeprecationFile] = (),
+    known: ObservedReader | None = None,
+    state: Observing | None = None,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
+    trust: Trust = trust_nothing,
+) -> ObservedReader:
+    """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
+
+    Parameters:
+        deprecations: probes of deprecated things.
+        known: earlier observations; cells whose key is among them are taken from there.
+        today: the day to put on new observations.
+        workers: the two to ask, from :func:`observers`, which somebody else started and closes.
+        trust: which archives may be run where the release is not isolated; does not matter where ``workers`` are given.
+
+    Raises:
+        ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
+        Untrusted: it is not isolated, and an archive is not trusted; nothing it said of the others is returned.
+    """
+    state = state or Observing()
+    probes, deprecations = tuple(probes), tuple(deprecations)
+    asked_for = (tasks, probes, deprecations)
+    remembered = remembered_identity(environment)
+    if known is not None and remembered == known.identity and known.protocol == PROTOCOL:
+        seal = digest(remembered)[:16]
+        if all(_is_known(known, task) for task in tasks) and all(
+            _probe_is_known(known, probe, seal) for probe in (*probes, *deprecations)
+        ):
+            state.known = len(tasks)
+            return _selected(known, *asked_for)
+    pair = workers or observers(environment, trust)
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool, _killed_on_error(pair):
+        for worker in pair:  # by this thread: a worker ends with the one that started it
+            stack.push(worker)
+            worker.start()
+        # importing torch is what takes the time: both at once
+        first, second = pool.map(stack.enter_context, pair)
+        identity, name = first.identity, first.name
+        if second.identity != identity:
+            raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
+        seal = digest(identity)[:16]
+        earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
+        missing = [task for task in tasks if not _is_known(earlier, task)]
+        state.known = len(tasks) - len(missing)
+        state.total = 2 * len(missing)
+        asked = [probe for probe in (*probes, *deprecations) if not _probe_is_known(earlier, probe, seal)]
+        if not missing and not asked:
+            return _selected(earlier or ObservedReader(name, identity, today.isoformat(), PROTOCOL, {}, {}), *asked_for)
+        passes = [pool.submit(_one_pass, worker, missing, asked, seal, state) for worker in (first, second)]
+        try:
+            for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
+                ended.result()
+            (cells, probed, used), (again, probed_again, used_again) = (one.result() for one in passes)
+        finally:
+            state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
+    settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
+    for probe in probed:
+        if probed[probe] != probed_again[probe]:
+            raise ReaderError(f"probe {probe} says one thing and then another in {name}", code="unstable-probe")
+    for probe, one in used.items():
+        if one != used_again[probe]:
+            raise ReaderError(
+                f"the probe of the deprecation {probe} says one thing and then another in {name}: {one}; {used_again[probe]}",
+                code="unstable-probe",
+            )
+    base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
+    newer = replace(base, observed=today.isoformat(), cells={**base.cells, **settled}, probes={**base.probes, **probed})
+    newer = replace(newer, deprecations={**base.deprecations, **used})
+    return _selected(newer, *asked_for)
+
+
+@contextmanager
+def _killed_on_error(workers: tuple[TorchRelease, TorchRelease]) -> Iterator[None]:
+    """Whatever goes wrong, the threads that wait for these workers' replies need not wait any longer."""
+    try:
+        yield
+    except BaseException:
+        for worker in workers:
+            worker.kill()
+        raise
+
+
+def observers(environment: Environment, trust: Trust = trust_nothing) -> tuple[TorchRelease, TorchRelease]:
+    """The two workers that observe each cell; not started. ``trust`` says what they may load where they are not isolated."""
+    return TorchRelease(environment, seed=0, trust=trust), TorchRelease(environment, seed=1, trust=trust)
+
+
+def _is_known(known: ObservedReader | None, task: Task) -> bool:
+    cell = known.cells.get((task.fixture.id, task.options.id)) if known else None
+    return cell is not None and cell.key == task.key
+
+
+def _probe_is_known(known: ObservedReader | None, probe: ProbeFile, seal: str) -> bool:
+    if known is None:
+        return False
+    entry: Probe | DeprecationObservation | None
+    entry = known.deprecations.get(probe.name) if isinstance(probe, DeprecationFile) else known.probes.get(probe.name)
+    return entry is not None and entry.key == probe_key(probe, seal)
+
+
+def _selected(
+    observed: ObservedReader, tasks: list[Task], probes: Iterable[ProbeFile], deprecations: Iterable[DeprecationFile]
+) -> ObservedReader:
+    """What was asked for, and nothing else."""
+    names, deprecated = {probe.name for probe in probes}, {probe.name for probe in deprecations}
+    wanted = {(task.fixture.id, task.options.id) for task in tasks}
+    return replace(
+        observed,
+        cells={cell: one for cell, one in observed.cells.items() if cell in wanted},
+        probes={name: one for name, one in observed.probes.items() if name in names},
+        deprecations={name: one for name, one in observed.deprecations.items() if name in deprecated},
+    )
+
+
+def _one_pass(
+    worker: TorchRelease, tasks: list[Task], probes: list[ProbeFile], seal: str, state: Observing
+) -> tuple[dict[tuple[str, str], Observation], dict[str, Probe], dict[str, DeprecationObservation]]:
+    cells = {}
+    probed = {}
+    used = {}
+    for batch in _batches(tasks):
+        if state.stopped:
+            break
+        requests = [_request(task) for task in batch]
+        replies = [worker.request("observe", **requests[0])] if len(batch) == 1 else worker.request_many("observe", requests)
+        for task, reply in zip(batch, replies, strict=True):
+            cells[task.fixture.id, task.options.id] = _observe_cell(worker, task, reply)
+            state.step()
+    for probe in probes:
+        if state.stopped:
+            break
+        if isinstance(probe, DeprecationFile):
+            used[probe.name] = _deprecation(probe, worker.request("deprecation", probe=str(probe.path), name=probe.name), seal)
+        else:
+            probed[probe.name] = _probe(probe, worker.request("probe", probe=str(probe.path), name=probe.name), seal)
+    return cells, probed, used
+
+
+def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Tasks that may share a process of the worker: values under one set of load options. A program stays for itself.
+
+    Reading a value takes a release far less time than the fork does; running a program does not, and leaves traces.
+    """
+    ordered = sorted(tasks, key=lambda task: (task.fixture.family in VALUES, task.options.id))
+    for (values, _), group in groupby(ordered, key=lambda task: (task.fixture.family in VALUES, task.options.id)):
+        members = list(group)
+        size = BATCH if values else 1
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
+
+
+def _request(task: Task) -> dict[str, Any]:
+    fixture = task.fixture
+    return {"family": fixture.family, "path": str(task.path), "calls": fixture.calls, "options": task.options.load.given()}
+
+
+def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Observation:
+    """One observation of a first reply; of a crash several, since corrupted memory does not always end the same way."""
+    first = observation(task, reply)
+    for _ in range(CRASHES - 1):
+        if first.result != "crashed":
+            break
+        again = observation(task, worker.request("observe", **_request(task)))
+        if again != first:
+            return _settle(first, again)
+    return first
+
+
+def observation(task: Task, reply: dict[str, Any]) -> Observation:
+    """The facts of one reply, compared with the golden."""
+    cell = Observation(task.fixture.id, task.options.id, task.key, "same")
+    reply = neutral(reply, Path(task.path.name))
+    if "crashed" in reply:
+        death = reply["crashed"]
+        cell = replace(cell, stage=death["stage"], signal=death.get("signal") or f"exit {death['exit']}")
+    elif "timed-out" in reply:
+        cell = replace(cell, stage=reply["timed-out"]["stage"])
+    elif "no_such_option" in reply["result"]:
+        raise ReaderError(
+            f"this release has no load option {reply['result']['no_such_option']!r}",
+            hint=f"correct `since` of the options {task.options.id!r} in the policy",
+            code="no-such-option",
+        )
+    result = reply.get("result", reply)
+    found = compare(task.fixture.golden, result)
+    last_words = last_word(reply["crashed"]["said"]) if "crashed" in reply else ""
+    cell = replace(
+        cell,
+        result=found.result,
+        errors=({"type": "crash", "message": last_words},) if last_words else found.errors,
+        differences=found.differences,
+        extent=found.extent,
+        count=found.count,
+        warnings=tuple((category, text) for category, text in result.get("warnings", ())),
+    )
+    if "result" in reply and "error" not in result:
+        cell = replace(cell, digest=result_digest(result))
+        if found.result in {"differs", "raised", "relaxed"}:
+            cell = replace(cell, departures=departures(task.fixture.golden, result))
+    return cell
+
+
+def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
+    key = probe_key(probe, seal)
+    result = neutral(reply.get("result", {}), Path(probe.path.name))
+    if "error" in result:
+        return Probe(probe.name, key, (), {"type": result["error"]["type"], "message": result["error"]["message"]})
+    if "value" not in result:
+        return Probe(probe.name, key, (), {"type": "crashed" if "crashed" in reply else "timed-out", "message": ""})
+    checks = tuple((check["tuple"][0], check["tuple"][1], check["tuple"][2]) for check in result["value"])
+    return Probe(probe.name, key, checks)
+
+
+def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> DeprecationObservation:
+    if "result" not in reply:  # what uses the thing has a process and a time of its own, so this says nothing of the thing
+        raise ReaderError(f"the probe of the deprecation {probe.name} ended without an answer: {reply}", code="probe-failed")
+    return read_reply(probe.name, probe_key(probe, seal), reply["result"])
+
+
+def _settle(one: Observation, other: Observation) -> Observation:
+    """One observation out of two that should be equal. Where it is the golden, that says what its digest would."""
+    if one == other:
+        return replace(one, digest="") if one.result == "same" else one
+    return replace(
+        one,
+        result="unstable",
+        stage="",
+        signal="",
+        errors=(),
+        differences=(),
+        extent=(),
+        count=0,
+        digest="",
+        departures=(),
+        both=(one, other),
+    )

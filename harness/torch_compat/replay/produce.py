@@ -1,0 +1,199 @@
+"""Producing: recipes run by a real release become fixtures with goldens. What exists is reproduced, never replaced."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.compare import compare
+from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.manifest import (
+    MANIFEST,
+    Fixture,
+    Manifest,
+    NotWritable,
+    read_manifest,
+    same_but_for_varying,
+    write_manifest,
+)
+from torch_compat.corpus.texts import normalise
+from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
+from torch_compat.formats import identify
+from torch_compat.formats.content import content_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import date
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.recipes import Recipe
+    from torch_compat.readers.torch_release import TorchRelease
+
+__all__ = ["Produced", "produce"]
+
+Entry = Fixture | NotWritable
+
+
+@dataclass(frozen=True)
+class Produced:
+    """What producing did.
+
+    Attributes:
+        added: entries that are new.
+        reproduced: ids that came out as recorded.
+        differing: id, and the fields in which the new one is not the recorded one. The recorded one stays.
+    """
+
+    added: tuple[Entry, ...]
+    reproduced: tuple[str, ...]
+    differing: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def produce(
+    corpus: Corpus,
+    reader: TorchRelease,
+    recipes: Iterable[Recipe],
+    today: date,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Produced:
+    """Run recipes with a release. New fixtures are added and frozen; recorded ones are produced again and compared.
+
+    Raises:
+        ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
+        CorpusError: something that was frozen has gone, or a file lies where a new fixture belongs.
+    """
+    release = reader.environment.version
+    folder = corpus.folder / f"torch-{release}"
+    path = folder / MANIFEST
+    manifest = read_manifest(path) if path.exists() else Manifest(release, {}, (), ())
+    known: dict[str, Entry] = {entry.recipe: entry for entry in manifest.entries}
+    recipes = tuple(recipes)
+    _refuse_to_replace(corpus.folder, folder, [recipe for recipe in recipes if recipe.name not in known])
+    writer = digest(reader.identity)[:12]
+    added: list[Entry] = []
+    reproduced: list[str] = []
+    differing: list[tuple[str, tuple[str, ...]]] = []
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+        for recipe in recipes:
+            progress(f"torch-{release}/{recipe.name}")
+            entry = _produce_one(recipe, reader, Path(scratch), writer, today)
+            old = known.get(recipe.name)
+            if old is None:
+                added.append(entry)
+                continue
+            differences = same_but_for_varying(old, entry)
+            if differences:
+                differing.append((entry.id, tuple(differences)))
+            else:
+                reproduced.append(entry.id)
+        if added:
+            _record(corpus.folder, folder, Path(scratch), manifest, {**manifest.writers, writer: reader.identity}, added)
+    return Produced(tuple(added), tuple(reproduced), tuple(differing))
+
+
+def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
+    """What a manifest has lost is not new: producing it again would hide that it is gone."""
+    pins = _pins(root)
+    for recipe in new:
+        if f"{folder.name}/{recipe.name}" in pins:
+            raise CorpusError(
+                f"{folder.name}/{recipe.name} is pinned in {FROZEN}, but {folder.name}/{MANIFEST} does not have it",
+                where=str(root / FROZEN),
+                hint=f"restore {folder.name} from version control",
+                code="missing-entry",
+            )
+        if (folder / recipe.file).exists():
+            raise CorpusError(
+                f"lies where {recipe.name!r} is to be written, and {MANIFEST} does not list it",
+                where=str(folder / recipe.file),
+                hint="remove it, or restore the manifest from version control",
+                code="orphan-file",
+            )
+
+
+def _pins(root: Path) -> dict[str, str]:
+    frozen = root / FROZEN
+    return read_frozen(frozen) if frozen.exists() else {}
+
+
+def _record(
+    root: Path, folder: Path, scratch: Path, manifest: Manifest, writers: dict[str, dict[str, Any]], added: list[Entry]
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for entry in added:
+        if isinstance(entry, Fixture):
+            shutil.copyfile(scratch / entry.file, folder / entry.file)
+    fixtures = (*manifest.fixtures, *(entry for entry in added if isinstance(entry, Fixture)))
+    not_writable = (*manifest.not_writable, *(entry for entry in added if isinstance(entry, NotWritable)))
+    write_manifest(folder / MANIFEST, replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable))
+    write_frozen(root / FROZEN, _pins(root) | {entry.id: entry.pin for entry in added})
+
+
+def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: str, today: date) -> Entry:
+    release = reader.environment.version
+    path = scratch / recipe.file
+    name = f"torch-{release}/{recipe.name}"
+    reply = reader.request("produce", recipe=str(recipe.path), name=recipe.name, path=str(path), timeout_s=120)
+    if "result" not in reply:
+        raise ReaderError(f"{name} was not written: {reply}", code="not-written", hint="mend the recipe: writing must not crash")
+    made = reply["result"]
+    common = {
+        "release": release,
+        "recipe": recipe.name,
+        "recipe_sha256": recipe.sha256,
+        "writer": writer,
+        "written": today.isoformat(),
+    }
+    if "not_writable" in made:
+        error = made["not_writable"]
+        message = normalise(error["message"], {str(path): "<archive>", str(scratch): "<folder>"})
+        return NotWritable(**common, type=error["type"], message=message)
+    try:
+        identity = identify(path)
+        content = content_digest(path)
+    except (Corrupt, Unsupported) as error:  # 1.9 to 1.11 write an empty archive when they are to backport to their own version
+        message = normalise(str(error), {str(path): "<archive>", str(scratch): "<folder>"})
+        return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is no archive: {message}")
+    if identity.family != recipe.family:
+        raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
+    readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
+    golden = neutral(made["golden"], path)
+    again = neutral(readback.get("result", readback), Path(path.name))
+    data = path.read_bytes()
+    return Fixture(
+        **common,
+        file=recipe.file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        size=len(data),
+        content=content,
+        family=identity.family,
+        container=identity.container,
+        versions=identity.versions,
+        operators=list(recipe.operators),
+        calls=made["calls"],
+        golden=golden,
+        readback="same" if compare(golden, again).result == "same" else again,
+    )
+
+
+def neutral(result: Any, archive: Path) -> Any:
+    """A result whose texts are the same on every machine and in every run; warnings distinct and sorted."""
+    if isinstance(result, list):
+        return [neutral(item, archive) for item in result]
+    if not isinstance(result, dict):
+        return result
+    plain: dict[str, Any] = {}
+    for key, value in result.items():
+        if key in {"message", "said"} and isinstance(value, str):
+            plain[key] = normalise(value, {str(archive): "<archive>"})
+        elif key == "warnings":
+            texts = {(category, normalise(text, {str(archive): "<archive>"})) for category, text in value}
+            plain[key] = sorted([category, text] for category, text in texts)
+        else:
+            plain[key] = neutral(value, archive)
+    return plain

@@ -1,0 +1,135 @@
+"""Observing with the reference reader: every program of a fixture at the horizon of its own writer.
+
+It is asked once per cell: it calculates the same everywhere. Two processes share the cells.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.observations import Observation, ObservedReader
+from torch_compat.readers.reference import FAMILIES, NAME, Reference, identity
+from torch_compat.readers.torch_release import PROTOCOL
+from torch_compat.replay.observe import Observing, observation
+from torch_compat.replay.plan import Task
+from torch_compat.rules.reference_agrees import PREDICTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import date
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.policy import Policy
+
+__all__ = ["observe_reference", "plan_reference", "reference_observation"]
+
+PROCESSES = 2
+
+
+def plan_reference(policy: Policy, corpus: Corpus, selected: Iterable[Fixture]) -> list[Task]:
+    """The cells of the reference reader: programs that a release wrote, loaded without options."""
+    return [
+        Task(fixture, corpus.path(fixture), options)
+        for fixture in selected
+        if fixture.family in FAMILIES and fixture.release != SYNTHETIC
+        for options in policy.option_sets(fixture.family, policy.calendar[fixture.release])  # type: ignore[arg-type]
+        if not options.load.given()
+    ]
+
+
+def observe_reference(
+    tasks: list[Task],
+    *,
+    today: date,
+    known: ObservedReader | None = None,
+    state: Observing | None = None,
+    horizon: str | None = None,
+    timeout_s: float = 60,
+    slips: dict[tuple[str, str], tuple[str, ...]] | None = None,
+) -> ObservedReader:
+    """Observe cells with the reference reader.
+
+    Parameters:
+        known: earlier observations; where this very code made them, cells whose key is among them are taken from there.
+        today: the day to put on new observations.
+        horizon: one for all cells; else each fixture is read at the horizon of its own writer.
+        slips: takes the slips of the horizon's release (``policies/torch/slips.toml``) that each new cell came to, by their ids.
+
+    Raises:
+        ReaderError: its processes do not start.
+    """
+    state = state or Observing()
+    name = NAME if horizon is None else horizon
+    who = identity()
+    earlier: dict[tuple[str, str], Observation] = {}
+    if known is not None and known.name == name and known.identity == who and known.protocol == PROTOCOL:
+        earlier = known.cells
+    found, missing = {}, []
+    for task in tasks:
+        cell = earlier.get((task.fixture.id, task.options.id))
+        if cell is not None and cell.key == task.key:
+            found[cell.cell] = cell
+        else:
+            missing.append(task)
+    state.known, state.total = len(found), len(missing)
+    observed = known.observed if known is not None and not missing else today.isoformat()
+    if missing:
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            halves = [missing[start::PROCESSES] for start in range(PROCESSES)]
+            met = {} if slips is None else slips
+            passes = [pool.submit(_pass, half, horizon, timeout_s, state, met) for half in halves if half]
+            try:
+                for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
+                    ended.result()
+                for one in passes:
+                    found |= one.result()
+            finally:
+                state.stopped = True
+    return ObservedReader(name, who, observed, PROTOCOL, found, {})
+
+
+def _pass(
+    tasks: list[Task], horizon: str | None, timeout_s: float, state: Observing, slips: dict[tuple[str, str], tuple[str, ...]]
+) -> dict[tuple[str, str], Observation]:
+    cells = {}
+    with Reference() as reader:
+        for task in tasks:
+            if state.stopped:
+                break
+            fixture = task.fixture
+            reply = reader.request(
+                "observe",
+                timeout_s=timeout_s,
+                path=str(task.path),
+                family=fixture.family,
+                calls=fixture.calls,
+                horizon=horizon or f"{NAME}@{fixture.release}",
+            )
+            cells[fixture.id, task.options.id] = reference_observation(task, reply)
+            slips[fixture.id, task.options.id] = tuple(reply.get("slips", ()))
+            state.step()
+    return cells
+
+
+def reference_observation(task: Task, reply: dict[str, Any]) -> Observation:
+    """The observation of one reply of the reference reader."""
+    empty = Observation(task.fixture.id, task.options.id, task.key, "unsupported")
+    if "unsupported" in reply:
+        lacking = reply["unsupported"]
+        return replace(empty, errors=({"type": lacking["code"], "message": lacking["message"]},))
+    cell = observation(task, reply)
+    end = reply.get("unstable") or reply.get("crashed", {})
+    if "predicted" not in end:
+        return cell
+    dies = replace(empty, result="crashed", stage=end["stage"], signal=end["signal"], errors=(_predicted(end),))
+    if "unstable" in reply:
+        return replace(empty, result="unstable", both=(dies, cell))
+    return dies if cell.result == "crashed" else cell  # the same, where the writer's program died of it, too
+
+
+def _predicted(end: dict[str, Any]) -> dict[str, str]:
+    return {"type": PREDICTED, "message": end["predicted"]}

@@ -1,0 +1,55 @@
+"""Which archives may be run by a release that is not isolated: those of the frozen corpus, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.corpus import FROZEN, read_frozen
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.errors import CorpusError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.readers.isolation import Trust
+
+__all__ = ["frozen_in"]
+
+
+def frozen_in(fixtures: Path) -> Trust:
+    """Trust in the fixtures of a corpus whose manifest entry ``FROZEN`` pins and whose bytes are those of the entry.
+
+    Whoever can change ``FROZEN`` can make it pin anything: it vouches for nothing in a tree that a stranger has changed.
+
+    Parameters:
+        fixtures: the corpus's folder. Where it holds no readable corpus, nothing is trusted.
+    """
+
+    @cache
+    def pins() -> dict[str, str]:
+        try:
+            return read_frozen(fixtures / FROZEN)
+        except CorpusError:
+            return {}
+
+    @cache
+    def entries(folder: Path) -> dict[str, Fixture]:
+        try:
+            return {entry.file: entry for entry in read_manifest(folder / MANIFEST).fixtures}
+        except CorpusError:
+            return {}
+
+    def trusted(path: Path) -> bool:
+        path = path.resolve()
+        if path.parent.parent != fixtures.resolve():
+            return False
+        entry = entries(path.parent).get(path.name)
+        if entry is None or pins().get(entry.id) != entry.pin:
+            return False
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == entry.sha256
+
+    return trusted

@@ -1,0 +1,173 @@
+"""What renderers share: findings of one cause in reality put together, the direction of a cell, and one mark per outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.observations import REFERENCE
+from torch_compat.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_compat.policy.model import Waiver
+    from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.rules.judge import Finding, Report
+
+__all__ = [
+    "DIRECTIONS",
+    "FORWARD",
+    "LEGEND",
+    "MARKS",
+    "OPERATORS",
+    "WORST_FIRST",
+    "Break",
+    "breaks",
+    "direction",
+    "is_reference",
+    "parsed",
+]
+
+# One mark per outcome; same and close share one, since both keep the promise.
+MARKS = {
+    Outcome.SAME: ("✓", "green"),
+    Outcome.CLOSE: ("✓", "green"),
+    Outcome.DIFFERENT: ("≠", "bold red"),
+    Outcome.REFUSED: ("✗", "yellow"),
+    Outcome.RAISED: ("!", "yellow"),
+    Outcome.RELAXED: ("~", "cyan"),
+    Outcome.UNSTABLE: ("?", "bold red"),
+    Outcome.CRASHED: ("†", "bold red"),
+    Outcome.TIMED_OUT: ("…", "bold red"),
+    Outcome.UNSUPPORTED: ("-", "dim"),
+    Outcome.UNAVAILABLE: ("-", "dim"),
+}
+LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
+# Where one mark stands for many cells, it is that of the gravest outcome: what nobody notices comes before what stops.
+WORST_FIRST = (
+    Outcome.DIFFERENT, Outcome.UNSTABLE, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.RAISED, Outcome.REFUSED, Outcome.RELAXED,
+    Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,
+)  # fmt: skip
+FORWARD = frozenset({"older-never-differs", "forward-window"})
+OPERATORS = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas"})  # rules that count operators, not cells
+DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # what a reader is to the writer, if there is one
+
+
+def is_reference(reader: str) -> bool:
+    """Whether a reader is the reference reader, at whatever horizon."""
+    return reader.partition("@")[0] == REFERENCE
+
+
+@lru_cache(maxsize=1024)
+def parsed(name: str) -> Version:
+    """The version of a release, writer or reader, comparable: 1.9.0 before 1.10.0.
+
+    What is synthetic comes before all, the reference reader after them.
+    """
+    if is_reference(name):
+        return Version("9999")
+    return Version("0" if name == SYNTHETIC else name.removeprefix("torch-"))
+
+
+def direction(writer: str, reader: str) -> str:
+    """One of :data:`DIRECTIONS`: what the reader is to the writer. Builds of one release are the same."""
+    if writer == SYNTHETIC:
+        return SYNTHETIC
+    if is_reference(reader):
+        return REFERENCE
+    wrote, reads = Version(parsed(writer).public), Version(parsed(reader).public)
+    return "own" if reads == wrote else "newer" if reads > wrote else "older"
+
+
+@dataclass(frozen=True)
+class Break:
+    """One cause in reality: all findings that one waiver covers, or one finding that none does; in brief, also findings of one
+    kind that are not about readers, such as recipes that nobody ran.
+
+    Attributes:
+        findings: by gravity and id, at least one.
+        waiver: the waiver that covers them.
+    """
+
+    findings: tuple[Finding, ...]
+    waiver: Waiver | OperatorWaiver | None
+
+    @property
+    def title(self) -> str:
+        """One line for people."""
+        more = f", and {len(self.findings) - 1} more like it" if len(self.findings) > 1 and self.waiver is None else ""
+        return self.findings[0].title + more
+
+    @property
+    def of_operators(self) -> bool:
+        """Whether it is about operators, and counts these."""
+        return self.findings[0].rule in OPERATORS
+
+    @property
+    def of_deprecations(self) -> bool:
+        """Whether it is about the timeline, the documentation or the evidence of deprecations."""
+        return self.findings[0].rule.startswith("deprecations-")
+
+    @property
+    def count(self) -> int:
+        """How many cells (or operators) show it."""
+        return sum(finding.count for finding in self.findings)
+
+    @property
+    def witness(self) -> Finding:
+        """The finding whose smallest fixture stands for all: that of the most cells."""
+        return max(self.findings, key=lambda finding: finding.count)
+
+    @property
+    def began(self) -> str:
+        """The newest release where one of its findings begins; "" where no reader is concerned."""
+        return max((finding.first_reader for finding in self.findings if finding.first_reader), key=parsed, default="")
+
+    @property
+    def since(self) -> str:
+        """From or up to which release, in words."""
+        newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=parsed)
+        older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=parsed)
+        parts = [f"since {' and '.join(newer)}" if newer else "", f"up to {' and '.join(older)}" if older else ""]
+        return ", ".join(filter(None, parts))
+
+    @property
+    def bump(self) -> str:
+        """The version that announces it; "" unless all of it is announced."""
+        return ", ".join(sorted({one.bump for one in self.findings})) if all(one.bump for one in self.findings) else ""
+
+    @property
+    def silent(self) -> bool:
+        """Whether some of it changes values, and no version says so."""
+        rules = {"newer-computes", *FORWARD}
+        return any(one.rule in rules and one.what == Outcome.DIFFERENT and not one.bump for one in self.findings)
+
+    def merged(self, name: str) -> tuple[str, ...]:
+        """``readers``, ``writers``, ``families`` of all findings together, in order."""
+        found = {value for finding in self.findings for value in getattr(finding, name)}
+        return tuple(sorted(found, key=parsed) if name in {"readers", "writers"} else sorted(found))
+
+
+def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, Verdict.WAIVED), *, brief: bool = False) -> list[Break]:
+    """Findings of these verdicts put together by waiver; the newest first, by the release where they begin.
+
+    Parameters:
+        brief: findings that are not about readers are put together by rule and kind.
+    """
+    waivers = {waiver.id: waiver for waiver in report.waivers}
+    groups: dict[tuple[Verdict, str, str], list[Finding]] = {}
+    wanted = set(verdicts)
+    for finding in report.findings:
+        if finding.verdict in wanted:
+            alike = f"{finding.rule}:{finding.what}" if brief and not finding.first_reader else finding.id
+            key = (finding.verdict, finding.waiver, "" if finding.waiver else alike)
+            groups.setdefault(key, []).append(finding)
+    found = [Break(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
+    found.sort(key=lambda one: (-one.count, one.findings[0].id))
+    found.sort(key=lambda one: parsed(one.began or "0"), reverse=True)
+    return found

@@ -1,0 +1,88 @@
+"""What each release does with each deprecated thing, one mark per release: for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.escapes import escaped_lines
+from torch_compat.policy.timeline import Kept
+from torch_compat.report.breaks import parsed
+from torch_compat.rules.timelines import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_compat.rules.timelines import Row
+
+__all__ = ["LEGEND", "MARKS", "deprecation_lines", "deprecations_md"]
+
+MARKS: Final[dict[State, str]] = {
+    State.ABSENT: " ",
+    State.SILENT: "·",
+    State.WARNED: "w",
+    State.ERROR: "E",
+    State.REMOVED: "x",
+    State.NEW: "N",
+    State.CANNOT_TELL: "?",
+}
+LEGEND: Final = "(blank) not there yet  · works in silence  w warns  E raises  x gone  N behaves in the new way  ? cannot be told  - not asked"
+_NOT_ASKED: Final = "-"
+
+
+def deprecation_lines(rows: Sequence[Row]) -> list[str]:
+    """A table for a terminal: deprecations by releases, whose versions are read downwards, and what is to be said of each."""
+    releases = _releases(rows)
+    left = max((len(row.history.deprecation.id) for row in rows), default=0)
+    high = max(map(len, releases), default=0)
+    lines = [f"{'':{left}}  {''.join(release.rjust(high)[line] for release in releases)}".rstrip() for line in range(high)]
+    lines += [f"{row.history.deprecation.id:{left}}  {_marks(row, releases)}  {row.verdict}" for row in rows]
+    return [*lines, "", LEGEND]
+
+
+def deprecations_md(rows: Sequence[Row]) -> str:
+    """A document: a table of all deprecations, and one line for everything in which a timeline was not kept."""
+    releases = _releases(rows)
+    counts = Counter(row.verdict for row in rows)
+    total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Kept if counts[verdict])
+    lines = [
+        "# What became of deprecated things",
+        "",
+        f"{len(rows)} deprecations, {len(releases)} releases: {total}.",
+        "",
+        "```",
+        *deprecation_lines(rows),
+        "```",
+        "",
+        "| deprecation | kind | what happened | verdict |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        deprecation = row.history.deprecation
+        events = ", ".join(f"{one.event.what} {one.event.release}" for one in row.snapshot.happened)
+        lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
+    for title, promised in (("Not kept", True), ("Not as the policy asks, before it was in force", False)):
+        said = list(_said(rows, promised=promised))
+        lines += ["", f"## {title}", "", *said] if said else []
+    return "\n".join(escaped_lines(line) for line in lines) + "\n"
+
+
+def _releases(rows: Sequence[Row]) -> list[str]:
+    return sorted({release for row in rows for release in row.states}, key=lambda release: parsed(f"torch-{release}"))
+
+
+def _marks(row: Row, releases: Sequence[str]) -> str:
+    return "".join(MARKS[row.states[release].state] if release in row.states else _NOT_ASKED for release in releases)
+
+
+def _said(rows: Sequence[Row], *, promised: bool) -> Iterator[str]:
+    for row in rows:
+        for breach in row.snapshot.breaches:
+            if breach.promised is promised:
+                yield f"- **{row.history.deprecation.id}**: {breach.text}"
+        if promised:
+            yield from (f"- **{row.history.deprecation.id}**: {why}" for why in row.why)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

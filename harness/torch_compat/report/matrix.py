@@ -1,0 +1,38 @@
+"""Writers by readers, one mark per pair: the gravest outcome of all their cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.report.breaks import MARKS, WORST_FIRST, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.rules.judge import Report
+
+__all__ = ["matrix"]
+
+
+def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
+    """For each family under default options: a title, and lines of equal width. Readers' versions are read downwards."""
+    families = sorted({family for _, _, family, options in report.outcomes if options == "default"})
+    for family in families:
+        worst = {  # the reference reader is one column, whatever the horizons
+            (writer, reader.partition("@")[0]): next(MARKS[outcome][0] for outcome in WORST_FIRST if counts[outcome])
+            for (writer, reader, one, options), counts in report.outcomes.items()
+            if one == family and options == "default"
+        }
+        writers = sorted({writer for writer, _ in worst}, key=parsed)
+        readers = sorted({reader for _, reader in worst}, key=parsed)
+        names = [reader.removeprefix("torch-").partition("+")[0] for reader in readers]
+        left = max(len(writer.removeprefix("torch-")) for writer in writers)
+        lines = [
+            f"{'':{left}}  {' '.join(name.rjust(max(map(len, names)))[line] for name in names)}".rstrip()
+            for line in range(max(map(len, names)))
+        ]
+        lines += [
+            f"{writer.removeprefix('torch-'):{left}}  {' '.join(worst.get((writer, reader), '·') for reader in readers)}"
+            for writer in writers
+        ]
+        yield f"{family}: writers (rows) read by releases (columns), the gravest outcome of each pair", lines

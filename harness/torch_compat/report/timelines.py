@@ -1,0 +1,244 @@
+"""Deprecations as of a day: as JSON, and for a person; and what falls due, by date."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from torch_compat.policy.timeline import Kept
+from torch_compat.rules.timelines import finding_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import Console
+
+    from torch_compat.policy import Waiver
+    from torch_compat.policy.timeline import Breach, Earliest, Happened, Next
+    from torch_compat.rules.judge import Report
+    from torch_compat.rules.timelines import Row
+
+__all__ = ["deprecation_json", "due_json", "earliest_text", "print_deprecations", "row_json"]
+
+STYLES: Final = {Kept.BROKEN: "bold red", Kept.CANNOT_TELL: "bold yellow", Kept.KEPT: "green", Kept.NO_PROMISE: "dim"}
+TITLES: Final = {
+    Kept.BROKEN: "Timelines that were not kept",
+    Kept.CANNOT_TELL: "Timelines of which nothing can be told",
+    Kept.KEPT: "Timelines that are kept so far",
+    Kept.NO_PROMISE: "No promise: over before the policy was in force, or not begun",
+}
+
+
+def deprecation_json(rows: Sequence[Row], report: Report, due: Sequence[dict[str, Any]], profile: str) -> dict[str, Any]:
+    """The document that ``torch-compat deprecations --format json`` prints."""
+    return {
+        "as_of": report.as_of,
+        "evidence": report.evidence,
+        "exit_status": report.exit_status,
+        "profile": profile,
+        "deprecations": [row_json(row) for row in rows],
+        "due": list(due),
+        "findings": [
+            {"id": one.id, "verdict": str(one.verdict), "count": one.count, "cause": one.cause, "waiver": one.waiver or None}
+            for one in report.findings
+        ],
+        "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
+    }
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """One deprecation."""
+    deprecation, snapshot = row.history.deprecation, row.snapshot
+    return {
+        "id": deprecation.id,
+        "subject": deprecation.subject,
+        "kind": deprecation.kind,
+        "silent": deprecation.silent,
+        "alternative": deprecation.alternative,
+        "state": snapshot.state,
+        "verdict": str(row.verdict),
+        "why": list(row.why),
+        "events": _events_json(row),
+        "documented": [
+            {"release": one.release, "holds": one.holds}
+            for one in deprecation.docs
+            if row.history.axis[one.release].day <= snapshot.day
+        ],
+        "breaches": [_breach_json(one) for one in snapshot.breaches],
+        "next": _next_json(snapshot.next),
+        "due": None if snapshot.due is None else {"release": snapshot.due.release, "day": snapshot.due.day.isoformat()},
+        "overdue": snapshot.overdue,
+        "states": {release: str(seen.state) for release, seen in row.states.items()},
+    }
+
+
+def _events_json(row: Row) -> list[dict[str, Any]]:
+    """What happened by then and what is planned, oldest release first; that the documentation speaks of it is an event, too."""
+    snapshot, axis = row.snapshot, row.history.axis
+    order = list(axis.points)
+    found = [(order.index(one.event.release), 0, _event_json(one)) for one in (*snapshot.happened, *snapshot.planned)]
+    for one in row.history.deprecation.docs:
+        point = axis[one.release]
+        if one.holds is not None and (point.planned or point.day <= snapshot.day):
+            said: dict[str, Any] = {
+                "day": point.day.isoformat(),
+                "nightly": None,
+                "planned": point.planned,
+                "earliest": None,
+                "breaches": [],
+            }
+            found.append((order.index(one.release), 1, {"what": "documented", "release": one.release, **said}))
+    return [event for _, _, event in sorted(found, key=lambda one: one[:2])]
+
+
+def _event_json(one: Happened) -> dict[str, Any]:
+    return {
+        "what": one.event.what,
+        "release": one.event.release,
+        "day": one.point.day.isoformat(),
+        "nightly": one.event.nightly.isoformat() if one.event.nightly else None,
+        "planned": one.point.planned,
+        "earliest": _earliest_json(one.earliest) if one.earliest else None,
+        "breaches": [_breach_json(breach) for breach in one.breaches],
+    }
+
+
+def _breach_json(breach: Breach) -> dict[str, Any]:
+    return {
+        "kind": breach.kind,
+        "what": breach.what,
+        "release": breach.release,
+        "day": breach.day.isoformat(),
+        "releases": breach.releases,
+        "days": breach.days,
+        "promised": breach.promised,
+        "text": breach.text,
+    }
+
+
+def _earliest_json(bound: Earliest) -> dict[str, Any]:
+    return {
+        "release": bound.release or None,
+        "day": bound.day.isoformat() if bound.day else None,
+        "line": bound.line or None,
+        "not_before": bound.not_before.isoformat(),
+        "nightly": bound.nightly.isoformat() if bound.nightly else None,
+        "planned": bound.planned,
+        "undated": list(bound.undated),
+        "missing": bound.missing,
+    }
+
+
+def _next_json(following: Next | None) -> dict[str, Any] | None:
+    if following is None:
+        return None
+    return {"what": list(following.what), "after": following.after, **_earliest_json(following.earliest)}
+
+
+def earliest_text(bound: Earliest) -> str:
+    """From when something may happen, in words; where the calendar ends, it says so."""
+    nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
+    if not bound.release:
+        lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
+        return f"not before {bound.not_before}; in which release the calendar cannot tell, which lacks {lacks}{nightly}"
+    planned = ", planned" if bound.planned else ""
+    text = f"from {bound.release} ({bound.day}{planned})"
+    if bound.undated:
+        lines = bound.undated[0] if len(bound.undated) == 1 else f"one of {bound.undated[0]} to {bound.undated[-1]}"
+        text += f", or {lines}, whose days are not known, if it is not before {bound.not_before}"
+    return text + nightly
+
+
+# ------------------------------------------------------------------------------------------------------- what falls due
+
+
+def due_json(rows: Iterable[Row], waivers: Iterable[Waiver], as_of: dt.date, days: int | None) -> list[dict[str, Any]]:
+    """What falls due after a day, by date; within so many days, where they are given."""
+    end = as_of + dt.timedelta(days=days) if days is not None else dt.date.max
+    found = [item for row in rows for item in _due(row)]
+    found += [(waiver.expires, waiver.id, "waiver expires", "") for waiver in waivers if waiver.expires is not None]
+    return [
+        {"day": day.isoformat(), "id": name, "what": what, "release": release or None}
+        for day, name, what, release in sorted(found)
+        if as_of < day <= end
+    ]
+
+
+def _due(row: Row) -> Iterator[tuple[dt.date, str, str, str]]:
+    name, snapshot = row.history.deprecation.id, row.snapshot
+    following = snapshot.next
+    if following is not None:
+        what = " or ".join(following.what)
+        if following.earliest.day is not None:
+            yield following.earliest.day, name, f"may be {what}", following.earliest.release
+        if following.earliest.nightly is not None:
+            yield following.earliest.nightly, name, f"may be {what} on nightlies", ""
+    if snapshot.due is not None and not any(breach.kind == "too-long" for breach in snapshot.breaches):
+        yield snapshot.due.day, name, "must be gone, as announced", snapshot.due.release
+    for one in row.history.happened:
+        if one.point.day > snapshot.day or one.point.planned:
+            yield one.point.day, name, f"is planned to be {one.event.what}", one.point.release
+
+
+# --------------------------------------------------------------------------------------------------------- for a person
+
+
+def print_deprecations(
+    rows: Sequence[Row], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
+) -> None:
+    """Print deprecations: those not kept with all they broke, the others a line each; what falls due; what is waived."""
+    waived = {one.id for one in report.findings if one.waiver}
+    for verdict in (Kept.BROKEN, Kept.CANNOT_TELL, Kept.KEPT, Kept.NO_PROMISE):
+        chosen = [row for row in rows if row.verdict is verdict]
+        if not chosen:
+            continue
+        console.print(Text(f"{TITLES[verdict]}: {len(chosen)}", style=STYLES[verdict]))
+        for row in chosen:
+            _print_row(row, console, waived, full=full)
+        console.print()
+    if due:
+        console.print(Text("What falls due", style="bold"))
+        for item in due:
+            where = f" in {item['release']}" if item["release"] else ""
+            console.print(Text(f"  {item['day']}  {item['id']}: {item['what']}{where}"), soft_wrap=True)
+        console.print()
+    others = [one for one in report.findings if one.rule not in {"deprecations-timeline", "deprecations-overdue"}]
+    if others:
+        console.print(Text("Besides the timelines", style="bold"))
+        for one in others:
+            note = f" (waived: {one.waiver})" if one.waiver else ""
+            console.print(Text(f"  {one.count} × {one.cause}{note}"), soft_wrap=True)
+        console.print()
+    for what, why, count in report.not_checked:
+        console.print(Text(f"could not be checked: {count} × {why}  [{what}]", style="yellow"), soft_wrap=True)
+    counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Kept}
+    totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    console.print(Text(f"{len(rows)} deprecations: {totals}; as of {report.as_of}; evidence {report.evidence[:12]}"))
+    console.print(Text(f"exit status {report.exit_status}"))
+
+
+def _print_row(row: Row, console: Console, waived: set[str], *, full: bool) -> None:
+    deprecation, snapshot = row.history.deprecation, row.snapshot
+    head = f"  {deprecation.id}: {deprecation.subject} ({deprecation.kind}{', silent' if deprecation.silent else ''}): {snapshot.state}"
+    newest = snapshot.happened[-1] if snapshot.happened else None
+    if newest is not None:
+        head += f" in {newest.point.release}"
+    if snapshot.overdue and snapshot.due is not None:
+        head += f", overdue since {snapshot.due.day}"
+    if snapshot.next is not None and snapshot.next.releases:
+        head += f"; may be {' or '.join(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
+    console.print(Text(head), soft_wrap=True)
+    if full:
+        for one in (*snapshot.happened, *snapshot.planned):
+            nightly = f", nightly of {one.event.nightly}" if one.event.nightly else ""
+            note = " (planned)" if one.point.planned else ""
+            console.print(Text(f"    {one.point.day}  {one.event.what} in {one.point.release}{nightly}{note}"), soft_wrap=True)
+    for breach in snapshot.breaches:
+        if breach.promised or full:
+            known = finding_of(deprecation.id, breach) in waived
+            note = " (waived)" if known else "" if breach.promised else " (no promise: before the policy was in force)"
+            console.print(Text(f"    {breach.text}{note}"), soft_wrap=True)
+    for why in row.why:
+        console.print(Text(f"    {why}"), soft_wrap=True)

@@ -1,0 +1,62 @@
+"""A report as JSON, in the form of harness/torch_compat/schemas/report.schema.json."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from torch_compat.rules.judge import Report
+
+__all__ = ["report_json"]
+
+SCHEMA_VERSION = 1
+
+
+def report_json(report: Report) -> str:
+    """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes."""
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "as_of": report.as_of,
+        "evidence": report.evidence,
+        "exit_status": report.exit_status,
+        "counts": {str(verdict): count for verdict, count in report.counts.items()},
+        "modelled": {str(verdict): report.modelled.get(verdict, 0) for verdict in Verdict},
+        "matrix": [
+            {
+                "writer": writer,
+                "reader": reader,
+                "family": family,
+                "options": options,
+                "counts": {str(outcome): count for outcome, count in sorted(counts.items())},
+            }
+            for (writer, reader, family, options), counts in sorted(report.outcomes.items())
+        ],
+        "findings": [
+            {
+                "id": finding.id,
+                "rule": finding.rule,
+                "verdict": str(finding.verdict),
+                "count": finding.count,
+                "title": finding.title,
+                "cause": finding.cause,
+                "what": finding.what,
+                "families": list(finding.families),
+                "options": finding.options or None,
+                "first_reader": finding.first_reader or None,
+                "readers": list(finding.readers),
+                "writers": list(finding.writers),
+                "smallest": finding.smallest,
+                "reproduce": finding.reproduce,
+                "waiver": finding.waiver or None,
+                "announced_by": finding.bump or None,
+                "modelled": finding.modelled,
+            }
+            for finding in report.findings
+        ],
+        "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
+        "notes": list(report.notes),
+    }
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True) + "\n"

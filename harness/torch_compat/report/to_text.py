@@ -1,0 +1,231 @@
+"""A report for a person: how each family fares, broken promises, silent changes, what is waived, what could not be checked.
+
+Unless it is asked for in full it fits on a page, whatever the size of the corpus: what is left out is counted, and the last
+lines are the totals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from torch_compat.report.breaks import DIRECTIONS, FORWARD, LEGEND, MARKS, breaks, direction, is_reference
+from torch_compat.report.matrix import matrix
+from torch_compat.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torch_compat.report.breaks import Break
+    from torch_compat.rules.judge import Finding, Report
+
+__all__ = ["print_report"]
+
+MOST = 6  # causes, or lines, of a section of the short report
+WIDEST = 100  # columns of its lines
+COLUMNS = {
+    "same": {Outcome.SAME, Outcome.CLOSE},
+    "differs": {Outcome.DIFFERENT},
+    "refused": {Outcome.REFUSED},
+    "raised": {Outcome.RAISED},
+    "crashed": {Outcome.CRASHED},
+    "unstable": {Outcome.UNSTABLE, Outcome.TIMED_OUT},
+    "relaxed": {Outcome.RELAXED},
+    "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
+}
+MEANING = {
+    0: ("every promise that was checked holds, or its breach is waived", "bold green"),
+    1: ("a promise is broken", "bold red"),
+    4: ("incomplete: something that was required could not be checked", "bold yellow"),
+}
+
+
+def print_report(report: Report, console: Console, *, full: bool = False) -> None:
+    """Print a report.
+
+    Parameters:
+        console: decides on colour and width.
+        full: every finding, and the matrix of every family, instead of a page.
+    """
+    _summary(report, console)
+    if full and report.outcomes:
+        for title, lines in matrix(report):
+            console.print()
+            console.print(Text(title, style="bold"))
+            for line in lines:
+                console.print(Text(line), soft_wrap=True)
+        console.print()
+        console.print(Text(LEGEND, style="dim"))
+    broken = breaks(report, (Verdict.FAIL,), brief=not full)
+    known = breaks(report, (Verdict.WAIVED,))
+    silent = [one for one in known if one.silent]
+    waived = [one for one in known if not one.silent and not one.of_operators]
+    operators = [one for one in known if one.of_operators]
+    _section(console, "Broken promises", broken, "bold red", full=full, command=True)
+    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", full=full, command=full)
+    _section(console, "Waived: known, explained and counted", waived, "bold", full=full, command=False)
+    _section(console, "Waived: operators that changed with no upgrader", operators, "bold", full=full, command=False)
+    _expected(console, [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED], full=full)
+    if report.not_checked:
+        console.print()
+        console.print(Text("Could not be checked", style="bold yellow"))
+        lines = [f"{count} × {why}  [{what}]" for what, why, count in report.not_checked]
+        _lines(console, lines, full=full)
+    if report.notes:
+        console.print()
+        for note in report.notes:
+            _print(console, Text(f"Note: {note}", style="dim"), 0, full=full)
+    console.print()
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
+    console.print(Text(f"{counts or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}"))
+    modelled = ", ".join(f"{count} {verdict}" for verdict, count in report.modelled.items() if count)
+    if modelled:
+        console.print(Text(f"of these, modelled by the reference reader alone: {modelled}"))
+    meaning, style = MEANING[report.exit_status]
+    console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
+
+
+# -------------------------------------------------------------------------------------------------------------- summary
+
+
+def _summary(report: Report, console: Console) -> None:
+    """Cells by family and direction under default options; then by other load options."""
+    families: dict[tuple[str, str], Counter[Outcome]] = {}
+    options: dict[tuple[str, str], Counter[Outcome]] = {}
+    for (writer, reader, family, option), counts in report.outcomes.items():
+        if option == "default":
+            families.setdefault((family, direction(writer, reader)), Counter()).update(counts)
+        else:
+            options.setdefault((option, ""), Counter()).update(counts)
+    if families:
+        rows = [(*key, families[key]) for key in sorted(families, key=lambda key: (key[0], DIRECTIONS.index(key[1])))]
+        _counts(console, _title(report), ("family", "reader"), rows)
+    if options:
+        console.print()
+        _counts(console, "Other load options, all families, writers and readers together", ("options", ""), [
+            (*key, options[key]) for key in sorted(options)
+        ])  # fmt: skip
+
+
+def _title(report: Report) -> str:
+    writers = {writer for writer, _, _, _ in report.outcomes}
+    readers = {reader for _, reader, _, _ in report.outcomes if not is_reference(reader)}
+    also = " and the reference reader" if any(is_reference(reader) for _, reader, _, _ in report.outcomes) else ""
+    return (
+        f"Cells of {len(writers)} writers and {len(readers)} readers{also} with default options; "
+        "readers by what they are to the writer"
+    )
+
+
+def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tuple[str, str, Counter[Outcome]]]) -> None:
+    shown = {name: of for name, of in COLUMNS.items() if any(counts[outcome] for *_, counts in rows for outcome in of)}
+    marks = {name: MARKS[next(outcome for outcome in Outcome if outcome in of)] for name, of in shown.items()}
+    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    for _ in ("cells", *shown):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_row(*names, "cells", *(Text(f"{name}{marks[name][0]}", style="bold") for name in shown))
+    before = ""
+    for first, second, counts in rows:
+        numbers = [sum(counts[outcome] for outcome in of) for of in shown.values()]
+        cells = [
+            Text(str(number) if number else "·", style=marks[name][1] if number else "dim")
+            for name, number in zip(shown, numbers, strict=True)
+        ]
+        table.add_row("" if first == before else first, second, str(counts.total()), *cells)
+        before = first
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+# ------------------------------------------------------------------------------------------------------------- sections
+
+
+def _section(console: Console, title: str, found: list[Break], style: str, *, full: bool, command: bool) -> None:
+    if not found:
+        return
+    console.print()
+    console.print(Text(f"{title} ({len(found)}, {sum(one.count for one in found)} in all), newest first", style=style))
+    for one in found if full else found[:MOST]:
+        where = f"  [{_where(one) if full else one.since or one.findings[0].rule}]"
+        line = Text(f"{one.count} × ", style="bold")
+        line.append(one.title, style="not bold").append(where, style="dim not bold")
+        _print(console, line, 2, full=full, keep=len(where))
+        lines = []
+        if full:
+            lines = [f"cause  {finding.id}" for finding in one.findings]
+            if one.merged("writers"):
+                lines.append(f"in     programs of {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}")
+            if one.bump:
+                lines.append(f"by     {one.bump}, which announces a change of its operators")
+        if command:
+            lines.append(f"show   {one.witness.reproduce}")
+        for text in lines:  # never wrapped or cut: they are there to be copied
+            console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
+    _more(console, len(found) - MOST, full=full)
+
+
+def _expected(console: Console, found: list[Finding], *, full: bool) -> None:
+    """What was expected: in short one line for each set of options, or rule where it is not about cells."""
+    if not found:
+        return
+    console.print()
+    console.print(Text(f"Expected ({sum(finding.count for finding in found)})", style="bold"))
+    if full:
+        _lines(console, [f"{one.count} × {one.cause}  [{_place(one)}]" for one in found], full=True)
+        return
+    short: Counter[str] = Counter()
+    for one in found:
+        short[f"{one.what} with {one.options}" if one.options else f"{one.what}  [{one.rule}]"] += one.count
+    _lines(console, [f"{count} × {what}" for what, count in short.items()], full=False)
+
+
+def _lines(console: Console, lines: list[str], *, full: bool) -> None:
+    for line in lines if full else lines[:MOST]:
+        _print(console, Text(line), 2, full=full)
+    _more(console, len(lines) - MOST, full=full)
+
+
+def _more(console: Console, left: int, *, full: bool) -> None:
+    if left > 0 and not full:
+        console.print(Text(f"  and {left} more: --full prints them", style="dim"))
+
+
+def _print(console: Console, text: Text, indent: int, *, full: bool, keep: int = 0) -> None:
+    """One paragraph: in full wrapped for a terminal, one line for everything that reads lines; in short cut to one line.
+
+    Parameters:
+        keep: characters at the end that are not cut.
+    """
+    line = Text(" " * indent).append_text(text)
+    if full and console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, indent)))
+    elif full:
+        console.print(line, soft_wrap=True)
+    else:
+        room = min(WIDEST, console.width)
+        if line.cell_len > room and keep < room // 2:
+            line = line[: room - keep - 1].append("…").append_text(line[len(line) - keep :])
+        line.truncate(room, overflow="ellipsis")
+        console.print(line)
+
+
+def _where(one: Break) -> str:
+    parts = [*dict.fromkeys(finding.rule for finding in one.findings), one.since]
+    options = sorted({finding.options for finding in one.findings} - {"", "default"})
+    if options:
+        parts.append(f"with {', '.join(options)}")
+    if one.waiver is not None:
+        parts.append(f"waived: {one.waiver.id}")
+    return ", ".join(filter(None, parts))
+
+
+def _place(finding: Finding) -> str:
+    began = f"{'up to' if finding.rule in FORWARD else 'since'} {finding.first_reader}" if finding.first_reader else ""
+    options = "" if finding.options in {"", "default"} else f"with {finding.options}"
+    return ", ".join(filter(None, [finding.rule, began, options]))

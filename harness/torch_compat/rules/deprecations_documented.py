@@ -1,0 +1,52 @@
+"""Deprecations are documented at every step.
+
+What: in each release that takes a step which must be documented, the documentation of the thing speaks of it: that it is
+deprecated and since when, that a mode was removed, that it was restored. Which steps must be is in the timeline of the kind. What
+the documentation of a release says was recorded with the probe, and another rule holds the policy file to it.
+
+Why: a warning reaches whoever runs the program; the documentation reaches whoever writes the next one.
+
+Example: a function warns from 1.8.0 on, and its docstring does not mention it before 1.9.0: the step of 1.8.0 is undocumented.
+
+Reference: the policy's page: "update foo's documentation to indicate that Mode A is deprecated, when it was deprecated, and what
+the alternatives to it are", and again when it is removed and restored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.policy.timeline import histories
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.timelines import statement_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every step that was taken by the day asked for and must be documented."""
+    for history in histories(evidence.policy):
+        deprecation, points = history.deprecation, list(history.axis.points)
+        for one in history.at(evidence.as_of).happened:
+            step = history.timeline.step(one.event.what)
+            if step is None or not step.documented:
+                continue
+            subject, release = f"{deprecation.id}/{one.event.what}", one.point.release
+            said = statement_of(deprecation, points, release)
+            if said is not None and said.holds is not None:
+                yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
+            elif one.point.day < history.in_force:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=release)
+            else:
+                text = (
+                    f"{deprecation.subject}: {one.event.what} in {release}, but the documentation of that release does not say so"
+                )
+                cause = Cause("undocumented", subject, text)
+                reproduce = f"torch-compat explain {deprecation.id}"
+                yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=release, at=release, reproduce=reproduce)

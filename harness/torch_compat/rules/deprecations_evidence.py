@@ -1,0 +1,64 @@
+"""What a policy file says of a deprecation agrees with what releases did.
+
+What: in every release that was asked, the deprecated thing is in the state that the events of its file leave it in: silent, warned,
+raising, removed, or behaving as new; its alternative is there from the release on that the file names; its documentation holds the
+words that the file quotes, from that release on and not before. Where the probe cannot tell, the file must say so and why, and
+only there.
+
+Why: a timeline that is judged by dates which nobody checked judges nothing. An event must lie between the last release without it
+and the first with it.
+
+Example: a file says that 1.9.0 was the first to warn; the probe's warning was recorded in 1.8.1 already. The file is wrong.
+
+Reference: this project; the states are recorded under reports/observations, from probes in fixtures/deprecations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.policy.timeline import histories
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.timelines import State, mismatches, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.policy.deprecations import Deprecation
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every deprecation in every release that was asked."""
+    for history in histories(evidence.policy):
+        deprecation = history.deprecation
+        states = seen(evidence, deprecation)
+        wrong: dict[str, list[Cause]] = {}
+        since: dict[str, str] = {}
+        for one in mismatches(evidence, history, states):
+            wrong.setdefault(one.release, []).append(Cause(f"wrong {one.what}", deprecation.id, one.text))
+            since[one.release] = one.since
+        for release, found in states.items():
+            subject = f"{deprecation.id} in torch-{release}"
+            excuse = _excuse(evidence, deprecation, release)
+            for cause in wrong.get(release, ()):
+                yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=release, at=since[release])
+            if found.state is State.CANNOT_TELL and not excuse:
+                cause = Cause("cannot tell", deprecation.id, f"{subject}: {found.why}")
+                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=release)
+            elif found.state is State.CANNOT_TELL:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=release)
+            elif excuse:
+                text = f"{subject}: is said to be unclear ({excuse}), but the probe tells that it is {found.state}"
+                yield Judgement(rule.id, Verdict.FAIL, subject, Cause("excuse outdated", deprecation.id, text), reader=release)
+            elif release not in wrong:
+                yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
+
+
+def _excuse(evidence: Evidence, deprecation: Deprecation, release: str) -> str:
+    """Why a release cannot tell, where the file says that it cannot."""
+    rank = evidence.rank
+    return next((span.why for span in deprecation.unclear if rank[span.first] <= rank[release] <= rank[span.last]), "")

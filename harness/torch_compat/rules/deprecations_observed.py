@@ -1,0 +1,58 @@
+"""Every deprecation has a probe, and every release was asked.
+
+What: the probe that a deprecation names is there, and every release of the corpus was asked with it as it is now; and every probe
+of a deprecation belongs to one, so that nothing that was recorded goes unjudged.
+
+Why: the history of a deprecation is what releases did, not what a page of release notes says they did.
+
+Example: somebody writes policies/torch/deprecations/lstsq.toml, and the probe is left for later: the timeline rests on nothing.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every deprecation and every probe."""
+    probes = {probe.name for probe in evidence.corpus.deprecations}
+    asked = {version for observed in evidence.deprecations.values() for version in observed}
+    used: set[str] = set()
+    for deprecation in evidence.policy.deprecations:
+        name = deprecation.probe
+        if name in used:
+            text = f"{deprecation.id}: its probe, {name}, is that of another deprecation as well"
+            yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("shared probe", name, text))
+        used.add(name)
+        if name not in probes:
+            text = f"{deprecation.id}: there is no probe fixtures/deprecations/{name}.py"
+            yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("no probe", name, text))
+            continue
+        observed = evidence.deprecations.get(name, {})
+        for version in evidence.policy.corpus.readers:
+            subject = f"{deprecation.id} in torch-{version}"
+            if version in observed:
+                yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
+            elif evidence.policy.calendar[version].date > evidence.as_of:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=version)
+            else:
+                what = f"{subject}: the release was not asked with the probe as it is"
+                if version not in asked:
+                    what = f"torch-{version}: the release was asked with no probe of a deprecation"
+                cause = Cause("not asked", name, f'{what}; run nox -s "observe(torch-{version})" -- --record')
+                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
+    for name in sorted(probes - used):
+        text = f"fixtures/deprecations/{name}.py: no deprecation of the policy has this probe"
+        yield Judgement(rule.id, Verdict.FAIL, name, Cause("no deprecation", name, text))

@@ -1,0 +1,63 @@
+"""Deprecations keep the timeline of their kind.
+
+What: each event of a deprecation comes after the step that must precede it, by as many releases and days as the timeline of its
+kind says; on nightlies, where both name one, by as many days. What happened before the policy was in force was not promised. A
+planned event that would come too early fails now, while it can still be moved.
+
+Why: whoever reads the warning has that long to change a program; what goes earlier breaks programs that did nothing wrong.
+
+Example: a function first warns in 1.8.0 of 4 March 2021. It may go in 1.10.0 of 21 October, which is two releases and 231 days
+later; not in 1.9.0, which is one release later and on day 103.
+
+Reference: the policy's page, sections "Changing the behavior of a mode" and "Making an arg keyword-only"; policies/torch/timelines.toml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.policy.timeline import histories
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.policy.timeline import History
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every event that happened, or is planned, by the day asked for."""
+    for history in histories(evidence.policy):
+        yield from _judge(evidence, rule, history)
+
+
+def _judge(evidence: Evidence, rule: RuleEntry, history: History) -> Iterator[Judgement]:
+    snapshot, name = history.at(evidence.as_of), history.deprecation.id
+    known = {id(breach) for breach in snapshot.breaches}
+    for one in (*snapshot.happened, *snapshot.planned):
+        subject = f"{name}/{one.event.what}"
+        breaches = [breach for breach in one.breaches if id(breach) in known]
+        for breach in breaches:
+            if not breach.promised:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=breach.release)
+                continue
+            cause = Cause(breach.kind, subject, f"{history.deprecation.subject} {breach.text}")
+            reproduce, where = f"torch-compat explain {name}", breach.release
+            yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=where, at=where, reproduce=reproduce)
+        ahead = [breach for breach in one.breaches if id(breach) not in known]
+        if one.point.planned and ahead:
+            cause = Cause("planned too early", subject, f"{history.deprecation.subject} {ahead[0].text}")
+            yield Judgement(rule.id, Verdict.FAIL, subject, cause)
+        elif one.point.planned and one.point.day <= evidence.as_of:
+            text = (
+                f"{subject} is planned for {one.point.release}, which was to come on {one.point.day} and is not in the calendar"
+            )
+            yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("plan past", subject, text))
+        elif not breaches:
+            yield Judgement(rule.id, Verdict.PASS, subject)
+    if not snapshot.happened and not snapshot.planned:
+        yield Judgement(rule.id, Verdict.NO_PROMISE, name)

@@ -1,0 +1,37 @@
+"""No fixture changed.
+
+What: every archive has the bytes that its manifest entry states, every entry is the one that was frozen, every file in a
+release's folder has an entry, and no entry has gone.
+
+Why: an archive that was edited says nothing about the release that wrote it.
+
+Example: a merge tool rewrites line endings in a stacked-pickle archive.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.manifest import release_folder
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every manifest entry and everything that is damaged."""
+    for damage in evidence.corpus.damage:
+        text = f"{damage.subject}: {damage.detail}"
+        yield Judgement(rule.id, Verdict.FAIL, damage.subject, Cause(damage.kind, damage.subject, text))
+    damaged = {damage.subject for damage in evidence.corpus.damage}
+    for entry in evidence.corpus.entries:
+        if entry.id not in damaged and f"{release_folder(entry.release)}/{getattr(entry, 'file', '')}" not in damaged:
+            yield Judgement(rule.id, Verdict.PASS, entry.id)

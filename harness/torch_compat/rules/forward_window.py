@@ -1,0 +1,39 @@
+"""A reader that is only a little older than the writer loads and runs what it wrote.
+
+What: inside the policy's forward window (the reader at most so many days older than the writer) an archive loads and
+computes what the writer computed.
+
+Why: systems that train and systems that serve are not updated on the same day.
+
+Example: a release that begins to emit a new file format version on the day on which readers learn it breaks every reader
+of the day before.
+
+Reference: the same policy, on forward compatibility. Its bullet and its explanation disagree on the direction; the policy
+file says which one is encoded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judgement import Judgement
+
+__all__ = ["judge"]
+
+VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.RELAXED: Verdict.NO_PROMISE}
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every forward cell inside the window."""
+    for cell in evidence.cells:
+        if cell.direction == "forward-in-window":
+            expected = cell.refusal_expected
+            yield judge_cell(rule, cell, Verdict.EXPECTED if expected else VERDICTS.get(cell.outcome, Verdict.FAIL))

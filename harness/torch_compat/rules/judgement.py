@@ -1,0 +1,95 @@
+"""The words of judging: outcomes of cells, verdicts of rules, and one judgement."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch_compat.rules.evidence import Cell
+
+__all__ = ["Cause", "Judgement", "Outcome", "Verdict", "slug"]
+
+
+class Outcome(enum.StrEnum):
+    """What happened in one cell, a tolerance applied."""
+
+    SAME = "same"
+    CLOSE = "close"
+    DIFFERENT = "different"
+    REFUSED = "refused"
+    RAISED = "raised"
+    RELAXED = "relaxed"
+    UNSTABLE = "unstable"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed-out"
+    UNSUPPORTED = "unsupported"
+    UNAVAILABLE = "unavailable"
+
+
+class Verdict(enum.StrEnum):
+    """What a rule says. Only the first is green; ``not-checked`` never is."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    EXPECTED = "expected"
+    WAIVED = "waived"
+    NO_PROMISE = "no-promise"
+    NOT_CHECKED = "not-checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a judgement is not a pass, in a form by which equal ones are grouped.
+
+    Attributes:
+        what: the outcome or kind, in one or two words.
+        subject: the recipe, record or message that all members share; of a message, without what varies between members.
+        text: one line for people.
+    """
+
+    what: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one rule says of one thing.
+
+    Attributes:
+        rule: id of the rule.
+        verdict: what it says.
+        subject: a fixture, file, reader or version, as people name it.
+        cause: for every verdict but ``pass`` and ``no-promise``.
+        cell: the cell, where the rule judges cells.
+        reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
+        modelled: whether it rests on the reference reader alone.
+        reproduce: the command that shows it, where the cell does not give it.
+        waiver: id of the waiver for operators that covers it; ``verdict`` is then ``waived``.
+        at: the release with which it begins, where that is known and there is no cell; such a judgement can be waived like a cell.
+    """
+
+    rule: str
+    verdict: Verdict
+    subject: str
+    cause: Cause | None = None
+    cell: Cell | None = None
+    reader: str = ""
+    modelled: bool = False
+    reproduce: str = ""
+    at: str = ""
+    waiver: str = ""
+
+
+@functools.cache
+def slug(text: str) -> str:
+    """A short name for a text. Names stand for themselves; whatever else is not kept letter by letter ends with a hash."""
+    if re.fullmatch(r"[a-z0-9_./:+-]{1,60}", text):
+        return text
+    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")
+    return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

@@ -1,0 +1,36 @@
+"""A newer reader computes what the older writer computed.
+
+What: what a newer release loads has the values, dtypes, shapes, sharing and state of the golden, within the policy's
+tolerances; an error in the writer's memory is an error in the reader.
+
+Why: an archive that loads and computes something else is worse than one that is refused: nobody notices.
+
+Example: division of integer tensors truncated in 1.5.1. A program of that day must truncate in 2.13.0 too.
+
+Reference: the same policy, section "Upgraders".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judgement import Judgement
+
+__all__ = ["judge"]
+
+VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.RELAXED: Verdict.NO_PROMISE}
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every backward cell that loaded by what it computed."""
+    for cell in evidence.cells:
+        if cell.direction == "backward" and cell.loaded:
+            yield judge_cell(rule, cell, VERDICTS.get(cell.outcome, Verdict.FAIL))

@@ -1,0 +1,35 @@
+"""A newer reader loads what an older writer wrote.
+
+What: the load call of a newer release returns for every archive that an older release wrote.
+
+Why: people keep archives for years and cannot write them again.
+
+Example: torch 1.5.1 writes a program; torch 2.13.0 refuses it with an error. That is a failure, whatever the text says.
+
+Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, on backward compatibility.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judgement import Judgement
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every backward cell by whether it loaded."""
+    for cell in evidence.cells:
+        if cell.direction == "backward":
+            expected = cell.refusal_expected
+            bad = Verdict.EXPECTED if expected else Verdict.FAIL
+            yield judge_cell(rule, cell, Verdict.PASS if cell.loaded else bad)

@@ -1,0 +1,131 @@
+"""Observations can be had again.
+
+What: the two observations of every cell agree, and none contradicts itself; and a fresh observation agrees with the
+recorded one. Bits of floats that stay within the policy's tolerance may differ from machine to machine, and a release that
+corrupts its memory may crash or raise: both are reported as expected, not as failures.
+
+Why: evidence that cannot be had again is none.
+
+Example: a release returns uninitialised memory; two processes give two values.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.compare import compare
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["agreement", "judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every observed cell, and every fresh one against the recorded one of the same reader."""
+    for cell in evidence.cells:
+        if cell.observation.result == "unstable":
+            text = f"{cell.fixture.recipe}: two observations of one cell disagree"
+            cause = Cause("unstable", cell.fixture.recipe, text)
+            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, cell, cell.release)
+        elif not _like_its_golden(cell.fixture, cell.observation):
+            text = f"{cell.subject}: is said to be the same as the golden, but did not end as it did"
+            cause = Cause("contradicts itself", cell.fixture.recipe, text)
+            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, reader=cell.release)
+        else:
+            yield Judgement(rule.id, Verdict.PASS, cell.subject, None, cell, cell.release)
+    for name, fresh in sorted(evidence.fresh.items()):
+        recorded = evidence.recorded.get(name)
+        if recorded is not None:
+            yield from _against_recorded(evidence, rule, fresh, recorded)
+
+
+def _like_its_golden(fixture: Fixture, observation: Observation) -> bool:
+    """Whether a cell that is said to be the same ended as its golden did: with a value, an error, a crash or a time-out."""
+    if observation.result != "same":
+        return True
+    died = (bool(observation.signal), bool(observation.stage))
+    if "crashed" in fixture.golden:
+        return died == (True, True)
+    if "timed-out" in fixture.golden:
+        return died == (False, True)
+    return died == (False, False)
+
+
+def _against_recorded(
+    evidence: Evidence, rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader
+) -> Iterator[Judgement]:
+    options = {entry.id: entry for entry in evidence.policy.options}
+    for (fixture_id, options_id), now in sorted(fresh.cells.items()):
+        fixture = evidence.corpus.fixtures.get(fixture_id)
+        if fixture is None or options_id not in options:
+            continue
+        before = evidence.valid(recorded, fixture, options[options_id])
+        if before is None:
+            continue  # pairs-observed speaks of what is missing or stale
+        subject = f"{fixture_id} read again by {fresh.name}" + ("" if options_id == "default" else f" ({options_id})")
+        verdict, text = agreement(evidence, fixture, before, now)
+        cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None
+        yield Judgement(rule.id, verdict, subject, cause, reader=fresh.release)
+    yield from _deprecations_against_recorded(rule, fresh, recorded)
+    for name, probe in sorted(fresh.probes.items()):
+        recorded_probe = recorded.probes.get(name)
+        if recorded_probe is None or recorded_probe.key != probe.key:
+            continue  # another probe, or another reader: probes-hold speaks of it
+        subject = f"{name} asked again of {fresh.name}"
+        changed = sorted(set(probe.checks) ^ set(recorded_probe.checks), key=str)
+        if probe == recorded_probe:
+            yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
+        else:
+            text = f"{name}: {changed[0][0] if changed else 'its error'} is not as recorded"
+            yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
+
+
+def _deprecations_against_recorded(rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader) -> Iterator[Judgement]:
+    """Judge what was said of deprecated things just now against what is recorded of the same probes."""
+    for name, now in sorted(fresh.deprecations.items()):
+        before = recorded.deprecations.get(name)
+        if before is None or before.key != now.key:
+            continue  # another probe, or another reader: deprecations-observed speaks of it
+        subject = f"{name} used again in {fresh.name}"
+        changed = [part for part in ("deprecated", "alternative", "docs") if getattr(before, part) != getattr(now, part)]
+        if not changed:
+            yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
+        else:
+            text = f"{name}: what is observed of {' and '.join(changed)} is not as recorded"
+            yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
+
+
+def _crashes(observation: Observation) -> bool:
+    return observation.result == "crashed" or any(one.result == "crashed" for one in observation.both)
+
+
+def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
+    """Whether a fresh observation agrees with the recorded one of the same reader, and what is to be said of it."""
+    if before.contradicts(now):
+        old, new = evidence.outcome(fixture, before), evidence.outcome(fixture, now)
+        if {old, new} <= {"same", "close"}:
+            return Verdict.EXPECTED, f"{fixture.recipe}: {new} now, {old} when recorded: within the tolerance"
+        if _crashes(before) and (_crashes(now) or new in {"refused", "raised"}):
+            return (
+                Verdict.EXPECTED,
+                f"{fixture.recipe}: {new} now, {old} when recorded: corrupted memory does not always end the same way",
+            )
+        return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
+    if before.digest != now.digest:
+        if before.departures and now.departures:
+            found = compare(before.own_result(fixture.golden), now.own_result(fixture.golden))
+            apart = replace(now, result=found.result, extent=found.extent)
+            if evidence.outcome(fixture, apart) not in {"same", "close"}:
+                return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but other values than recorded"
+        return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
+    return Verdict.PASS, ""

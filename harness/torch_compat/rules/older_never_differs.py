@@ -1,0 +1,43 @@
+"""An older reader never computes something else silently.
+
+What: a reader older than the writer, outside the forward window, may refuse an archive or raise. It must not load it and
+give other values, and it must not crash, hang, or answer now this and now that.
+
+Why: this is what file format versions are for: a file states the lowest version that its operators need, and a reader
+that does not know that version refuses.
+
+Example: torch 2.13.0 writes a program with floor division; torch 1.12.1 loads it and rounds the other way.
+
+Reference: dynamic versioning, pytorch/pytorch#40279.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.judgement import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judgement import Judgement
+
+__all__ = ["judge"]
+
+VERDICTS = {
+    Outcome.SAME: Verdict.PASS,
+    Outcome.CLOSE: Verdict.PASS,
+    Outcome.REFUSED: Verdict.PASS,
+    Outcome.RAISED: Verdict.NO_PROMISE,
+    Outcome.RELAXED: Verdict.NO_PROMISE,
+}
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every forward cell outside the window."""
+    for cell in evidence.cells:
+        if cell.direction == "forward":
+            yield judge_cell(rule, cell, VERDICTS.get(cell.outcome, Verdict.FAIL))

@@ -1,0 +1,190 @@
+"""What the rules about operators share: what broke between recorded releases, and which waivers cover it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from json import loads
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.operators.breaks import Break, Entry, consecutive, dropped_upgraders, lost_counts, operator_of, same_schema
+from torch_compat.policy.operator_waivers import Applied, apply_waivers
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from torch_compat.policy.operator_waivers import Side
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["Misstated", "OperatorChanges", "Pair", "PairCounts", "judged", "not_recorded", "operator_changes", "pair_counts"]
+
+NOT_RECORDED: Final = "nothing is recorded of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two releases that were recorded one after the other, the newer of which the policy holds to its promise.
+
+    Attributes:
+        lost: how many schemas of the older one the newer one does not have.
+        broken: those that do not work with the newer one.
+    """
+
+    older: str
+    newer: str
+    lost: int
+    broken: tuple[Break, ...]
+
+
+@dataclass(frozen=True)
+class Misstated:
+    """An upgrader, and whether the old schema that it states is the one that the release before its bump had.
+
+    Attributes:
+        first: the first recorded release that states it.
+        before: the last recorded release before the file format version of the bump; "" where none is that old.
+        real: the schema of the operator there; None where there was no such operator.
+        same: whether they are the same.
+        known: whether the release before is recorded completely, or has the operator at all.
+    """
+
+    entry: Entry
+    first: str
+    before: str
+    real: str | None
+    same: bool
+    known: bool
+
+
+@dataclass(frozen=True)
+class OperatorChanges:
+    """What the recorded operators say under a policy.
+
+    Attributes:
+        early: ``(older, newer, lost)`` of pairs before the policy: how many schemas of the older one the newer one does not have.
+        pairs: the others, in order.
+        upgraders: every upgrader that some release of the policy's time states.
+        dropped: ``(newer release, entry)`` of upgraders that the release before still had.
+        applied: what became of the waivers for operators.
+    """
+
+    early: tuple[tuple[str, str, int], ...]
+    pairs: tuple[Pair, ...]
+    upgraders: tuple[Misstated, ...]
+    dropped: tuple[tuple[str, Entry], ...]
+    applied: Applied
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Two releases that were recorded one after the other, in numbers.
+
+    Attributes:
+        lost: how many schemas of the older one the newer one does not have as they stand.
+        broken: how many of these, and of those that an incomplete set before hid, do not work; None where nothing was promised.
+        upgraded, waived, unknown: how many have an upgrader, have a waiver, cannot be told.
+    """
+
+    older: str
+    newer: str
+    lost: int
+    broken: int | None = None
+    upgraded: int = 0
+    waived: int = 0
+    unknown: int = 0
+
+
+def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
+    """Every two releases that were recorded one after the other, oldest first; none where nothing is recorded."""
+    changes = evidence.operator_changes
+    if changes is None:
+        return ()
+    found = [PairCounts(*early) for early in changes.early]
+    for pair in changes.pairs:
+        known = [one for one in pair.broken if one.known]
+        upgraded = sum(one.upgrader is not None for one in known)
+        waived = sum(one.upgrader is None and ("backward", pair.newer, one.operator) in changes.applied.by for one in known)
+        unknown = len(pair.broken) - len(known)
+        found.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown))
+    return tuple(found)
+
+
+def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
+    """A judgement for each release whose operators would have to be recorded, and are not."""
+    if evidence.operators is None:
+        return [Judgement(rule, Verdict.NOT_CHECKED, "operators", Cause("not recorded", "operators", NOT_RECORDED))]
+    found = []
+    for release in sorted({*evidence.policy.corpus.readers} - {*evidence.operators.schemas.releases}):
+        text = f"its operators are not recorded: torch-compat observe --reader torch-{release} --record --survey"
+        found.append(
+            Judgement(rule, Verdict.NOT_CHECKED, release, Cause("not recorded", release, f"{release}: {text}"), reader=release)
+        )
+    return found
+
+
+def operator_changes(evidence: Evidence) -> OperatorChanges | None:
+    """Everything that the rules about operators look at; None where nothing is recorded. :attr:`Evidence.operator_changes` keeps it."""
+    if evidence.operators is None:
+        return None
+    schemas, versions = evidence.operators.schemas, evidence.operators.versions
+    policy = evidence.policy
+    releases = schemas.releases
+    held = [release in policy.calendar and policy.calendar[release].date >= policy.in_force_from for release in releases]
+    since = max(1, held.index(True)) if True in held else len(releases)
+    pairs = tuple(
+        Pair(older, newer, lost, tuple(broken)) for older, newer, lost, broken in consecutive(schemas, versions, since=since)
+    )
+    upgraders = tuple(_misstated(evidence, held))
+    dropped = tuple(_dropped(evidence, since))
+    changed: list[tuple[Side, str, str]] = [
+        *(("backward", pair.newer, one.operator) for pair in pairs for one in pair.broken if one.known and one.upgrader is None),
+        *(("backward", newer, entry.operator) for newer, entry in dropped),
+        *(("upgrader", one.first, one.entry.operator) for one in upgraders if one.known and not one.same),
+    ]
+    if any(waiver.side == "forward" for waiver in policy.operator_waivers):
+        changed += [
+            ("forward", newer, one.operator)
+            for _, newer, _, broken in consecutive(schemas, versions, since=since, side="forward")
+            for one in broken
+            if one.known
+        ]
+    applied = apply_waivers(policy.operator_waivers, dict.fromkeys(changed), as_of=evidence.as_of)
+    lost = lost_counts(schemas)
+    early = tuple((releases[at - 1], releases[at], lost[releases[at]]) for at in range(1, min(since, len(releases))))
+    return OperatorChanges(early, pairs, upgraders, dropped, applied)
+
+
+def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
+    """Every upgrader that some release of the policy's time states, with what the release before its bump had."""
+    assert evidence.operators is not None  # noqa: S101 - asked before
+    schemas, versions = evidence.operators.schemas, evidence.operators.versions
+    bumps = {entry.version: entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format"}
+    found = []
+    for operator, value, bits in versions.facts():
+        stating = versions.of(bits)
+        if not any(holds and release in stating for release, holds in zip(schemas.releases, held, strict=True)):
+            continue
+        for bump, upgrader, old in loads(value):
+            entry = Entry(operator, bump, upgrader, old)
+            bumped = bumps.get(bump)
+            older = [release for release in schemas.releases if bumped and evidence.rank[release] < evidence.rank[bumped]]
+            before = older[-1] if older else ""
+            texts = [text for text in schemas.schemas(operator, before) if operator_of(text) == operator] if before else []
+            same = any(same_schema(old, text) for text in texts)
+            known = bool(texts) or (bool(before) and schemas.complete(before))
+            found.append(Misstated(entry, stating[0], before, texts[0] if texts else None, same, known))
+    return found
+
+
+def _dropped(evidence: Evidence, since: int) -> list[tuple[str, Entry]]:
+    """Upgraders that a release has no more, though the recorded one before it had them."""
+    assert evidence.operators is not None  # noqa: S101 - asked before
+    versions = evidence.operators.versions
+    pairs = zip(versions.releases[since - 1 :], versions.releases[since:], strict=False)
+    return [(newer, entry) for older, newer in pairs for entry in dropped_upgraders(versions, older, newer)]
+
+
+def judged(evidence: Evidence, side: Side, release: str, operator: str) -> tuple[Verdict, str]:
+    """The verdict of something that is broken, and the id of the waiver that covers it."""
+    changes = evidence.operator_changes
+    assert changes is not None  # noqa: S101 - nothing is broken where nothing is recorded
+    fitting = changes.applied.by.get((side, release, operator), ())
+    return (Verdict.WAIVED, fitting[0].id) if fitting else (Verdict.FAIL, "")

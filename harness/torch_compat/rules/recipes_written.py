@@ -1,0 +1,82 @@
+"""Every recipe was run by every writer.
+
+What: for every recipe and every writer of the policy, the manifest has a fixture, or the evidence that this release cannot
+write one; and that agrees with what the recipe says of itself (``SINCE``, ``UNTIL``). What did not run is named with the
+session that runs it, and counted where it is more than a few.
+
+Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a silly reason, is a hole that
+looks like one.
+
+Example: a recipe with a typo is "not writable" everywhere.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.recipes import Recipe
+    from torch_compat.policy import Release, RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+FEW = 2
+"""So many recipes that did not run are named one by one."""
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every recipe with every writer, and every entry whose recipe has gone."""
+    policy = evidence.policy
+    written = {entry.id for entry in evidence.corpus.entries}
+    for version in policy.corpus.writers:
+        release = policy.calendar[version]
+        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in evidence.corpus.recipes)
+        for recipe in evidence.corpus.recipes:
+            subject = f"{release.name}/{recipe.name}"
+            if release.date > evidence.as_of and subject not in written:
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # there is no such release yet
+                continue
+            what, text = _wrong(evidence, recipe, release, subject)
+            cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
+            if what == "not produced" and left > FEW:
+                text = f"{release.name}: {left} of {len(evidence.corpus.recipes)} recipes were not run; {_session(release)}"
+                cause = Cause(what, release.name, text)
+            yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, subject, cause)
+    names = {recipe.name for recipe in evidence.corpus.recipes}
+    for entry in evidence.corpus.entries:
+        if entry.recipe not in names and entry.release != SYNTHETIC:
+            text = f"{entry.id}: its recipe is no longer there"
+            yield Judgement(rule.id, Verdict.FAIL, entry.id, Cause("no recipe", entry.recipe, text))
+
+
+def _wrong(evidence: Evidence, recipe: Recipe, release: Release, subject: str) -> tuple[str, str]:
+    calendar = evidence.policy.calendar
+    for bound in (recipe.since, recipe.until):
+        if bound is not None and bound not in calendar:
+            return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
+    writable = calendar[recipe.since].parsed <= release.parsed and (
+        recipe.until is None or release.parsed <= calendar[recipe.until].parsed
+    )
+    entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
+    if entry is None:
+        return "not produced", f"the manifest says neither what was written nor why not; {_session(release)}"
+    if entry.recipe_sha256 != recipe.sha256:
+        return "recipe changed", "the recipe is not the one that was run"
+    if subject in evidence.corpus.fixtures and not writable:
+        return "writable after all", f"was written, though the recipe says since {recipe.since} until {recipe.until or 'today'}"
+    if subject in evidence.corpus.not_writable and writable:
+        reason = evidence.corpus.not_writable[subject].message.splitlines() or [""]
+        return "not writable", f"could not be written, though the recipe says since {recipe.since}: {reason[0]}"
+    return "", ""
+
+
+def _session(release: Release) -> str:
+    return f'run nox -s "produce({release.name})"'

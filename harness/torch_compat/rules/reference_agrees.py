@@ -1,0 +1,133 @@
+"""The reference reader does what the writer did on reading its own file back.
+
+What: read at the horizon of its own writer, every program that a release wrote, TorchScript and mobile, ends in the reference
+reader as it did in the writer's own recorded read-back: with the same values, or close ones within the policy's tolerance for
+operator and dtype; refused where the writer refuses it; raised where it raises; dead of the same where the writer died and the
+reference reader knows why (``policies/torch/slips.toml``). What the reference reader lacks is named and not checked. Where the
+writer died of its own file, and the reference reader gives something else, there is nothing to agree with.
+
+Why: what an old program means must not depend on the release under test. The reference reader is trusted as far as it agrees
+with every release about what that release wrote.
+
+Example: integer division of 1.4 truncates; a reference reader that divides as today's torch gives another value for its files.
+
+Reference: this project. The rule asks where the reference reader was let read (``replay --reader reference``), and says so
+where it was not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.compare import compare
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.texts import alike, headline
+from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
+
+READER = "reference"
+"""The rule is about what this reader did, and is asked where it was let read."""
+FAMILIES = frozenset({"torchscript", "mobile"})
+DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE})
+AGREE = frozenset({Outcome.SAME, Outcome.CLOSE})
+PREDICTED = "predicted"
+"""The type of the error that says that the reference reader only tells of a death, and did not die itself."""
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every program that a release of the calendar wrote."""
+    reference = evidence.reference
+    if reference is None:
+        return
+    own = {(cell.fixture.id, cell.options.id): cell.observation for cell in evidence.cells if cell.direction == "own"}
+    for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
+        if fixture.family not in FAMILIES or fixture.release == SYNTHETIC or fixture.release not in evidence.policy.calendar:
+            continue
+        for options in evidence.policy.option_sets(fixture.family, evidence.policy.calendar[fixture.release]):  # type: ignore[arg-type]
+            if options.load.given():
+                continue
+            now, before = evidence.valid(reference, fixture, options), own.get((fixture.id, options.id))
+            if now is None:
+                verdict, what, text = Verdict.NOT_CHECKED, "not observed", "the reference reader did not read it"
+            elif before is None:
+                verdict, what, text = Verdict.NOT_CHECKED, "no read-back", "no read-back of its own writer is recorded"
+            else:
+                verdict, what, text = agreement(evidence, fixture, before, now)
+            about = alike(text) if what in {Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.RAISED} else fixture.recipe
+            unsaid = verdict in {Verdict.PASS, Verdict.NO_PROMISE}
+            cause = None if unsaid else Cause(what, about, f"{fixture.recipe}: {text}" if verdict is Verdict.FAIL else text)
+            yield Judgement(
+                rule.id,
+                verdict,
+                f"{fixture.id} read by {READER}@{fixture.release}",
+                cause,
+                modelled=True,
+                reproduce=f"torch-compat observe --reader {READER} --fixture {fixture.id} --show",
+            )
+
+
+def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Observation) -> tuple[Verdict, str, str]:
+    """Whether the reference reader agrees with the writer: the verdict, the outcome against the writer's own, and in words.
+
+    Parameters:
+        own: what the writer did on reading its file back.
+        now: what the reference reader does.
+    """
+    outcome = Outcome(now.result) if now.result != "differs" else Outcome.DIFFERENT
+    if outcome is Outcome.UNSUPPORTED:
+        return Verdict.NOT_CHECKED, outcome, headline(now.errors[0]["message"])
+    writer = Outcome(own.result) if own.result != "differs" else Outcome.DIFFERENT
+    if writer in DEAD or (writer is Outcome.SAME and fixture.golden.keys() & DEAD):
+        if _dies_alike(own, now):
+            return Verdict.PASS, writer, ""
+        return Verdict.NO_PROMISE, "died", "the writer itself comes to no one end"
+    if outcome in DEAD:
+        return Verdict.FAIL, outcome, f"{now.signal or 'no end'} in the reference reader"
+    if own.result == now.result == "same":
+        return Verdict.PASS, Outcome.SAME, ""
+    expected, got = _own_result(fixture, own), _own_result(fixture, now)
+    found = compare(expected, got)
+    apart = replace(now, result=found.result, errors=found.errors, differences=found.differences, extent=found.extent)
+    outcome = evidence.outcome(fixture, apart)
+    if outcome in AGREE:
+        return Verdict.PASS, outcome, ""
+    return Verdict.FAIL, outcome, _in_words(apart, own)
+
+
+def _dies_alike(own: Observation, now: Observation) -> bool:
+    """Whether the reference reader says of the writer the very end that it came to, and did not come to it itself by chance."""
+    if own.result == now.result == "same":
+        return True  # as the golden: what the reference reader itself dies of is never that
+    told = now.both[:1] if now.result == "unstable" else (now,)
+    predicted = all(one["type"] == PREDICTED for cell in told for one in cell.errors) and any(cell.errors for cell in told)
+    return predicted and own.result == now.result and (own.stage, own.signal) == (now.stage, now.signal)
+
+
+def _own_result(fixture: Fixture, cell: Observation) -> dict[str, Any]:
+    """What the reader of a cell itself got, in the form of goldens."""
+    if cell.result == "refused":
+        return {"error": {"stage": "load", **cell.errors[0]}}
+    return cell.own_result(fixture.golden)
+
+
+def _in_words(apart: Observation, own: Observation) -> str:
+    if apart.errors:
+        return f"{apart.result}, but not by its writer: {headline(apart.errors[-1]['message'])}"
+    if apart.result == "relaxed":
+        said = f": {headline(own.errors[-1]['message'])}" if own.errors else ""
+        return f"gives a value where its writer gives none{said}"
+    first = next((one for one in apart.differences if one.kind not in {"raised", "relaxed", "strides"}), None)
+    if first is None:
+        return "does not end as in its writer"
+    expected, got = first.facts.get("expected"), first.facts.get("got")
+    return f"{first.kind} {got} instead of {expected} ({first.dtype or 'no tensor'}) in {first.where}"

@@ -1,0 +1,78 @@
+"""A schema that breaks old programs has an upgrader.
+
+What: every schema of a release that does not work with the next recorded release any more, because the operator has gone or takes
+something else, is one that an upgrader of that release states. Every operator counts, whatever its name begins with: TorchScript
+compiles and saves a call of anything that is registered, and traced programs hold internal operators. What an incomplete set lacks is
+compared with the next set again; what nobody can know is expected only where the policy says why. An upgrader that a release has no more
+is a break as well. Releases before the policy promised nothing.
+
+Why: a saved program states operators by name and gives arguments by position, by name or by default. Where the operator has changed
+and nobody rewrites the call, the program does not load, or an extension that registers a kernel for it cannot be imported.
+
+Example: aten::qr is gone in 2.14.1; programs that call torch.qr do not load any more, and no upgrader calls torch.linalg.qr instead.
+
+Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, section 'Upgraders'; the comparison is that of
+test/forward_backward_compatibility/check_forward_backward_compatibility.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.operators.breaks import UNKNOWN
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.operator_changes import judged, not_recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.operators.breaks import Break
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.operator_changes import Pair
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every two releases that were recorded one after the other by what the newer one does not have any more."""
+    yield from not_recorded(evidence, rule.id)
+    changes = evidence.operator_changes
+    if changes is None:
+        return
+    for older, newer, _ in changes.early:
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"operators of {older} in {newer}", reader=newer)
+    for pair in changes.pairs:
+        yield Judgement(rule.id, Verdict.PASS, f"operators of {pair.older} that {pair.newer} has as they were", reader=pair.newer)
+        for _ in range(pair.lost - sum(not one.carried for one in pair.broken)):
+            yield Judgement(rule.id, Verdict.PASS, f"an operator of {pair.older} that changed and still works", reader=pair.newer)
+        for one in pair.broken:
+            yield _judgement(evidence, rule, pair, one)
+    for newer, entry in changes.dropped:
+        verdict, waiver = judged(evidence, "backward", newer, entry.operator)
+        text = f"{entry.operator}: the upgrader {entry.upgrader} of file format {entry.bump} is gone"
+        cause = Cause("upgrader dropped", entry.operator, text)
+        yield Judgement(rule.id, verdict, text, cause, reader=newer, reproduce=_show(entry.operator), at=newer, waiver=waiver)
+
+
+def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, one: Break) -> Judgement:
+    subject = f"{one.operator} of {pair.older} in {pair.newer}"
+    name = one.operator.partition(".")[0]
+    if one.what == UNKNOWN:
+        gap = next((gap for gap in evidence.policy.operator_gaps if gap.release == pair.newer), None)
+        text = f"{pair.newer}: not known whether it has what the release before has: {gap.reason if gap else one.reason}"
+        verdict = Verdict.EXPECTED if gap else Verdict.NOT_CHECKED
+        return Judgement(rule.id, verdict, subject, Cause(one.what, "operators", text), reader=pair.newer, at=pair.newer)
+    if not one.known:
+        return Judgement(
+            rule.id, Verdict.NOT_CHECKED, subject, Cause(one.what, one.operator, f"{subject}: {one.reason}"), reader=pair.newer
+        )
+    if one.upgrader is not None:
+        return Judgement(rule.id, Verdict.PASS, subject, reader=pair.newer)
+    verdict, waiver = judged(evidence, "backward", pair.newer, one.operator)
+    cause = Cause(one.what, name, f"{one.operator}: {one.reason}")
+    return Judgement(rule.id, verdict, subject, cause, reader=pair.newer, reproduce=_show(name), at=pair.newer, waiver=waiver)
+
+
+def _show(operator: str) -> str:
+    return f"torch-compat operators history {operator}"

@@ -1,0 +1,294 @@
+"""Deprecations and what releases really did with them: states derived from observations, and what the two say together. No rule."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from torch_compat.policy.timeline import Kept, histories
+from torch_compat.rules.judgement import slug
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torch_compat.policy import Policy
+    from torch_compat.policy.deprecations import Deprecation, Statement
+    from torch_compat.policy.timeline import Breach, History, Snapshot
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = [
+    "Mismatch",
+    "Row",
+    "Seen",
+    "State",
+    "Used",
+    "derive",
+    "expected",
+    "finding_of",
+    "mismatches",
+    "rows",
+    "seen",
+    "statement_of",
+]
+
+
+class State(enum.StrEnum):
+    """What a release does with a deprecated thing."""
+
+    ABSENT = "absent"
+    SILENT = "silent"
+    WARNED = "warned"
+    ERROR = "error"
+    REMOVED = "removed"
+    NEW = "new"
+    CANNOT_TELL = "cannot-tell"
+
+
+class Used(Protocol):
+    """One use of a thing in a release, as it was observed."""
+
+    @property
+    def outcome(self) -> str:
+        """worked, raised, lacks, crashed or timed-out."""
+
+    @property
+    def warnings(self) -> Sequence[tuple[str, str]]:
+        """Category and text of each."""
+
+    @property
+    def said(self) -> str:
+        """What stood on standard error."""
+
+    @property
+    def behaves(self) -> str | None:
+        """``old`` or ``new``, where that can be asked."""
+
+    @property
+    def error(self) -> Mapping[str, str] | None:
+        """``type`` and ``message``, where it raised."""
+
+
+class Observed(Protocol):
+    """What a release did with a deprecation's probe."""
+
+    @property
+    def deprecated(self) -> Used:
+        """The deprecated thing."""
+
+    @property
+    def alternative(self) -> Used:
+        """The control: the same through the alternative."""
+
+    @property
+    def docs(self) -> Sequence[str] | None:
+        """The sentences of its docstring that speak of deprecation; None where there is no docstring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A state and, where it cannot be told, why."""
+
+    state: State
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A release in which the policy file and the evidence disagree.
+
+    Attributes:
+        what: ``state``, ``alternative`` or ``documentation``.
+        since: the first release of an unbroken run of releases with this disagreement.
+    """
+
+    what: str
+    release: str
+    since: str
+    text: str
+
+
+EXPECTED: Final[dict[str, frozenset[State]]] = {
+    "": frozenset({State.SILENT, State.ABSENT}),
+    "warned": frozenset({State.WARNED}),
+    "withdrawn": frozenset({State.SILENT}),
+    "error": frozenset({State.ERROR}),
+    "removed": frozenset({State.REMOVED, State.ERROR}),
+    "switched": frozenset({State.NEW}),
+    "restored": frozenset({State.SILENT, State.WARNED}),
+}
+"""The states that each newest event leaves a release in."""
+
+
+def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> Seen:
+    """The state of a release.
+
+    Parameters:
+        exists: whether the release is said to have the thing, or to have had it: what is lacking there was removed.
+    """
+    use, control = observed.deprecated, observed.alternative
+    if use.outcome == "lacks":
+        return Seen(State.REMOVED if exists else State.ABSENT)
+    if use.outcome == "worked":
+        if use.behaves == "new":
+            return Seen(State.NEW)
+        return Seen(State.WARNED if _warned(deprecation, use) else State.SILENT)
+    if use.outcome != "raised" or use.error is None:
+        return Seen(State.CANNOT_TELL, f"the probe {use.outcome}{_error(use)}")
+    if deprecation.error is not None:
+        if re.search(deprecation.error, f"{use.error['type']}: {use.error['message']}"):
+            return Seen(State.ERROR)
+        return Seen(State.CANNOT_TELL, f"the probe raised, but not as a deprecation does{_error(use)}")
+    if control.outcome == "worked":
+        return Seen(State.ERROR)
+    return Seen(State.CANNOT_TELL, f"the probe raised{_error(use)}; and the control {control.outcome}{_error(control)}")
+
+
+def _warned(deprecation: Deprecation, use: Used) -> bool:
+    pattern = deprecation.warning
+    return pattern is not None and any(re.search(pattern, text) for text in (*(text for _, text in use.warnings), use.said))
+
+
+def _error(use: Used) -> str:
+    return f": {use.error['type']}: {use.error['message']}" if use.error else ""
+
+
+def expected(history: History, release: str) -> frozenset[State]:
+    """The states that a release may be in, by what the policy file says."""
+    points = list(history.axis.points)
+    rank = points.index(release)
+    deprecation = history.deprecation
+    by_then = [one for one in deprecation.events if points.index(one.release) <= rank and one.what != "alternative"]
+    what = by_then[-1].what if by_then else ""
+    if what == "restored" and deprecation.kind == "mode-change":
+        return frozenset({State.NEW})
+    if what == "switched" and not deprecation.silent and deprecation.error is not None:
+        return EXPECTED[what] | {State.ERROR}
+    return EXPECTED[what]
+
+
+def seen(evidence: Evidence, deprecation: Deprecation) -> dict[str, Seen]:
+    """The state of every release that was asked, oldest first."""
+    observed = evidence.deprecations.get(deprecation.probe, {})
+    since = next((one.since for one in evidence.corpus.deprecations if one.name == deprecation.probe), None)
+    first = evidence.rank.get(since or "", 0)
+    return {
+        release: derive(deprecation, observed[release], exists=evidence.rank[release] >= first)
+        for release in sorted(observed, key=evidence.rank.__getitem__)
+    }
+
+
+def mismatches(evidence: Evidence, history: History, states: Mapping[str, Seen]) -> Iterator[Mismatch]:
+    """Where the policy file and the evidence disagree, release by release."""
+    deprecation = history.deprecation
+    observed = evidence.deprecations.get(deprecation.probe, {})
+    runs: dict[str, str] = {}
+    for release, found in states.items():
+        said = {
+            "state": _state(history, release, found),
+            "alternative": _alternative(history, release, observed[release]),
+            "documentation": _documentation(history, release, observed[release], found),
+        }
+        for what, text in said.items():
+            if text:
+                yield Mismatch(what, release, runs.setdefault(what, release), f"{deprecation.id}: {text}")
+            else:
+                runs.pop(what, None)
+
+
+def _state(history: History, release: str, found: Seen) -> str:
+    allowed = expected(history, release)
+    if found.state is State.CANNOT_TELL or found.state in allowed:
+        return ""
+    return f"in {release} it must be {' or '.join(sorted(allowed))} by its events, but it is {found.state}"
+
+
+def _alternative(history: History, release: str, observed: Observed) -> str:
+    points = list(history.axis.points)
+    since = next((one.release for one in history.deprecation.events if one.what == "alternative"), None)
+    there = since is None or points.index(since) <= points.index(release)
+    outcome = observed.alternative.outcome
+    if there and since is not None and outcome == "lacks":
+        return f"in {release} the alternative is lacking, but it is said to be there since {since}"
+    if not there and outcome == "worked":
+        return f"in {release} the alternative is there already, but it is said to come in {since}"
+    return ""
+
+
+def statement_of(deprecation: Deprecation, points: Sequence[str], release: str) -> Statement | None:
+    """What the documentation of a release says, by the policy file; None where nothing is said of it."""
+    rank = points.index(release)
+    return next((one for one in reversed(deprecation.docs) if points.index(one.release) <= rank), None)
+
+
+def _documentation(history: History, release: str, observed: Observed, found: Seen) -> str:
+    deprecation, docs = history.deprecation, observed.docs
+    said = statement_of(deprecation, list(history.axis.points), release)
+    words = {one.holds for one in deprecation.docs if one.holds}
+    if said is not None and said.holds is not None:
+        if found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL} and docs is None:
+            return ""
+        if not any(said.holds in sentence for sentence in docs or ()):
+            return f"in {release} the documentation must hold {said.holds!r}, but it does not"
+    else:
+        early = sorted(word for word in words if any(word in sentence for sentence in docs or ()))
+        if early:
+            return f"in {release} the documentation already holds {early[0]!r}, which it is said not to"
+    return ""
+
+
+def finding_of(name: str, breach: Breach) -> str:
+    """The id of the finding that a breach of a deprecation's timeline shows as, by which waivers name it."""
+    rule, subject = "deprecations-timeline", f"{name}/{breach.what}"
+    if breach.kind == "too-long":
+        rule, subject = "deprecations-overdue", name
+    return f"{rule}:{breach.kind}:{slug(subject)}@{breach.release}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One deprecation as of a day, policy and evidence together.
+
+    Attributes:
+        snapshot: what the policy file says by then.
+        verdict: that of the timeline, unless the evidence is missing or disagrees.
+        why: why it cannot be told.
+        states: of every release that was asked.
+        fits: whether what was observed agrees with the file.
+    """
+
+    history: History
+    snapshot: Snapshot
+    verdict: Kept
+    why: tuple[str, ...]
+    states: dict[str, Seen]
+    fits: bool
+
+
+def rows(evidence: Evidence, as_of: dt.date, policy: Policy | None = None) -> tuple[Row, ...]:
+    """Every deprecation as of a day, by id."""
+    return tuple(_row(evidence, history, as_of) for history in histories(policy or evidence.policy))
+
+
+def _row(evidence: Evidence, history: History, as_of: dt.date) -> Row:
+    snapshot = history.at(as_of)
+    states = seen(evidence, history.deprecation)
+    wrong = list(dict.fromkeys(one.text for one in mismatches(evidence, history, states) if one.what == "state"))
+    why = list(wrong)
+    if not states:
+        why.append("no release was asked")
+    excused = set(_excused(evidence, history.deprecation))
+    why += [
+        f"{release}: {one.why}" for release, one in states.items() if one.state is State.CANNOT_TELL and release not in excused
+    ]
+    verdict = Kept.CANNOT_TELL if why and snapshot.happened else snapshot.verdict
+    return Row(history, snapshot, verdict, tuple(why), states, not why)
+
+
+def _excused(evidence: Evidence, deprecation: Deprecation) -> Iterable[str]:
+    """Releases of which the file says that its probe cannot tell."""
+    rank = evidence.rank
+    for span in deprecation.unclear:
+        yield from (release for release in rank if rank[span.first] <= rank[release] <= rank[span.last])

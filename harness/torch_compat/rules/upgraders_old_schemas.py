@@ -1,0 +1,57 @@
+"""An upgrader states the schema that the operator really had.
+
+What: the old schema that a release's table of upgraders states is the one that the last recorded release before the bump had. Releases
+since the policy are asked; two texts are one schema where PyTorch's own equality says so.
+
+Why: the old schema is what an old program is compiled with before its calls are rewritten. Where it is another one, calls are matched
+that no program ever made, and those that programs made are not.
+
+Example: the old schema of aten::gelu.out ends in `-> Tensor`; the operator of 1.11.0 ends in `-> Tensor(a!)`.
+
+Reference: torch/csrc/jit/operator_upgraders/README.md: the entry holds the old schema of the operator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.operator_changes import judged, not_recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.operator_changes import Misstated
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every upgrader that some release states."""
+    yield from not_recorded(evidence, rule.id)
+    changes = evidence.operator_changes
+    for one in changes.upgraders if changes is not None else ():
+        yield _judgement(evidence, rule, one)
+
+
+def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement:
+    entry = one.entry
+    subject = f"{entry.upgrader} of {entry.operator}, file format {entry.bump}"
+    reproduce = f"torch-compat operators history {entry.operator}"
+    if one.same:
+        return Judgement(rule.id, Verdict.PASS, subject, reader=one.first)
+    if not one.before:
+        text = f"{subject}: the policy does not say with which release file format {entry.bump} came, or no older one is recorded"
+        return Judgement(
+            rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=one.first
+        )
+    if not one.known:
+        text = f"{subject}: the operators of {one.before}, the last release before, are not known completely"
+        return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
+    verdict, waiver = judged(evidence, "upgrader", one.first, entry.operator)
+    real = f"had {one.real}" if one.real is not None else "had no such operator"
+    what = "another schema" if one.real is not None else "no such operator"
+    cause = Cause(what, entry.operator, f"{subject} states {entry.old}, but {one.before} {real}")
+    return Judgement(rule.id, verdict, subject, cause, reader=one.first, reproduce=reproduce, at=one.first, waiver=waiver)

@@ -1,0 +1,89 @@
+"""Every version of a format that the policy lists has fixtures.
+
+What: for each file format, bytecode, export schema and container that some release writes, the corpus holds an archive of
+it. A version that no release can write says so in the policy, and a synthetic fixture stands for it; the moment a release
+turns out to write one, that statement is wrong and fails. A version is asked for from the day on which a release that writes it,
+or for one that nobody writes a release that reads it, is there.
+
+Why: a version without a fixture is a promise that nobody checks, and such holes stay open for years.
+
+Example: file format 6 is only written by torch.package and torch.export; a corpus without either misses it.
+
+Reference: this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.manifest import Synthetic
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.policy import Format, Policy, RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["due", "judge", "witnesses"]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every version of every format."""
+    written, synthetic = witnesses(evidence.corpus)
+    for entry in evidence.policy.formats:
+        if entry.label not in written and due(evidence.policy, entry) > evidence.as_of:
+            yield Judgement(rule.id, Verdict.NO_PROMISE, entry.label)
+            continue
+        verdict, what, text = _verdict(entry, written.get(entry.label), synthetic.get(entry.label))
+        cause = Cause(what, entry.label, f"{entry.label}{text}") if what else None
+        yield Judgement(rule.id, verdict, entry.label, cause)
+    kinds = {entry.kind for entry in evidence.policy.formats}
+    known = {entry.label for entry in evidence.policy.formats}
+    for label, witness in sorted(written.items()):
+        if label not in known and label.partition(" ")[0] in kinds:
+            text = f"{witness} has {label}, which the policy does not know"
+            yield Judgement(rule.id, Verdict.FAIL, label, Cause("unknown version", label, text))
+
+
+def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
+    """A fixture of each format version that some release wrote, and of each that something synthetic stands for."""
+    written: dict[str, str] = {}
+    synthetic: dict[str, str] = {}
+    for fixture in corpus.fixtures.values():
+        if isinstance(fixture, Synthetic):
+            for label in fixture.formats:
+                synthetic.setdefault(label, fixture.id)
+        else:
+            for label in _labels(fixture):
+                written.setdefault(label, fixture.id)
+    return written, synthetic
+
+
+def due(policy: Policy, entry: Format) -> dt.date:
+    """The day from which a version must have a fixture: that of the release that first writes it, else of the first that reads it."""
+    return policy.calendar[(entry.written_from or entry.read_from).release].date
+
+
+def _labels(fixture: Fixture) -> Iterator[str]:
+    """What an archive is a fixture of, as the policy labels its formats."""
+    yield from (f"{kind} {version}" for kind, version in fixture.versions.items())
+    yield f"container {fixture.container}"
+
+
+def _verdict(entry: Format, witness: str | None, substitute: str | None) -> tuple[Verdict, str, str]:
+    """The verdict of one version, the kind of its cause, and what is wrong with it."""
+    if witness is not None and (entry.no_writer or entry.pending):
+        return Verdict.FAIL, "excuse outdated", f" is said to have no fixture, but {witness} is one"
+    if witness is not None:
+        return Verdict.PASS, "", ""
+    if entry.no_writer and substitute is None:
+        return Verdict.FAIL, "no fixture", f" has no synthetic fixture, and no release can write one: {entry.no_writer}"
+    if entry.no_writer:
+        return Verdict.PASS, "", ""
+    if entry.pending:
+        return Verdict.NOT_CHECKED, "pending", f": {entry.pending}"
+    return Verdict.FAIL, "no fixture", " has no fixture in the corpus"

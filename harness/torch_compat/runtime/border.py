@@ -1,0 +1,180 @@
+"""The border between programs and operators: which arguments an operator takes, and of which classes.
+
+Operators are functions of Python, and numpy under them believes much of what it is given: a dictionary for a dtype describes records
+of Python references, a text for a number formats, a list of lists of lists is an array. A program may hand any of its values to
+any operator, by place or by name. So each operator has a border, made of the annotations of its function:
+
+* Parameters with a default whose names begin with ``_``, or stand in :data:`INTERNAL`, are our own. No program reaches them.
+* A parameter of tensors or numbers takes tensors and numbers; of texts also texts; of lists also lists of such items.
+* What has no annotation takes tensors, numbers, devices and flat lists of them, but no texts, no dictionaries and no objects.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import inspect
+import types
+import typing
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torch_compat.errors import Raised
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["INTERNAL", "Border", "Place"]
+
+INTERNAL = frozenset({
+    "era", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
+})  # fmt: skip
+"""Parameters of functions that only our own code gives; ``tests/runtime/test_border.py`` holds all others to the schemas of the releases."""
+MOST = 64  # arguments of an operator that takes any number
+
+PLAIN = frozenset({type(None), bool, int, float, complex, Tensor, OpaqueTensor, Dtype, Device})
+LISTS: frozenset[type] = frozenset({list, tuple})
+
+
+class Place(NamedTuple):
+    """What one parameter takes.
+
+    Attributes:
+        classes: of the value.
+        items: of the items, where the value is a list or tuple; None for any, which the function looks at itself.
+    """
+
+    classes: frozenset[type]
+    items: frozenset[type] | None
+
+
+ANYTHING = Place(PLAIN | LISTS, PLAIN)
+ANY_SCALAR = Place(PLAIN | {list}, None)  # of operators of numbers: an integer times a list repeats the list
+ANY_OPTION = Place(PLAIN | LISTS | {str}, PLAIN)
+SAID = frozenset({"device", "layout", "ord", "p"})  # parameters without a type that take texts, too
+
+
+class Border:
+    """What an operator's function takes.
+
+    Attributes:
+        name: of the operator, for messages.
+        places: of the parameters, by position.
+        words: of the parameters, by name.
+        others: of further keywords; None where the function takes none.
+    """
+
+    __slots__ = ("name", "others", "places", "words")
+
+    def __init__(self, function: Callable[..., Any], kind: str = "tensor", name: str = "operator") -> None:
+        self.name = name
+        hints = _hints(function)
+        places: list[Place] = []
+        self.words: dict[str, Place] = {}
+        self.others: Place | None = None
+        by_place = True
+        for parameter in inspect.signature(function).parameters.values():
+            given = parameter.default is not parameter.empty
+            own = given and (parameter.name in INTERNAL or parameter.name.startswith("_"))
+            place = _place(
+                hints.get(parameter.name, Any),
+                ANY_OPTION if parameter.name in SAID else ANY_SCALAR if kind == "scalar" else ANYTHING,
+            )
+            if parameter.kind is parameter.VAR_KEYWORD:
+                self.others = ANY_OPTION
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                places += [place] * (MOST - len(places))
+                continue
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                by_place = by_place and not own
+                if by_place:
+                    places.append(place)
+            if not own:
+                self.words[parameter.name] = place
+        self.places = tuple(places)
+
+    def refuse(self, args: tuple[Any, ...]) -> Raised:
+        """The error of arguments that do not fit."""
+        if len(args) > len(self.places):
+            return Raised(f"{self.name}() takes at most {len(self.places)} arguments, found {len(args)}", code="RuntimeError")
+        for number, (value, place) in enumerate(zip(args, self.places, strict=False), 1):
+            if value.__class__ not in place.classes or not fits(value, place):
+                return self._wrong(f"argument {number}", value)
+        return Raised(f"{self.name}() does not take these arguments", code="RuntimeError")
+
+    def check_words(self, keywords: dict[str, Any], more: frozenset[str]) -> None:
+        """Make sure that arguments by name fit.
+
+        Parameters:
+            more: names of tensors that results go into, which the function itself does not take.
+
+        Raises:
+            Raised: one does not.
+        """
+        for word, value in keywords.items():
+            place = self.words.get(word)
+            if place is None:
+                if word in more and value.__class__ is Tensor:
+                    continue
+                place = None if word in INTERNAL or word.startswith("_") else self.others
+            if place is None:
+                raise Raised(f"{self.name}() has no argument {word}", code="RuntimeError")
+            if value.__class__ not in place.classes or not fits(value, place):
+                raise self._wrong(word, value)
+
+    def _wrong(self, which: str, value: Any) -> Raised:
+        said = f"{self.name}(): {which} is a {type(value).__name__}"
+        of = " of values" if value.__class__ in LISTS else ""
+        return Raised(f"{said}{of} that it does not take", code="RuntimeError")
+
+
+def fits(value: Any, place: Place) -> bool:
+    """Whether the items of a list are such as a parameter takes; of any other value True."""
+    if place.items is None or not isinstance(value, list | tuple):
+        return True
+    return place.items.issuperset({one.__class__ for one in value})
+
+
+class _Names(dict[str, Any]):
+    """The names of annotations: those of the function's module, and Any for what stands there for type checkers only."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        super().__init__()
+        self.known = known
+
+    def __missing__(self, name: str) -> Any:
+        return self.known.get(name, getattr(builtins, name, getattr(collections.abc, name, Any)))
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    bare = inspect.unwrap(function)
+    return typing.get_type_hints(bare, localns=_Names(getattr(bare, "__globals__", {})))
+
+
+def _place(hint: Any, otherwise: Place) -> Place:
+    classes: set[type] = set(PLAIN)
+    items: set[type] = set(PLAIN)
+    nested = False
+    left: list[Any] = [hint]
+    while left:
+        one = left.pop()
+        origin = typing.get_origin(one)
+        if one is Any:
+            return otherwise
+        if origin in {typing.Union, types.UnionType}:
+            left += typing.get_args(one)
+        elif one is str:
+            classes.add(str)
+        elif one in LISTS or origin in {list, tuple, Sequence}:
+            classes |= LISTS
+            inside = typing.get_args(one)
+            nested = (
+                nested or not inside or any(part is Any or typing.get_origin(part) in {list, tuple, Sequence} for part in inside)
+            )
+            if str in inside:
+                items.add(str)
+    return Place(frozenset(classes), None if nested else frozenset(items))

@@ -1,0 +1,261 @@
+"""torch's dtypes on numpy: names, numbers, categories, and what two values of different dtypes become together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from torch_compat.errors import Raised, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "BFLOAT16",
+    "BOOL",
+    "COMPLEX64",
+    "COMPLEX128",
+    "DTYPES",
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "UINT8",
+    "Dtype",
+    "as_dtype",
+    "default_dtype",
+    "named",
+    "numbered",
+    "of_numpy",
+    "of_scalar",
+    "promote",
+    "result_type",
+    "set_default_dtype",
+]  # fmt: skip
+
+
+class Dtype:
+    """One of torch's dtypes; there is one object for each, so ``is`` compares them.
+
+    Attributes:
+        name: as ``float32``.
+        code: torch's number of it (``c10::ScalarType``), by which TorchScript names it; 6 is float32.
+        numpy: the dtype of the arrays that hold it; None where numpy has none (quantized ones, complex32).
+        category: 0 bool, 1 integer, 2 floating point, 3 complex: what promotion asks for first.
+        itemsize: bytes of an element.
+        default: whether a Python scalar of the category becomes this without further reason (never a property of float64).
+    """
+
+    __slots__ = ("category", "code", "itemsize", "name", "numpy")
+
+    def __init__(self, name: str, code: int, numpy: Any, category: int, itemsize: int) -> None:
+        self.name = name
+        self.code = code
+        self.numpy: np.dtype[Any] | None = None if numpy is None else np.dtype(numpy)
+        self.category = category
+        self.itemsize = itemsize
+
+    @property
+    def is_floating_point(self) -> bool:
+        """As ``torch.dtype.is_floating_point``: complex ones are not."""
+        return self.category == 2
+
+    @property
+    def is_complex(self) -> bool:
+        """As ``torch.dtype.is_complex``."""
+        return self.category == 3
+
+    @property
+    def array(self) -> np.dtype[Any]:
+        """The dtype of numpy.
+
+        Raises:
+            Unsupported: numpy has none.
+        """
+        if self.numpy is None:
+            raise Unsupported(f"the reference reader cannot compute with torch.{self.name}", code="dtype")
+        return self.numpy
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+BOOL_, INTEGER, FLOATING, COMPLEX = range(4)
+_TABLE: tuple[tuple[str, int, Any, int, int], ...] = (
+    ("uint8", 0, np.uint8, 1, 1), ("int8", 1, np.int8, 1, 1), ("int16", 2, np.int16, 1, 2), ("int32", 3, np.int32, 1, 4),
+    ("int64", 4, np.int64, 1, 8), ("float16", 5, np.float16, 2, 2), ("float32", 6, np.float32, 2, 4), ("float64", 7, np.float64, 2, 8),
+    ("complex32", 8, None, 3, 4), ("complex64", 9, np.complex64, 3, 8), ("complex128", 10, np.complex128, 3, 16),
+    ("bool", 11, np.bool_, 0, 1), ("qint8", 12, None, 1, 1), ("quint8", 13, None, 1, 1), ("qint32", 14, None, 1, 4),
+    ("bfloat16", 15, ml_dtypes.bfloat16, 2, 2), ("quint4x2", 16, None, 1, 1), ("quint2x4", 17, None, 1, 1),
+    ("bits1x8", 18, None, 1, 1), ("bits2x4", 19, None, 1, 1), ("bits4x2", 20, None, 1, 1), ("bits8", 21, None, 1, 1),
+    ("bits16", 22, None, 1, 2),
+    ("float8_e5m2", 23, ml_dtypes.float8_e5m2, 2, 1), ("float8_e4m3fn", 24, ml_dtypes.float8_e4m3fn, 2, 1),
+    ("float8_e5m2fnuz", 25, ml_dtypes.float8_e5m2fnuz, 2, 1), ("float8_e4m3fnuz", 26, ml_dtypes.float8_e4m3fnuz, 2, 1),
+    ("uint16", 27, np.uint16, 1, 2), ("uint32", 28, np.uint32, 1, 4), ("uint64", 29, np.uint64, 1, 8),
+    ("float8_e8m0fnu", 44, ml_dtypes.float8_e8m0fnu, 2, 1),
+)  # fmt: skip
+
+DTYPES: dict[str, Dtype] = {row[0]: Dtype(*row) for row in _TABLE}
+"""Every dtype, by name."""
+_BY_CODE = {one.code: one for one in DTYPES.values()}
+_BY_NUMPY: dict[Any, Dtype] = {one.numpy: one for one in DTYPES.values() if one.numpy is not None}
+_ALIASES = {
+    "half": "float16", "float": "float32", "double": "float64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
+    "short": "int16", "int": "int32", "long": "int64", "byte": "uint8", "char": "int8",
+}  # fmt: skip
+
+BOOL, UINT8, INT8, INT16, INT32, INT64 = (DTYPES[n] for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
+FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = (DTYPES[n] for n in ("float16", "bfloat16", "float32", "float64"))
+COMPLEX64, COMPLEX128 = DTYPES["complex64"], DTYPES["complex128"]
+
+_default = FLOAT32
+
+
+def default_dtype() -> Dtype:
+    """What a Python float becomes."""
+    return _default
+
+
+def set_default_dtype(dtype: Dtype) -> None:
+    """As ``torch.set_default_dtype``; a program itself cannot."""
+    global _default  # noqa: PLW0603 - torch keeps it for the whole process, too
+    _default = dtype
+
+
+def of_numpy(dtype: np.dtype[Any]) -> Dtype:
+    """The dtype of an array of numpy.
+
+    Raises:
+        Unsupported: torch has none such.
+    """
+    found = _BY_NUMPY.get(dtype)
+    if found is None:
+        raise Unsupported(f"torch has no dtype for numpy's {dtype}", code="dtype")
+    return found
+
+
+def named(name: str) -> Dtype | None:
+    """The dtype of a name (``float32``, ``torch.float``), or None."""
+    name = name.removeprefix("torch.")
+    return DTYPES.get(_ALIASES.get(name, name))
+
+
+def numbered(code: int) -> Dtype:
+    """The dtype of torch's number.
+
+    Raises:
+        Raised: there is none.
+    """
+    found = _BY_CODE.get(code)
+    if found is None:
+        raise Raised(f"there is no dtype of number {code}", code="RuntimeError")
+    return found
+
+
+def as_dtype(value: Any) -> Dtype | None:
+    """A dtype out of what a program says: a number, a dtype, or None."""
+    if value is None or isinstance(value, Dtype):
+        return value
+    return numbered(int(value))
+
+
+def of_scalar(value: Any) -> Dtype:
+    """The dtype of a 0-dimensional tensor made of a Python scalar: bool, int64, the default dtype, or the complex of it."""
+    kind = value.__class__
+    if kind is bool:
+        return BOOL
+    if kind is int:
+        return INT64
+    if kind is float:
+        return _default
+    return COMPLEX128 if _default is FLOAT64 else COMPLEX64
+
+
+# c10::promoteTypes, for the dtypes that numbers are calculated in: of two of one category, the wider one; uint8 with a signed one:
+# the next wider signed one; float16 with bfloat16: float32.
+_ORDER = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "bfloat16": 5, "float32": 6, "float64": 7}
+_COMPLEX_OF = {"float16": "complex64", "bfloat16": "complex64", "float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}  # fmt: skip
+
+
+def _promote(a: Dtype, b: Dtype) -> Dtype:
+    if a is b:
+        return a
+    if a.category < b.category:
+        a, b = b, a
+    if b.category == 0:
+        return a
+    if a.category == 3:
+        if b.category < 2:
+            return a
+        return COMPLEX128 if "complex128" in {_COMPLEX_OF.get(a.name), _COMPLEX_OF.get(b.name)} else COMPLEX64
+    if a.category == 2:
+        if b.category < 2:
+            return a
+        if a.name.startswith("float8") or b.name.startswith("float8"):
+            raise Raised(
+                f"Promotion for Float8 Types is not supported, attempted to promote {a.name} and {b.name}", code="RuntimeError"
+            )
+        if {a.name, b.name} == {"float16", "bfloat16"}:
+            return FLOAT32
+        return a if _ORDER[a.name] > _ORDER[b.name] else b
+    if a.name not in _ORDER or b.name not in _ORDER:  # uint16, uint32, uint64: shells without promotion
+        raise Raised(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}", code="RuntimeError")  # fmt: skip
+    if {a.name, b.name} == {"uint8", "int8"}:
+        return INT16
+    return a if _ORDER[a.name] > _ORDER[b.name] else b
+
+
+_promoted: dict[tuple[Dtype, Dtype], Dtype] = {}
+
+
+def promote(a: Dtype, b: Dtype) -> Dtype:
+    """As ``torch.promote_types``."""
+    if a is b:
+        return a
+    found = _promoted.get((a, b))
+    if found is None:
+        found = _promoted[a, b] = _promote(a, b)
+    return found
+
+
+def result_type(values: Iterable[Any]) -> Dtype:
+    """As ``torch.result_type`` of 1.5 and newer: tensors with dimensions, then 0-dimensional ones, then Python scalars.
+
+    A lower group counts only where its category is higher than that of the groups above it. A Python scalar counts with
+    the default dtype of its category.
+
+    Parameters:
+        values: tensors (anything with ``array``) and Python scalars.
+    """
+    dims: Dtype | None = None
+    zero: Dtype | None = None
+    wrapped: Dtype | None = None
+    for value in values:
+        array = getattr(value, "array", None)
+        if array is None:
+            one = of_scalar(value)
+            wrapped = one if wrapped is None else promote(wrapped, one)
+        elif array.ndim:
+            one = _BY_NUMPY[array.dtype]
+            dims = one if dims is None else promote(dims, one)
+        else:
+            one = _BY_NUMPY[array.dtype]
+            zero = one if zero is None else promote(zero, one)
+    found = dims
+    for lower in (zero, wrapped):
+        if lower is not None:
+            found = lower if found is None else _combine(found, lower)
+    if found is None:
+        raise Raised("there is nothing to take a dtype from", code="RuntimeError")
+    return found
+
+
+def _combine(higher: Dtype, lower: Dtype) -> Dtype:
+    if higher.category == FLOATING and lower.category == COMPLEX:  # the precision is that of the higher group
+        return DTYPES[_COMPLEX_OF[higher.name]] if higher.name in _COMPLEX_OF else promote(higher, lower)
+    return promote(higher, lower) if lower.category > higher.category else higher

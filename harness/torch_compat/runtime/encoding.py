@@ -1,0 +1,293 @@
+"""Values of the runtime in the neutral JSON form, and back; what a program does, as an observation says it.
+
+The forms are those of the worker inside real releases (harness/torch_compat/readers/worker.py), so that results compare.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.errors import CorpusError, HarnessError, Raised, Refused, Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.horizons import horizon as named_horizon
+from torch_compat.runtime.program import load
+from torch_compat.runtime.slips import DiesCalled, DiesLoading
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
+from torch_compat.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.runtime.horizons import Horizon
+    from torch_compat.runtime.module import Module
+    from torch_compat.runtime.slips import Slip
+
+MOST_GIVEN = 1 << 28  # elements of an argument, and of the storage that it is a view of
+MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
+DEEPEST = 100  # levels of a value that is written down
+LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it
+
+__all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
+
+
+def _float(x: float) -> float | str:
+    if math.isnan(x):
+        return "nan"
+    if x in {float("inf"), float("-inf")}:
+        return "inf" if x > 0 else "-inf"
+    return x
+
+
+class Encoder:
+    """Encodes values that belong together, so that storages shared between any of them are seen."""
+
+    def __init__(self, *, named_tuples: str = "torch._jit_internal") -> None:
+        self.storages: dict[int, int] = {}
+        self.named_tuples = named_tuples
+        self._kept: list[Any] = []
+        self._budget = Budget()
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """A value in the neutral form.
+
+        Raises:
+            Unsupported: it has none.
+            Raised: it is too large to be written down, or nested too deeply.
+        """
+        kind = value.__class__
+        if value is None or kind is bool or kind is str or kind is int:
+            return value
+        if kind is float:
+            return {"float": _float(value)}
+        if kind is complex:
+            return {"complex": [_float(value.real), _float(value.imag)]}
+        if kind is Tensor:
+            return self.tensor(value)
+        below = depth + 1
+        if kind in {list, tuple, dict}:
+            self._budget.take(len(value))
+        if below > DEEPEST:
+            raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
+        if kind is list:
+            return [self.encode(item, below) for item in value]
+        if kind is tuple:
+            return {"tuple": [self.encode(item, below) for item in value]}
+        if kind is dict:
+            return {"dict": [[self.encode(k, below), self.encode(v, below)] for k, v in value.items()]}
+        if kind is Dtype:
+            return {"dtype": value.name}
+        if kind is Device:
+            return {"device": str(value)}
+        if isinstance(value, NamedTupleValue):
+            name = f"{self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
+            return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}
+        if kind is EnumMember:
+            return {"object": {"type": value.qualified_name, "state": value.a_name}}
+        if isinstance(value, ScriptObject):
+            state = {"dict": [[name[2:], self.encode(item, below)] for name, item in sorted(value.__dict__.items())]}
+            return {"object": {"type": value.qualified_name, "state": state}}
+        said = f"torch.{value.dtype.name}" if kind is OpaqueTensor else kind.__name__
+        raise Unsupported(f"the reference reader cannot show a value of {said}", code="value")
+
+    def tensor(self, value: Tensor) -> dict[str, Any]:
+        """A tensor."""
+        array = value.array
+        if array.nbytes > MOST_SHOWN:
+            raise Raised(
+                f"the program gives a tensor of {array.nbytes} bytes; at most {MOST_SHOWN} are written down", code="too-large"
+            )
+        body: dict[str, Any] = {
+            "dtype": value.dtype.name,
+            "shape": list(array.shape),
+            "strides": list(value.strides),
+            "bytes": base64.b64encode(array.tobytes()).decode("ascii"),
+        }
+        base = owner(array)
+        if base.size:
+            self._kept.append(base)
+            body["storage"] = self.storages.setdefault(id(base), len(self.storages))
+            body["offset"] = value.storage_offset
+        if value.requires_grad:
+            body["requires_grad"] = True
+        return {"tensor": body}
+
+
+class Decoder:
+    """The way back: values that were encoded together come back sharing the storages that they shared."""
+
+    def __init__(self) -> None:
+        self.storages: dict[tuple[int, str], np.ndarray[Any, Any]] = {}
+        self.extents: dict[tuple[int, str], int] = {}
+
+    def decode(self, value: Any) -> Any:
+        """A value of the runtime."""
+        self._measure(value)
+        return self._decode(value)
+
+    def _measure(self, value: Any) -> None:
+        """How long each storage has to be: all its views are looked at before the first is made."""
+        if isinstance(value, list):
+            for item in value:
+                self._measure(item)
+        elif isinstance(value, dict):
+            body = value.get("tensor")
+            if isinstance(body, dict) and "storage" in body:
+                key = body["storage"], body["dtype"]
+                self.extents[key] = max(self.extents.get(key, 0), _extent(body))
+            elif "tuple" in value or "dict" in value:
+                self._measure(value.get("tuple") or value.get("dict"))
+
+    def _decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, body),) = value.items()
+        if kind == "float":
+            return float(body)
+        if kind == "complex":
+            return complex(float(body[0]), float(body[1]))
+        if kind == "tuple":
+            return tuple(self._decode(item) for item in body)
+        if kind == "dict":
+            return {self._decode(k): self._decode(v) for k, v in body}
+        if kind == "tensor":
+            return self._tensor(body)
+        if kind == "dtype":
+            return dtypes.named(body)
+        if kind == "device":
+            return Device(body)
+        raise Unsupported(f"cannot give a value of kind {kind!r} to a program", code="value")
+
+    def _tensor(self, body: dict[str, Any]) -> Tensor:
+        found = dtypes.named(body["dtype"])
+        if found is None:
+            raise Unsupported(f"there is no dtype {body['dtype']}", code="dtype")
+        dtype = found.array
+        shape = _shape(body)
+        if "data" in body:
+            numbers = [_number(item) for item in body["data"]]
+            if len(numbers) != math.prod(shape):
+                raise _bad(f"a tensor of shape {list(shape)} has {len(numbers)} elements")
+            return Tensor(np.array(numbers, dtype).reshape(shape))
+        raw = arrays.elements(base64.b64decode(body["bytes"]), dtype)
+        if raw.size != math.prod(shape):
+            raise _bad(f"a tensor of shape {list(shape)} of {body['dtype']} has the bytes of {raw.size} elements")
+        key = body.get("storage"), body["dtype"]
+        base = self.storages.get(key) if key[0] is not None else None  # type: ignore[arg-type]
+        if base is None:
+            base = np.zeros(self.extents.get(key, _extent(body)), dtype)  # type: ignore[arg-type]
+            if key[0] is not None:
+                self.storages[key] = base  # type: ignore[index]
+        array = arrays.view(base, dtype, shape, body["strides"], body.get("offset", 0), where="a tensor among the arguments")
+        if array.size:
+            array[...] = raw.reshape(shape)
+        return Tensor(array, bool(body.get("requires_grad")))
+
+
+def _number(item: Any) -> Any:
+    if isinstance(item, list):
+        return complex(float(item[0]), float(item[1]))
+    return float(item) if isinstance(item, str) else item
+
+
+def _bad(said: str) -> CorpusError:
+    return CorpusError(said, code="bad-tensor")
+
+
+def _shape(body: dict[str, Any]) -> tuple[int, ...]:
+    shape = body["shape"]
+    if shape.__class__ is not list or any(size.__class__ is not int or size < 0 for size in shape):
+        raise _bad(f"a tensor has the shape {str(shape)[:80]}")
+    if math.prod(shape) > MOST_GIVEN:
+        raise _bad(f"a tensor has the shape {str(shape)[:80]}, more than {MOST_GIVEN} elements")
+    return tuple(shape)
+
+
+def _extent(body: dict[str, Any]) -> int:
+    """How many elements the storage of a tensor has at the least.
+
+    Raises:
+        CorpusError: its numbers describe no tensor, or one that is too large.
+    """
+    shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
+    if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
+        raise _bad(f"a tensor of shape {list(shape)} has the strides {str(strides)[:80]} and the offset {str(offset)[:40]}")
+    if 0 in shape:
+        return 0
+    first, end = arrays.extent(shape, strides, offset)
+    if first < 0 or end > MOST_GIVEN:
+        raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} reaches from {first} to {end}")
+    return end
+
+
+def module_state(encoder: Encoder, module: Module) -> dict[str, Any]:
+    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of the parameters and buffers."""
+    entries = [[name, {"tuple": [kind, encoder.encode(tensor)]}] for name, kind, tensor in module.named_tensors()]
+    return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
+
+
+def _error(stage: str, error: HarnessError) -> dict[str, Any]:
+    return {"stage": stage, "type": error.code, "message": error.message}
+
+
+def death(stage: str, error: DiesLoading | DiesCalled) -> dict[str, Any]:
+    """What the release of the horizon would leave behind, in the form of a reader's reply."""
+    return {"crashed": {"stage": stage, "signal": error.slip.signal, "said": "", "predicted": error.message}}
+
+
+def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Slip] | None) -> dict[str, Any]:
+    if met is not None:
+        met[error.slip.id] = error.slip
+    return death(stage, error)
+
+
+def perform(
+    path: Path, family: str, calls: list[dict[str, Any]], horizon: str | Horizon, met: dict[str, Slip] | None = None
+) -> dict[str, Any]:
+    """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
+
+    Parameters:
+        family: ``torchscript`` or ``mobile``: which of a release's loaders is asked.
+        met: takes the slips of the release that the program came to, by id.
+
+    Raises:
+        Unsupported: the reference reader lacks something; nothing is said about the rest then.
+    """
+    known = named_horizon(horizon) if isinstance(horizon, str) else horizon
+    if family == "mobile" and known.release < LITE_INTERPRETER:
+        missing = f"{known.name} has no lite interpreter that Python can reach"
+        return {"error": _error("load", Refused(missing, code="no-loader"))}
+    try:
+        module = load(path, known)
+    except Unsupported:
+        raise
+    except (DiesLoading, DiesCalled) as error:
+        return _death("load", error, met)
+    except (Refused, Raised) as error:
+        return {"error": _error("load", error)}
+    if met is not None:
+        module.program.slips.met = met
+    names = "torch.jit" if module.program.horizon.release < (1, 7, 0) else "torch._jit_internal"
+    result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}
+    for call in calls:
+        said: dict[str, Any] = {"method": call["method"]}
+        for turn in ("first", "second"):
+            args = Decoder().decode({"tuple": call["args"]})
+            try:
+                value = module.run(call["method"], args)
+                together = Encoder(named_tuples=names)
+                said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
+            except DiesCalled as error:
+                return _death("call", error, met)
+            except Raised as error:
+                said[turn] = {"error": _error("call", error)}
+        result["calls"].append(said)
+    result["state_after"] = module_state(Encoder(), module)
+    return result

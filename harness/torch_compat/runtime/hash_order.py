@@ -1,0 +1,126 @@
+"""In which order dictionaries of 1.1 and 1.2 list what they hold: that of their hash tables.
+
+1.1 kept them in ``std::unordered_map`` of GNU's library, 1.2 in ``ska::flat_hash_map``. From 1.2 to 1.5 what walks over one sorts it
+by key; 1.6 and newer keep the order of insertion. Only what is filled once and not changed is modelled: attributes of modules.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from torch_compat.errors import Unsupported
+
+__all__ = ["flat_hash_map", "unordered_map"]
+
+WORD = (1 << 64) - 1
+# Numbers of buckets of the GNU library, as it grows from its first 11
+PRIMES = (11, 23, 47, 97, 199, 409, 823, 1741, 3469, 6949, 14033, 28411, 57557, 116731, 236897, 480881, 976369, 1982627, 4026031)
+FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
+
+
+def _text_hash(text: str) -> int:
+    """``std::hash<std::string>`` of 64 bits: MurmurHash64A with the GNU library's seed."""
+    data = text.encode("latin-1")
+    mul = 0xC6A4A7935BD1E995
+    value = 0xC70F6907 ^ (len(data) * mul & WORD)
+    whole = len(data) & ~7
+    for (word,) in struct.iter_unpack("<Q", data[:whole]):
+        mixed = word * mul & WORD
+        mixed = (mixed ^ (mixed >> 47)) * mul & WORD
+        value = (value ^ mixed) * mul & WORD
+    if len(data) & 7:
+        value = (value ^ int.from_bytes(data[whole:], "little")) * mul & WORD
+    value = (value ^ (value >> 47)) * mul & WORD
+    return value ^ (value >> 47)
+
+
+def _hash(key: Any, *, bits: int) -> int:
+    if key.__class__ is str:
+        return _text_hash(key)
+    if key.__class__ is float:
+        # std::hash<double>: both zeros are 0, the rest by the same mixing of its bytes
+        return 0 if key == 0 else _text_hash(struct.pack("<d", key).decode("latin-1"))
+    half = 1 << (bits - 1)
+    return ((int(key) + half) % (1 << bits) - half) & WORD
+
+
+def unordered_map(keys: list[Any]) -> list[Any]:
+    """The order in which 1.1 lists keys that were inserted in this order."""
+    if len(keys) > MOST_KEYS:
+        raise Unsupported(f"the reference reader orders dictionaries of up to {MOST_KEYS} keys as 1.1 does", code="value")
+    size = PRIMES[0]
+    listed: list[tuple[int, Any]] = []
+    for count, key in enumerate(keys):
+        if count + 1 > size:
+            size = next(prime for prime in PRIMES if prime > 2 * size - 1)
+            old, listed = listed, []
+            for hashed, one in old:
+                _into_bucket(listed, hashed, one, size)
+        _into_bucket(listed, _hash(key, bits=32), key, size)
+    return [key for _, key in listed]
+
+
+def _into_bucket(listed: list[tuple[int, Any]], hashed: int, key: Any, size: int) -> None:
+    """A new node stands in front of those of its bucket, and a new bucket in front of all."""
+    bucket = hashed % size
+    place = next((n for n, (other, _) in enumerate(listed) if other % size == bucket), 0)
+    listed.insert(place, (hashed, key))
+
+
+MOST_SLOTS = 1 << 10  # for each key
+MOST_KEYS = 1 << 14  # of a dictionary whose order is found in quadratic time
+
+
+class _Flat:
+    """Robin Hood hashing with linear probing, as ``ska::flat_hash_map`` does it: 2**n slots and some behind them."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.longest = max(4, slots.bit_length() - 1)
+        self.entries: list[tuple[int, Any] | None] = [None] * (slots + self.longest)
+        self.count = 0
+
+    def insert(self, key: Any) -> bool:
+        """False if the table has to grow first."""
+        if self.slots == 0 or (self.count + 1) * 2 > self.slots:
+            return False
+        at = (FIBONACCI * _hash(key, bits=64) & WORD) >> (64 - (self.slots.bit_length() - 1))
+        kept = list(self.entries)
+        distance = 0
+        while True:
+            if distance == self.longest:
+                self.entries = kept
+                return False
+            found = self.entries[at]
+            if found is None:
+                self.entries[at] = (distance, key)
+                self.count += 1
+                return True
+            if found[0] < distance:
+                self.entries[at] = (distance, key)
+                distance, key = found
+            at += 1
+            distance += 1
+
+    def keys(self) -> list[Any]:
+        return [entry[1] for entry in self.entries if entry is not None]
+
+
+def flat_hash_map(keys: list[Any]) -> list[Any]:
+    """The order in which 1.2 lists keys that were inserted in this order."""
+    table = _Flat(0)
+    for key in keys:
+        while not table.insert(key):
+            table = _grown(table)
+    return table.keys()
+
+
+def _grown(table: _Flat) -> _Flat:
+    slots = max(4, 2 * table.slots)
+    while slots < MOST_SLOTS * (table.count + 1):  # chosen keys let the table of 1.2 grow until memory ends
+        made = _Flat(slots)
+        if all(made.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
+            return made
+        slots *= 2
+    raise Unsupported("the reference reader does not order a dictionary whose keys were chosen to collide", code="value")

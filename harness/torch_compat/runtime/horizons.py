@@ -1,0 +1,96 @@
+"""What the reference reader pretends to be: the newest of everything, a release, or a day.
+
+``reference``, ``reference@1.5.1``, ``reference@2020-06-24``. A day is the newest release that was out by then, in the order of
+versions; what policies date by day beyond that is added where it is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import lru_cache
+from typing import Any
+
+from torch_compat.errors import UsageError
+from torch_compat.releases.data import packaged
+from torch_compat.runtime.registry import NEWEST, Release, release
+
+__all__ = ["Horizon", "horizon", "policies"]
+
+_PRE_RELEASE = re.compile(r"\d+(\.\d+){1,2}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class Horizon:
+    """What was known then.
+
+    Attributes:
+        name: as it was asked for, ``reference@1.5.1``.
+        release: as numbers; :data:`NEWEST` where there is no bound.
+        day: ISO, where a day was asked for.
+    """
+
+    __slots__ = ("day", "name", "release")
+
+    def __init__(self, name: str, release_: Release, day: str | None = None) -> None:
+        self.name = name
+        self.release = release_
+        self.day = day
+
+    def reads(self, kind: str, version: int | str) -> bool:
+        """Whether a format of this kind and version was read then; the newest reads what any release reads."""
+        first = _read_from().get((kind, version))
+        if first is None:
+            return False
+        if self.release == NEWEST:
+            return True
+        lowest, day = first
+        if self.day is not None and day is not None:
+            return day <= self.day
+        return lowest <= self.release
+
+    def __repr__(self) -> str:
+        return f"Horizon({self.name!r})"
+
+
+def policies(file: str) -> dict[str, Any]:
+    """A packaged policy file, unchecked."""
+    try:
+        return tomllib.loads(packaged("policies", "torch", file).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no policy {file}", hint="the package is incomplete: install it again") from error
+
+
+@lru_cache(maxsize=1)
+def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
+    found: dict[tuple[str, int | str], tuple[Release, str | None]] = {}
+    for entry in policies("formats.toml")["format"]:
+        first = entry.get("read_from")
+        if first and "release" in first:
+            found[entry["kind"], entry["version"]] = release(first["release"]), str(first["day"]) if "day" in first else None
+    return found
+
+
+@lru_cache(maxsize=1)
+def _calendar() -> tuple[tuple[str, str], ...]:
+    return tuple((entry["version"], str(entry["date"])) for entry in policies("releases.toml")["release"])
+
+
+@lru_cache(maxsize=64)
+def horizon(name: str = "reference") -> Horizon:
+    """The horizon of a name; ``1.5.1`` alone will do.
+
+    Raises:
+        UsageError: it is none.
+    """
+    asked = name.removeprefix("reference").removeprefix("@")
+    if not asked:
+        return Horizon("reference", NEWEST)
+    if _DAY.fullmatch(asked):
+        out = [release(version) for version, date in _calendar() if date <= asked]
+        if not out:
+            raise UsageError(f"no release was out on {asked}", hint="the first is of 2018-12-07")
+        return Horizon(f"reference@{asked}", max(out), asked)
+    if not _PRE_RELEASE.fullmatch(asked.split("+")[0]):
+        raise UsageError(f"expected a release (1.5.1) or a day (2020-06-24), found {asked!r}")
+    return Horizon(f"reference@{asked}", release(asked))

@@ -1,0 +1,716 @@
+"""The body of a function: statements and expressions of TorchScript, written anew as Python whose names are our own.
+
+See :mod:`torch_compat.runtime.language.unit` for what the source looks like and how names are kept apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.runtime.language import called
+from torch_compat.runtime.language.inference import (
+    ARITHMETIC,
+    COMPARISONS,
+    LITERALS,
+    Inference,
+    has_loop,
+    literal_type,
+    may_be,
+    variables_of,
+)
+from torch_compat.runtime.language.types import Type, checked_key, dotted, read_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.runtime.language.unit import ClassInfo, FunctionInfo, Unit
+
+__all__ = ["DEPTH", "NUMBERS", "Body"]
+
+ITEMS = 16  # of a list that is written out, which count as a call
+CALLS_PAID = 64  # calls that stand between two payments for them
+MOST_CALLS = 20_000  # in one statement
+DEPTH = 100  # of expressions within expressions, and of blocks within blocks
+CALLS = {
+    "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
+    "print": "prim::Print", "len": "aten::len", "abs": "prim::abs", "min": "prim::min", "max": "prim::max", "round": "aten::round",
+    "chr": "aten::chr", "hex": "aten::hex", "oct": "aten::oct", "bin": "aten::bin", "divmod": "aten::divmod", "pow": "aten::pow",
+    "list": "aten::list", "dict": "aten::dict", "sorted": "aten::sorted", "hash": "aten::hash", "all": "aten::all", "any": "aten::any",
+}  # fmt: skip
+IMPLICIT = {
+    "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
+}  # fmt: skip
+NUMBERS: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
+BINARY: dict[type, str] = {
+    ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
+    ast.Mod: "aten::remainder", ast.Pow: "aten::pow", ast.MatMult: "aten::matmul", ast.BitAnd: "aten::__and__",
+    ast.BitOr: "aten::__or__", ast.BitXor: "aten::__xor__", ast.LShift: "aten::__lshift__", ast.RShift: "aten::__rshift__",
+}  # fmt: skip
+COMPARE: dict[type, str] = {
+    ast.Eq: "aten::eq", ast.NotEq: "aten::ne", ast.Lt: "aten::lt", ast.LtE: "aten::le", ast.Gt: "aten::gt", ast.GtE: "aten::ge",
+}  # fmt: skip
+NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
+
+
+class Body:
+    """Writes the body of one function."""
+
+    def __init__(self, unit: Unit, outer: Body | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
+        self.unit = unit
+        self.outer = outer
+        self.info = info
+        self.cls = cls
+        self.types: Inference | None = None  # only where there is a loop
+        self.temporaries = 0
+        self.literals: dict[str, Type | None] = {}  # of variables that are set once
+        self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
+        self.locals: set[str] = set()
+        self.forks: set[str] = set()  # functions in this one: bodies of forks
+        self.depth = 0
+        self.calls = 0  # in the source so far
+        self.paid = 0  # of them
+
+    def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+        """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
+        args = node.args
+        if self.outer is None and has_loop(node.body):
+            self.types = Inference(node, self.cls.attributes if self.cls is not None else {})
+        for arg in args.args:
+            if arg.arg in self.locals:
+                raise self.unit.fail(node, "has a parameter twice")
+            self.locals.add(arg.arg)
+            arg.arg = "v" + arg.arg
+            arg.annotation = None
+            arg.type_comment = None
+        if args.defaults:
+            args.defaults = [self._default(one) for one in args.defaults]
+        variables_of(node.body, self.locals, self.forks)
+        if self.forks and self.forks.intersection(arg.arg[1:] for arg in args.args):
+            raise self.unit.fail(node, "has a parameter and a function of one name")
+        node.name = name
+        node.returns = None
+        node.type_comment = None
+        tick = self._table_name("tick", self.unit.host.steps.tick, node)
+        first = ast.Expr(ast.Call(tick, [], [], lineno=node.lineno, col_offset=0), lineno=node.lineno, col_offset=0)
+        checks = [self._check(name, type_, node) for name, type_ in self.types.checked.items()] if self.types is not None else []
+        node.body = [first, *checks, *self.block(node.body)]
+        return node
+
+    def _check(self, name: str, type_: str, node: ast.AST) -> ast.stmt:
+        """A parameter is what it is declared to be from here on."""
+        value = ast.Name("v" + name, ast.Load(), lineno=node.lineno, col_offset=0)  # type: ignore[attr-defined]
+        return ast.Assign(
+            [ast.Name("v" + name, ast.Store(), lineno=node.lineno, col_offset=0)],  # type: ignore[attr-defined]
+            self._guarded(value, type_, node),
+            lineno=node.lineno,  # type: ignore[attr-defined]
+            col_offset=0,
+        )
+
+    def _temporary(self, node: ast.AST) -> tuple[ast.Name, ast.Name]:
+        self.temporaries += 1
+        name, at = f"t{self.temporaries}", {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
+        return ast.Name(name, ast.Store(), **at), ast.Name(name, ast.Load(), **at)
+
+    def _guarded(self, value: ast.expr, type_: str, node: ast.AST) -> ast.expr:
+        """``t if (t := value).__class__ is int else checked(t)``; the class is asked for by our own code, of any value."""
+        at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
+        store, load = self._temporary(node)
+        found = ast.Attribute(ast.NamedExpr(store, value, **at), "__class__", ast.Load(), **at)
+        kind = self._table_name(type_, int if type_ == "int" else float, node)
+        checked = ast.Call(self._table_name(f"checked {type_}", called.CHECKS[type_], node), [load], [], **at)
+        return ast.IfExp(ast.Compare(found, [ast.Is()], [kind], **at), load, checked, **at)
+
+    def _native(self, node: ast.Call) -> ast.expr | None:
+        """Arithmetic and comparisons of what are certainly numbers, without operators; integers wrap at the end of the expression."""
+        types = self.types
+        name = dotted(node.func)
+        if name == "torch.len":
+            listed = types is not None and len(node.args) == 1 and (types.type_of(node.args[0]) or "").startswith("List[")
+            return self._length(node) if listed and not node.keywords else None
+        if types is None or len(node.args) != 2 or node.keywords:
+            return None
+        if name in COMPARISONS:
+            if types.type_of(node) != "bool":
+                return None
+            left, right = (self.expr(arg) for arg in node.args)
+            return ast.Compare(left, [COMPARISONS[name]()], [right], lineno=node.lineno, col_offset=0)
+        found = types.type_of(node)
+        if name in ARITHMETIC and found == "float":
+            return self._arithmetic(node, 0)
+        if found != "int":
+            return None
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        if name in ARITHMETIC:
+            store, load = self._temporary(node)
+            low, high = ast.Constant(-called.INT64, **at), ast.Constant(called.INT64 - 1, **at)
+            inside = ast.Compare(low, [ast.LtE(), ast.LtE()], [ast.NamedExpr(store, self._arithmetic(node, 0), **at), high], **at)
+            wrapped = ast.Call(self._table_name("wrapped", called.wrapped, node), [load], [], **at)
+            return ast.IfExp(inside, load, wrapped, **at)
+        divisor = node.args[1]
+        if isinstance(divisor, ast.Constant) and divisor.value.__class__ is int and divisor.value > 0:
+            operation = ast.Mod() if name == "torch.remainder" else ast.FloorDiv()
+            return ast.BinOp(self.expr(node.args[0]), operation, divisor, **at)
+        return None
+
+    def _length(self, node: ast.Call) -> ast.expr:
+        """Of what is said to be a list; anything else in its place has a length that is an integer, or none."""
+        node.func = self._table_name("len", len, node)
+        return self._arguments(node)
+
+    def _arithmetic(self, node: ast.expr, depth: int) -> ast.expr:
+        if depth < DEPTH and isinstance(node, ast.Call) and self.types is not None and not node.keywords and len(node.args) == 2:
+            operation = ARITHMETIC.get(dotted(node.func))
+            if operation is not None and self.types.type_of(node) in {"int", "float"}:
+                integers = self.types.type_of(node) == "int"
+                parts = []
+                for arg in node.args:
+                    # what is an integer within floats wraps by itself
+                    native = integers or self.types.type_of(arg) == "float"
+                    parts.append(self._arithmetic(arg, depth + 1) if native else self.expr(arg))
+                return ast.BinOp(parts[0], operation(), parts[1], lineno=node.lineno, col_offset=0)
+        return self.expr(node)
+
+    def _default(self, node: ast.expr) -> ast.expr:
+        value = self.unit.literal(node)
+        return self._name(self.unit.entry(("default", self.unit.fresh()), value), node)
+
+    # ------------------------------------------------------------------------------------------------ statements
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements of a block; never empty."""
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise self.unit.fail(body[0], f"is nested deeper than {DEPTH}")
+        made: list[ast.stmt] = []
+        for node in body:
+            handler = _STATEMENTS.get(node.__class__)
+            if handler is None:
+                raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
+            before = self.calls
+            found = handler(self, node)
+            if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:
+                raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; at most {MOST_CALLS} are taken")
+            if self.calls - self.paid > CALLS_PAID:
+                made.append(self._pay(self.calls - self.paid, body[0]))
+                self.paid = self.calls
+            if found is not None:
+                made.append(found)
+        self.depth -= 1
+        return made or [ast.Pass(lineno=body[0].lineno, col_offset=0)]
+
+    def _pay(self, count: int, node: ast.AST) -> ast.stmt:
+        """Calls are paid for, too, in front of the statement that holds the last of them: a function may be nothing but a million calls."""
+        at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
+        pay = self._table_name("pay", self.unit.host.steps.pay, node)
+        return ast.Expr(ast.Call(pay, [ast.Constant(count, **at)], [], **at), **at)
+
+    def assign(self, node: ast.Assign) -> ast.stmt:
+        """``x = y``, ``x, y = z``, ``x.a = y``."""
+        if len(node.targets) != 1:
+            raise self.unit.fail(node, "assigns to several targets")
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            alone = target.id not in self.literals or target.id in self.aliases
+            self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
+            self.aliases.pop(target.id, None)
+            name = dotted(node.value)
+            if name.startswith("__torch__.") and alone and not self.known("__torch__"):
+                # a function of the program, or a member of an enumeration: known when all files are linked
+                self.aliases[target.id] = name
+                node.targets = [self.target(target)]
+                node.value = self._name(self.unit.reference(name, "alias"), node)
+                return node
+        node.value = self.expr(node.value)
+        node.targets = [self.target(target)]
+        node.type_comment = None
+        return node
+
+    def annotated(self, node: ast.AnnAssign) -> ast.stmt | None:
+        """``x: T = y``; a declaration without a value is nothing."""
+        if node.value is None:
+            return None
+        value = self.expr(node.value)
+        return ast.Assign([self.target(node.target)], value, lineno=node.lineno, col_offset=node.col_offset)
+
+    def target(self, node: ast.expr) -> ast.expr:
+        """What is assigned to, in the names of the new code."""
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.id in self.forks:  # type: ignore[attr-defined]
+                raise self.unit.fail(node, f"assigns to {node.id}, which is a function")  # type: ignore[attr-defined]
+            node.id = "v" + node.id  # type: ignore[attr-defined]
+        elif kind is ast.Tuple:
+            node.elts = [self.target(item) for item in node.elts]  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            node.value = self.expr(node.value)  # type: ignore[attr-defined]
+            node.attr = "a_" + node.attr  # type: ignore[attr-defined]
+        else:
+            raise self.unit.fail(node, f"assigns to {kind.__name__}")
+        return node
+
+    def statement(self, node: ast.Expr) -> ast.stmt:
+        """An expression by itself."""
+        node.value = self.expr(node.value)
+        return node
+
+    def if_(self, node: ast.If) -> ast.stmt:
+        """``if``, with or without ``else``."""
+        node.test = self.expr(node.test)
+        node.body = self.block(node.body)
+        if node.orelse:
+            node.orelse = self.block(node.orelse)
+        return node
+
+    def while_(self, node: ast.While) -> ast.stmt:
+        """``while``; each round pays a step."""
+        if node.orelse:
+            raise self.unit.fail(node, "has a loop with else")
+        node.test = self.expr(node.test)
+        tick = self._table_name("tick", self.unit.host.steps.tick, node)
+        first = ast.Expr(ast.Call(tick, [], [], lineno=node.lineno, col_offset=0), lineno=node.lineno, col_offset=0)
+        node.body = [first, *self.block(node.body)]
+        return node
+
+    def for_(self, node: ast.For) -> ast.stmt:
+        """``for x in range(...)``, the only loop over something that there is; ``range`` pays the steps."""
+        if node.orelse:
+            raise self.unit.fail(node, "has a loop with else")
+        loop = node.iter
+        if not (isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range" and not loop.keywords and 0 < len(loop.args) < 4):  # fmt: skip
+            raise self.unit.fail(node, "loops over what is no range")
+        loop.args = [self.expr(arg) for arg in loop.args]
+        loop.func = self._table_name("range", self.unit.host.steps.rounds, node)
+        node.target = self.target(node.target)
+        node.body = self.block(node.body)
+        node.type_comment = None
+        return node
+
+    def return_(self, node: ast.Return) -> ast.stmt:
+        """``return``."""
+        if node.value is not None:
+            self._check_return(node.value)
+            node.value = self.expr(node.value)
+        return node
+
+    def _once(self, items: list[ast.expr]) -> list[ast.expr]:
+        """1.0 eliminates common subexpressions, also where that makes two results one tensor."""
+        made: list[ast.expr] = []
+        seen: dict[str, ast.Name] = {}
+        for item in items:
+            pure = isinstance(item, ast.Call) and dotted(item.func).startswith("torch.") and not dotted(item.func).endswith("_")
+            key = ast.dump(item) if pure else ""
+            if key in seen:
+                made.append(seen[key])
+            elif pure:
+                store, seen[key] = self._temporary(item)
+                made.append(ast.NamedExpr(store, self.expr(item), lineno=item.lineno, col_offset=0))
+            else:
+                made.append(self.expr(item))
+        return made
+
+    def _check_return(self, value: ast.expr) -> None:
+        """Refuse what is wrong on its face: a literal of another type than the function says it returns."""
+        returns = self.info.returns if self.info is not None else None
+        if returns is None:
+            return
+        found = self.literals.get(value.id) if isinstance(value, ast.Name) else literal_type(value)
+        if found is not None and not may_be(found, read_type(returns)):
+            said = f"Return value was annotated as having type {read_type(returns)} but is actually of type {found}"
+            raise self.unit.fail(value, said, "types")
+
+    def assert_(self, node: ast.Assert) -> ast.stmt:
+        """``assert``: raises what TorchScript raises."""
+        message = self.expr(node.msg) if node.msg is not None else ast.Constant("", lineno=node.lineno, col_offset=0)
+        call = ast.Call(self._table_name("raise", called.raised, node), [message], [], lineno=node.lineno, col_offset=0)
+        test = ast.UnaryOp(ast.Not(), self.expr(node.test), lineno=node.lineno, col_offset=0)
+        return ast.If(test, [ast.Expr(call, lineno=node.lineno, col_offset=0)], [], lineno=node.lineno, col_offset=0)
+
+    def raise_(self, node: ast.Raise) -> ast.stmt:
+        """``raise``; TorchScript keeps of the exception its message."""
+        args: list[ast.expr] = []
+        if isinstance(node.exc, ast.Call):
+            args = [self.expr(arg) for arg in node.exc.args]
+        call = ast.Call(self._table_name("raise", called.raised, node), args, [], lineno=node.lineno, col_offset=0)
+        return ast.Expr(call, lineno=node.lineno, col_offset=0)
+
+    def plain(self, node: ast.stmt) -> ast.stmt:
+        """``pass``, ``break``, ``continue``."""
+        return node
+
+    def with_(self, node: ast.With) -> ast.stmt:
+        """``with x as y:`` calls the object's own ``__enter__`` and ``__exit__``, also when the body raises."""
+        if len(node.items) != 1:
+            raise self.unit.fail(node, "has several contexts in one with")
+        item = node.items[0]
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        holder = f"w{len(self.locals)}_{node.lineno}"
+        store, load = ast.Name(holder, ast.Store(), **at), ast.Name(holder, ast.Load(), **at)
+        enter = ast.Call(ast.Attribute(load, "m___enter__", ast.Load(), **at), [], [], **at)
+        none = ast.Constant(None, **at)
+        leave = ast.Call(ast.Attribute(load, "m___exit__", ast.Load(), **at), [none, none, none], [], **at)
+        first: list[ast.stmt] = [ast.Assign([store], self.expr(item.context_expr), **at)]
+        if item.optional_vars is None:
+            first.append(ast.Expr(enter, **at))
+        else:
+            first.append(ast.Assign([self.target(item.optional_vars)], enter, **at))
+        body = ast.Try(self.block(node.body), [], [], [ast.Expr(leave, **at)], **at)
+        return ast.If(ast.Constant(value=True, **at), [*first, body], [], **at)
+
+    def nested(self, node: ast.FunctionDef) -> ast.stmt:
+        """The body of a fork: a function without parameters that closes over variables."""
+        if node.args.args or self.outer is not None:
+            raise self.unit.fail(node, "has a function in a function that is no body of a fork")
+        return Body(self.unit, self, None).function(node, "v" + node.name)
+
+    # ------------------------------------------------------------------------------------------------ expressions
+
+    def is_fork(self, name: str) -> bool:
+        """Whether a name is that of a function inside of this one, or of the one around."""
+        return name in self.forks or (name not in self.locals and self.outer is not None and self.outer.is_fork(name))
+
+    def alias(self, name: str) -> str:
+        """The qualified name of the function that a variable stands for; empty where it stands for none."""
+        if name in self.locals:
+            return self.aliases.get(name, "")
+        return self.outer.alias(name) if self.outer is not None else ""
+
+    def known(self, name: str) -> bool:
+        """Whether a name is a variable here or of the function around."""
+        return name in self.locals or (self.outer is not None and self.outer.known(name))
+
+    def _name(self, name: str, node: ast.AST) -> ast.Name:
+        return ast.Name(name, ast.Load(), lineno=node.lineno, col_offset=0)  # type: ignore[attr-defined]
+
+    def _table_name(self, key: str, value: Any, node: ast.AST) -> ast.Name:
+        return self._name(self.unit.entry(("own", key), value), node)
+
+    def expr(self, node: ast.expr) -> ast.expr:
+        """Any expression."""
+        handler = _EXPRESSIONS.get(node.__class__)
+        if handler is None:
+            raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise self.unit.fail(node, f"is nested deeper than {DEPTH}")
+        found: ast.expr = handler(self, node)
+        self.depth -= 1
+        return found
+
+    def constant(self, node: ast.Constant) -> ast.expr:
+        """A literal."""
+        value = node.value
+        kind = value.__class__
+        if kind not in LITERALS:
+            raise self.unit.fail(node, f"has a constant of {kind.__name__}")
+        if kind is int and not -called.INT64 <= value < called.INT64:  # type: ignore[operator]
+            raise self.unit.fail(node, "has an integer of more than 64 bits")
+        node.kind = None
+        return node
+
+    def name(self, node: ast.Name) -> ast.expr:
+        """A variable, or a number that has no literal."""
+        name = node.id
+        if self.is_fork(name):
+            raise self.unit.fail(node, f"uses the function {name} as a value")
+        if self.known(name):
+            alias = self.alias(name)
+            if alias:
+                self.unit.reference(alias, "value")  # a function is none: linking says so
+            node.id = "v" + name
+            return node
+        if name in NUMBERS:
+            return self._name(self.unit.entry(("number", name), NUMBERS[name]), node)
+        raise self.unit.fail(node, f"undefined value {name}")
+
+    def attribute(self, node: ast.Attribute) -> ast.expr:
+        """``x.a``, ``CONSTANTS.c0``, ``__torch__.m.C``."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and not self.known(root.id):
+            return self._global(node, dotted(node))
+        type_ = self.types.type_of(node) if self.types is not None else None
+        node.value = self.expr(node.value)
+        node.attr = "a_" + node.attr
+        return node if type_ is None else self._guarded(node, type_, node)
+
+    def _global(self, node: ast.expr, name: str) -> ast.expr:
+        head, _, rest = name.partition(".")
+        if head == "CONSTANTS" and rest[:1] == "c" and rest[1:].isdigit():
+            index = int(rest[1:])
+            return self._name(self.unit.entry(("constant", index), self.unit.host.constant(index)), node)
+        if head == "__torch__":
+            return self._name(self.unit.reference(name, "value"), node)
+        raise self.unit.fail(node, f"undefined value {name}")
+
+    def call(self, node: ast.Call) -> ast.expr:
+        """A call: of a form of the language, a builtin, an operator, a function or a method."""
+        self.calls += 1
+        func = node.func
+        if isinstance(func, ast.Name):
+            if self.known(func.id):
+                node.func = self._callee(func)
+                return self._arguments(node, prefixed=True)
+            special = _SPECIAL.get(func.id)
+            if special is not None:
+                return special(self, node)
+            operator = CALLS.get(func.id)
+            if operator is None:
+                raise self.unit.fail(node, f"calls {func.id}, which is not defined")
+            if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
+                node.func = self._table_name("float", float, node)  # of what is certainly a number
+                return self._arguments(node)
+            node.func = self._name(self.unit.operator(operator, node), node)
+            return self._arguments(node)
+        if isinstance(func, ast.Attribute):
+            name = dotted(func)
+            root = name.partition(".")[0]
+            if name and not self.known(root):
+                return self._call_global(node, name)
+            func.value = self.expr(func.value)
+            func.attr = "m_" + func.attr
+            return self._arguments(node, prefixed=True)
+        raise self.unit.fail(node, "calls what is no name")
+
+    def _callee(self, func: ast.Name) -> ast.expr:
+        """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
+        if self.is_fork(func.id):
+            return self._name("v" + func.id, func)
+        name = self.alias(func.id)
+        if not name:
+            raise self.unit.fail(func, f"calls {func.id}, which is no function")
+        return self._name(self.unit.reference(name, "call"), func)
+
+    def _call_global(self, node: ast.Call, name: str) -> ast.expr:
+        if name.startswith("torch."):
+            if self.types is not None and name in NATIVE:
+                native = self._native(node)
+                if native is not None:
+                    return native
+            plain = _PLAIN_CALLS.get(name)
+            if plain is not None and len(node.args) == plain[0] and not node.keywords:
+                return plain[1](self, node)
+            node.func = self._name(self.unit.operator("aten::" + name[6:].rpartition(".")[2], node), node)
+            return self._arguments(node)
+        if name.startswith("ops."):
+            space, _, rest = name[4:].partition(".")
+            if space == "prim" and len(node.args) == 1 and rest in {"unchecked_unwrap_optional", "unchecked_cast"}:
+                return self.expr(node.args[0])
+            if space == "prim" and rest == "RaiseException":
+                node.func = self._table_name("raise", called.raised, node)
+                return self._arguments(node)
+            node.func = self._name(self.unit.operator(f"{space}::{rest}", node), node)
+            return self._arguments(node)
+        if name.startswith("__torch__."):
+            if name.endswith(".__new__"):
+                made = self._name(self.unit.reference(name[: -len(".__new__")], "new"), node)
+                return ast.Call(made, [], [], lineno=node.lineno, col_offset=0)
+            node.func = self._name(self.unit.reference(name, "call"), node)
+            return self._arguments(node, prefixed=True)
+        raise self.unit.fail(node, f"calls {name}, which is not defined")
+
+    def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
+        node.args = [self.expr(arg) for arg in node.args]
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unit.fail(node, "has ** in a call")
+            if prefixed:
+                keyword.arg = "v" + keyword.arg
+            keyword.value = self.expr(keyword.value)
+        return node
+
+    def _type(self, node: ast.expr) -> ast.expr:
+        types = [read_type(one) for one in (node.elts if isinstance(node, ast.Tuple | ast.List) else [node])]
+        return self._name(self.unit.entry(("types", tuple(map(str, types))), tuple(types)), node)
+
+    def _two(self, node: ast.Call) -> None:
+        if len(node.args) != 2 or node.keywords:
+            raise self.unit.fail(node, f"expected two arguments of {dotted(node.func)}")
+
+    def annotate(self, node: ast.Call) -> ast.expr:
+        """``annotate(T, x)``: converts where a tensor stands for a number, and of ``tolist()``."""
+        self._two(node)
+        value = node.args[1]
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "tolist":
+            type_ = read_type(node.args[0])
+            kept = self._name(self.unit.entry(("type", str(type_)), type_), node)
+            args = [self.expr(value.func.value), kept]
+            return ast.Call(self._table_name("tolist", called.to_list, node), args, [], lineno=node.lineno, col_offset=0)
+        implicit = IMPLICIT.get(dotted(node.args[0]))
+        certain = literal_type(value) is not None or (self.types is not None and self.types.type_of(value) in {"int", "float"})
+        if implicit is None or certain:
+            return self.expr(value)
+        func = self._name(self.unit.operator(implicit, node), node)  # a tensor where a number is asked for
+        return ast.Call(func, [self.expr(value)], [], lineno=node.lineno, col_offset=0)
+
+    def unchecked(self, node: ast.Call) -> ast.expr:
+        """``unchecked_cast(T, x)`` is x."""
+        self._two(node)
+        return self.expr(node.args[1])
+
+    def uninitialized(self, node: ast.Call) -> ast.expr:
+        """``uninitialized(T)``: a value that nobody reads."""
+        return ast.Constant(None, lineno=node.lineno, col_offset=0)
+
+    def isinstance_(self, node: ast.Call) -> ast.expr:
+        """``isinstance(x, T)`` and ``isinstance(x, [T, U])``."""
+        self._two(node)
+        node.args = [self.expr(node.args[0]), self._type(node.args[1])]
+        node.func = self._table_name("isinstance", called.is_instance, node)
+        return node
+
+    def getattr_(self, node: ast.Call) -> ast.expr:
+        """``getattr(x, "0")``."""
+        self._two(node)
+        name = node.args[1]
+        if not (isinstance(name, ast.Constant) and name.value.__class__ is str):
+            raise self.unit.fail(node, "getattr() expects a text")
+        return ast.Attribute(self.expr(node.args[0]), "a_" + name.value, ast.Load(), lineno=node.lineno, col_offset=0)
+
+    def fork_(self, node: ast.Call) -> ast.expr:
+        """``fork(f, x)``: of a function inside of this one, or of one of the program."""
+        if not node.args:
+            raise self.unit.fail(node, "forks nothing")
+        func, name = node.args[0], dotted(node.args[0])
+        if isinstance(func, ast.Name) and self.known(func.id):
+            forked = self._callee(func)
+        elif name.startswith("__torch__."):
+            forked = self._name(self.unit.reference(name, "call"), node)
+        else:
+            raise self.unit.fail(node, "forks what is no function")
+        node.args = node.args[1:]
+        node = self._arguments(node)
+        node.func = self._table_name("fork", called.fork, node)
+        node.args = [forked, *node.args]
+        return node
+
+    def is_(self, node: ast.Call) -> ast.expr:
+        """``torch.__is__(x, y)``."""
+        left, right = (self.expr(arg) for arg in node.args)
+        return ast.Compare(left, [ast.Is()], [right], lineno=node.lineno, col_offset=0)
+
+    def is_not(self, node: ast.Call) -> ast.expr:
+        """``torch.__isnot__(x, y)``."""
+        left, right = (self.expr(arg) for arg in node.args)
+        return ast.Compare(left, [ast.IsNot()], [right], lineno=node.lineno, col_offset=0)
+
+    def subscript(self, node: ast.Subscript) -> ast.expr:
+        """``x[y]`` and slices of lists and texts."""
+        type_ = self.types.type_of(node) if self.types is not None else None
+        node.value = self.expr(node.value)
+        where = node.slice
+        if isinstance(where, ast.Slice):
+            where.lower = self.expr(where.lower) if where.lower is not None else None
+            where.upper = self.expr(where.upper) if where.upper is not None else None
+            where.step = self.expr(where.step) if where.step is not None else None
+            node.value = ast.Call(
+                self._table_name("sliceable", called.sliceable, node), [node.value], [], lineno=node.lineno, col_offset=0
+            )
+        else:
+            node.slice = self._keyed(where)
+        return node if type_ is None else self._guarded(node, type_, node)
+
+    def _keyed(self, node: ast.expr) -> ast.expr:
+        """``t if (t := key).__class__ is int else checked_key(t)``, of what is not a constant, nor certainly a number."""
+        if literal_type(node) is not None and not isinstance(node, ast.Tuple):
+            return self.expr(node)
+        certain = self.types is not None and self.types.type_of(node) in {"int", "float", "bool"}
+        found = self.expr(node)
+        if certain:
+            return found
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        store, load = self._temporary(node)
+        kind = ast.Attribute(ast.NamedExpr(store, found, **at), "__class__", ast.Load(), **at)
+        test = ast.Compare(kind, [ast.Is()], [self._table_name("int", int, node)], **at)
+        return ast.IfExp(test, load, ast.Call(self._table_name("key", checked_key, node), [load], [], **at), **at)
+
+    def items(self, node: ast.Tuple | ast.List) -> ast.expr:
+        """A tuple or list."""
+        if self.unit.host.once and isinstance(node, ast.Tuple):
+            node.elts = self._once(node.elts)
+        else:
+            node.elts = [self.expr(item) for item in node.elts]
+        self.calls += len(node.elts) // ITEMS
+        return node
+
+    def dict_(self, node: ast.Dict) -> ast.expr:
+        """A dictionary."""
+        if any(key is None for key in node.keys):
+            raise self.unit.fail(node, "has ** in a dictionary")
+        node.keys = [self._keyed(key) for key in node.keys if key is not None]
+        node.values = [self.expr(value) for value in node.values]
+        return node
+
+    def unary(self, node: ast.UnaryOp) -> ast.expr:
+        """``not x``, ``-x``, ``~x``."""
+        kind = node.op.__class__
+        if kind is ast.Not:
+            node.operand = self.expr(node.operand)
+            return node
+        if kind is ast.USub and isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in {int, float, complex}:
+            value: Any = node.operand.value
+            if value.__class__ is int and value > called.INT64:
+                raise self.unit.fail(node, "has an integer of more than 64 bits")
+            return ast.Constant(-value, lineno=node.lineno, col_offset=0)
+        if kind is ast.UAdd:
+            return self.expr(node.operand)
+        operator = "aten::neg" if kind is ast.USub else "aten::bitwise_not"
+        func = self._name(self.unit.operator(operator, node), node)
+        return ast.Call(func, [self.expr(node.operand)], [], lineno=node.lineno, col_offset=0)
+
+    def binary(self, node: ast.BinOp) -> ast.expr:
+        """Arithmetic: the operator of the sign."""
+        func = self._name(self.unit.operator(BINARY[node.op.__class__], node), node)
+        return ast.Call(func, [self.expr(node.left), self.expr(node.right)], [], lineno=node.lineno, col_offset=0)
+
+    def compare(self, node: ast.Compare) -> ast.expr:
+        """A comparison of two, ``is``, ``in``."""
+        if len(node.ops) != 1:
+            raise self.unit.fail(node, "chains comparisons")
+        op, left, right = node.ops[0], self.expr(node.left), self.expr(node.comparators[0])
+        if isinstance(op, ast.Is | ast.IsNot):
+            node.left, node.comparators = left, [right]
+            return node
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        if isinstance(op, ast.In | ast.NotIn):
+            func = self._name(self.unit.operator("aten::__contains__", node), node)
+            found: ast.expr = ast.Call(func, [right, left], [], **at)
+            return found if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), found, **at)
+        func = self._name(self.unit.operator(COMPARE[op.__class__], node), node)
+        return ast.Call(func, [left, right], [], **at)
+
+    def boolean(self, node: ast.BoolOp) -> ast.expr:
+        """``and``, ``or``."""
+        node.values = [self.expr(value) for value in node.values]
+        return node
+
+    def choice(self, node: ast.IfExp) -> ast.expr:
+        """``x if c else y``."""
+        node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
+        return node
+
+
+def _not(body: Body, node: ast.Call) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
+
+
+_STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
+    ast.Assign: Body.assign, ast.AnnAssign: Body.annotated, ast.Expr: Body.statement, ast.If: Body.if_, ast.While: Body.while_,
+    ast.For: Body.for_, ast.Return: Body.return_, ast.Assert: Body.assert_, ast.Raise: Body.raise_, ast.Pass: Body.plain,
+    ast.Break: Body.plain, ast.Continue: Body.plain, ast.With: Body.with_, ast.FunctionDef: Body.nested,
+}  # fmt: skip
+_BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
+_EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
+    ast.Constant: Body.constant, ast.Name: Body.name, ast.Attribute: Body.attribute, ast.Call: Body.call,
+    ast.Subscript: Body.subscript, ast.Tuple: Body.items, ast.List: Body.items, ast.Dict: Body.dict_, ast.UnaryOp: Body.unary,
+    ast.BinOp: Body.binary, ast.Compare: Body.compare, ast.BoolOp: Body.boolean, ast.IfExp: Body.choice,
+}  # fmt: skip
+_SPECIAL: dict[str, Callable[[Body, ast.Call], ast.expr]] = {
+    "annotate": Body.annotate, "unchecked_cast": Body.unchecked, "uninitialized": Body.uninitialized,
+    "isinstance": Body.isinstance_, "getattr": Body.getattr_, "fork": Body.fork_,
+}  # fmt: skip
+_PLAIN_CALLS: dict[str, tuple[int, Callable[[Body, ast.Call], ast.expr]]] = {
+    "torch.__is__": (2, Body.is_), "torch.__isnot__": (2, Body.is_not), "torch.__not__": (1, _not),
+}  # fmt: skip

@@ -1,0 +1,84 @@
+"""What compiled programs call beside operators: checks of borders, and statements that Python has no expression for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.errors import Raised
+from torch_compat.runtime.language.types import Type, instance_of
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.texts import shown
+from torch_compat.runtime.values import Future, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "sliceable", "to_list", "wrapped"]
+
+INT64 = 1 << 63
+
+
+def missing(*_: Any) -> Any:
+    """A function that has no code yet."""
+    raise Raised("has no code", code="RuntimeError")
+
+
+def wrapped(value: int) -> int:
+    """An integer as 64 bits hold it."""
+    return ((value + INT64) & ((1 << 64) - 1)) - INT64
+
+
+def _checked_int(value: Any) -> int:
+    if value.__class__ is bool or value.__class__ is int:
+        return int(value)
+    raise Raised(f"expected an int, found a {type(value).__name__}", code="RuntimeError")
+
+
+def _checked_float(value: Any) -> float:
+    if value.__class__ in {bool, int, float}:
+        return float(value)
+    raise Raised(f"expected a float, found a {type(value).__name__}", code="RuntimeError")
+
+
+CHECKS = {"int": _checked_int, "float": _checked_float}
+
+
+def is_instance(value: Any, types: tuple[Type, ...]) -> bool:
+    """``isinstance(x, T)`` of the source; several types are alternatives."""
+    return any(instance_of(value, one) for one in types)
+
+
+def fork(call: Callable[..., Any], *args: Any) -> Future:
+    """``fork(f, x)``: what ``wait`` runs."""
+    return Future(call, args)
+
+
+def sliceable(value: Any) -> Any:
+    """The list, tuple or text of ``x[a:b]``, whose copy is paid for."""
+    if value.__class__ in {list, str, tuple}:
+        bounded(len(value))
+    return value
+
+
+def raised(message: Any = "", *_: Any) -> None:
+    """A failed ``assert``, or a ``raise``."""
+    raise Raised(message if message.__class__ is str else shown(message), code="torch.jit.Error")
+
+
+def to_list(value: Any, type_: Type) -> Any:
+    """``annotate(List[int], x.tolist())``: the annotation says which dimensions and type there must be."""
+    if value.__class__ is not Tensor:
+        raise Raised("tolist() is of tensors", code="RuntimeError")
+    dims, inner = 0, type_
+    while inner.kind == "List":
+        dims, inner = dims + 1, inner.args[0]
+    if value.array.ndim != dims:
+        raise Raised(f"Output annotation list dimension and runtime tensor dimension must match for tolist(), expected {dims}, got {value.array.ndim}", code="RuntimeError")  # fmt: skip
+    said = {0: "bool", 1: "int", 2: "float", 3: "complex"}[value.dtype.category]
+    if inner.kind != said:
+        raise Raised(
+            "Output annotation element type and runtime tensor element type must match for tolist()", code="RuntimeError"
+        )
+    bounded(math.prod(size or 1 for size in value.array.shape))
+    return value.array.tolist()

@@ -1,0 +1,446 @@
+"""One file of TorchScript source to functions and classes.
+
+Python's parser is only a parser here. Every node that it gives is looked at; those that TorchScript does not have are refused;
+what is left is written anew into code whose only names are our own: ``v`` and the name for variables of the function, ``f3``,
+``k7`` for functions and constants of a table that this module fills. Attributes become ``a_`` or ``m_`` and the name. So no
+name of an archive is ever looked up in Python, and what is compiled can reach nothing but values of programs and operators.
+
+TorchScript's source differs from Python where it prints what Python lacks:
+
+* ``torch.add(a, b)``                       the operator aten::add; ``ops.prim.dtype(x)`` that of another namespace
+* ``int(x)``, ``float(x)``, ``bool(x)``...  operators, too (aten::Int...)
+* ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``isinstance(x, T)``      types stand where Python has values
+* ``CONSTANTS.c0``                          a tensor of the archive
+* ``fork(f, x)``                            with ``def f():`` inside a function; it closes over variables
+* ``inf``, ``nan``, ``infj``, ``nanj``      numbers that have no literal
+* ``__torch__.m.C.__new__(__torch__.m.C)``  an object without values; ``__torch__.m.f(x)`` a function, a NamedTuple, or a class' method
+* ``getattr(x, "0")``, ``__annotations__["0"] = T``    attributes whose names are no identifiers
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+import re
+import warnings
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch_compat.errors import Refused
+from torch_compat.runtime.language.body import DEPTH, NUMBERS, Body
+from torch_compat.runtime.language.called import missing
+from torch_compat.runtime.language.inference import LITERALS
+from torch_compat.runtime.language.types import ANY, Type, checked_key, dotted, read_type
+from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.runtime.values import Steps
+
+__all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "Unit"]
+
+FILE_PREFIX = "<torchscript "
+LONGEST = 1 << 23  # bytes of source of a program, of which Python's parser makes some hundred times as many
+REQUIRED = "__required__"
+_PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
+_USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
+_KINDS = {
+    "Module": "module",
+    "NamedTuple": "namedtuple",
+    "Enum": "enum",
+    "Interface": "interface",
+    "ModuleInterface": "interface",
+}
+
+
+def _with_default(line: str) -> str:
+    """A parameter on a line of its own gets a default where it has none; any other line is as it was."""
+    if not _PARAMETER.match(line):
+        return line
+    end = line.find(") ->") if line.endswith(":") else len(line) - 1 if line.endswith(",") else -1
+    return line if end < 0 or "=" in line[:end] else f"{line[:end]}={REQUIRED}{line[end:]}"
+
+
+class SourceError(Refused):
+    """The source is not TorchScript, or not such as this reader understands."""
+
+    default_code = "source"
+
+
+class Host(Protocol):
+    """What a unit needs of the program that it belongs to.
+
+    Attributes:
+        steps: what loops and calls pay with.
+        once: whether equal calls in a tuple are one, so that their results share memory (1.0).
+        source: bytes of source that were compiled so far.
+    """
+
+    steps: Steps
+    once: bool
+    source: int
+
+    def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """The operator of a qualified name."""
+
+    def reference(self, name: str) -> Any:
+        """The class, function or enum member of a qualified name."""
+
+    def constant(self, index: int) -> Any:
+        """A tensor of ``CONSTANTS``."""
+
+
+class FunctionInfo:
+    """A function or method: its code, and how its border converts.
+
+    Attributes:
+        name: its name in the source.
+        call: the code.
+        parameters: ``(name, annotation or None)``, ``self`` included.
+        required: how many of them have no default.
+        returns: annotation, or None.
+    """
+
+    __slots__ = ("_types", "call", "name", "parameters", "required", "returns")
+
+    def __init__(self, name: str, parameters: list[tuple[str, ast.expr | None]], required: int, returns: ast.expr | None) -> None:
+        self.name = name
+        self.call: Callable[..., Any] = missing
+        self.parameters = parameters
+        self.required = required
+        self.returns = returns
+        self._types: list[Type] | None = None
+
+    def types(self) -> list[Type]:
+        """Types of the parameters; what has no annotation is a tensor, but for ``self``."""
+        if self._types is None:
+            self._types = [
+                ANY if name == "self" and n == 0 else Type("Tensor") if node is None else read_type(node)
+                for n, (name, node) in enumerate(self.parameters)
+            ]
+        return self._types
+
+
+class ClassInfo:
+    """What the source says of a class.
+
+    Attributes:
+        qualified_name: as ``__torch__.submodules.Leaf``.
+        kind: ``module``, ``class``, ``namedtuple``, ``enum`` or ``interface``.
+        parameters: names of the attributes that are parameters.
+        buffers: those that are buffers, as far as the source says so.
+        said_buffers: whether it says so (1.6 and newer).
+        attributes: annotations by name, in order.
+        constants: values of ``Final`` attributes and defaults.
+        methods: by name.
+        members: of an enumeration.
+        hooks: names of forward hooks and forward pre-hooks.
+    """
+
+    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name", "said_buffers")  # fmt: skip
+
+    def __init__(self, qualified_name: str, kind: str) -> None:
+        self.qualified_name = qualified_name
+        self.kind = kind
+        self.parameters: list[str] = []
+        self.buffers: list[str] = []
+        self.said_buffers = False
+        self.attributes: dict[str, ast.expr] = {}
+        self.constants: dict[str, Any] = {}
+        self.methods: dict[str, FunctionInfo] = {}
+        self.members: dict[str, EnumMember] = {}
+        self.hooks: list[str] = []
+        self.pre_hooks: list[str] = []
+        self.python: Any = None
+        self._types: list[Type] | None = None
+
+    def types(self) -> list[Type]:
+        """Types of the attributes, in order."""
+        if self._types is None:
+            self._types = [read_type(node) for node in self.attributes.values()]
+        return self._types
+
+
+class Unit:
+    """A file of source, compiled.
+
+    Attributes:
+        name: the qualified name of what it holds: ``__torch__.submodules``.
+        where: archive and record, for messages.
+        version: what ``op_version_set`` says (up to 1.4); None where it says nothing.
+        functions: functions at the top, by name.
+        classes: classes, by name.
+    """
+
+    def __init__(self, host: Host, name: str, source: bytes | memoryview, where: str) -> None:
+        self.host = host
+        self.name = name
+        self.where = where
+        self.version: int | None = None
+        self.functions: dict[str, FunctionInfo] = {}
+        self.classes: dict[str, ClassInfo] = {}
+        self._table: dict[str, Any] = {"__builtins__": {}}
+        self._names: dict[Any, str] = {}  # what a name of the table stands for -> the name
+        self._references: list[tuple[str, str, str]] = []  # name in the table, qualified name, what it is used for
+        self._bodies: list[ast.stmt] = []
+        self._infos: list[tuple[str, FunctionInfo]] = []
+        try:
+            with warnings.catch_warnings():
+                # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal
+                warnings.simplefilter("ignore")
+                self._compile(self._parse(source))
+        except RecursionError as error:
+            raise SourceError("is nested too deep", where=where) from error
+
+    # ------------------------------------------------------------------------------------------------ the file
+
+    def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
+        """An error of this place."""
+        return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
+
+    def _parse(self, source: bytes | memoryview) -> ast.Module:
+        self.host.source += len(source)
+        if self.host.source > LONGEST:
+            raise SourceError(f"holds more than {LONGEST} bytes of source", where=self.where, code="too-large")
+        # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
+        text = str(source, "latin-1")
+        try:
+            try:
+                return ast.parse(text, f"{FILE_PREFIX}source>")
+            except SyntaxError as error:
+                if "default argument" not in str(error.msg):
+                    raise
+                # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
+                return ast.parse("\n".join(map(_with_default, text.split("\n"))), f"{FILE_PREFIX}source>")
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = getattr(error, "lineno", None)
+            said = f"is no TorchScript: {getattr(error, 'msg', None) or error}"
+            raise SourceError(said, where=f"{self.where}, line {line}" if line else self.where) from error
+
+    def _compile(self, tree: ast.Module) -> None:
+        for node in tree.body:
+            kind = node.__class__
+            if kind is ast.FunctionDef:
+                if node.name in self.functions:  # type: ignore[attr-defined]
+                    raise self.fail(node, "defines a function twice")
+                info = self._function(node)  # type: ignore[arg-type]
+                self.functions[info.name] = info
+            elif kind is ast.ClassDef:
+                self._class(node)  # type: ignore[arg-type]
+            elif kind is ast.Assign and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "op_version_set":  # type: ignore[attr-defined]
+                self.version = self._integer(node.value)  # type: ignore[attr-defined]
+            elif kind is not ast.Import and kind is not ast.Pass:
+                raise self.fail(node, f"has {kind.__name__} where only classes and functions may stand")
+        module = ast.Module(self._bodies, [])
+        try:
+            code = compile(module, f"{FILE_PREFIX}{self.where}>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
+            raise SourceError(f"cannot be compiled: {error}", where=self.where, code="language") from error
+        builtins.exec(code, self._table)  # noqa: S102 - our own code; see the module
+        for name, info in self._infos:
+            info.call = self._table[name]
+        for cls in self.classes.values():
+            self._make(cls)
+
+    def link(self) -> None:
+        """Look up what the file refers to, in other files, too. Apart from compiling, since files refer to each other."""
+        for name, target, use in self._references:
+            self._table[name] = self._linked(target, use)
+        self._references = []
+
+    def _linked(self, target: str, use: str) -> Any:
+        """What a qualified name refers to. Neither functions nor classes are values of a program; it can only call them.
+
+        Raises:
+            Refused: it refers to nothing, or to something that cannot be used so.
+        """
+        found = self.host.reference(target)
+        a_class = isinstance(found, type)
+        if use == "call":
+            right = isinstance(found, FunctionType) or (a_class and issubclass(found, NamedTupleValue))
+        elif use == "new":
+            right = a_class and issubclass(found, ScriptObject)
+        elif use == "alias" and isinstance(found, FunctionType):
+            return None  # calls of the variable were compiled as calls of the function
+        else:
+            right = found.__class__ is EnumMember
+        if not right:
+            raise SourceError(f"uses {target}, which cannot be {_USES[use]}", where=self.where)
+        return found
+
+    def _integer(self, node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and node.value.__class__ is int:
+            return node.value
+        raise self.fail(node, "expected an integer")
+
+    # ------------------------------------------------------------------------------------------------ classes
+
+    def _class(self, node: ast.ClassDef) -> None:
+        bases = [dotted(base) for base in node.bases]
+        if len(bases) > 1 or node.keywords or node.decorator_list or (bases and bases[0] not in _KINDS):
+            raise self.fail(node, f"class {node.name} has bases that TorchScript does not have")
+        if node.name in self.classes:
+            return  # 1.2 writes a class once for each use of it
+        info = ClassInfo(f"{self.name}.{node.name}", _KINDS[bases[0]] if bases else "class")
+        self.classes[node.name] = info
+        if info.kind == "interface":
+            return
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef):
+                method = self._function(one, info)
+                info.methods[method.name] = method
+            elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                self._attribute(info, one.target.id, one.annotation, one.value)
+            elif isinstance(one, ast.Assign) and len(one.targets) == 1:
+                self._class_assignment(info, one.targets[0], one.value)
+            elif not isinstance(one, ast.Pass):
+                raise self.fail(one, f"has {one.__class__.__name__} in a class")
+
+    def _attribute(self, info: ClassInfo, name: str, annotation: ast.expr, value: ast.expr | None) -> None:
+        info.attributes[name] = annotation
+        if value is not None:
+            info.constants[name] = self.literal(value)
+
+    def _class_assignment(self, info: ClassInfo, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            name = target.id
+            if name in {"__parameters__", "__buffers__", "__forward_hooks__", "__forward_pre_hooks__"}:
+                names = self.literal(value)
+                if names.__class__ is not list or any(one.__class__ is not str for one in names):
+                    raise self.fail(value, f"{name} must be a list of names")
+                if name == "__parameters__":
+                    info.parameters = names
+                elif name == "__buffers__":
+                    info.buffers = names
+                    info.said_buffers = True
+                elif name == "__forward_hooks__":
+                    info.hooks = names
+                else:
+                    info.pre_hooks = names
+                return
+            if name == "__annotations__":
+                return
+            if info.kind == "enum":
+                info.members[name] = EnumMember(info.qualified_name, name, self.literal(value))
+                return
+            info.constants[name] = self.literal(value)
+            return
+        if (
+            isinstance(target, ast.Subscript)
+            and dotted(target.value) == "__annotations__"
+            and isinstance(target.slice, ast.Constant)
+        ):
+            info.attributes[str(target.slice.value)] = value
+            return
+        raise self.fail(target, "sets something in a class that TorchScript cannot")
+
+    def literal(self, node: ast.expr, depth: int = 0) -> Any:
+        """A constant: of an enumeration, a ``Final`` attribute, a default."""
+        if depth > DEPTH:
+            raise self.fail(node, "is nested too deep")
+        if isinstance(node, ast.Constant) and node.value.__class__ in LITERALS:
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self.literal(node.operand, depth + 1)
+            if inner.__class__ in {int, float, complex}:
+                return -inner
+        if isinstance(node, ast.List):
+            return [self.literal(item, depth + 1) for item in node.elts]
+        if isinstance(node, ast.Tuple):
+            return tuple(self.literal(item, depth + 1) for item in node.elts)
+        if isinstance(node, ast.Dict):
+            return {
+                checked_key(self.literal(k, depth + 1)): self.literal(v, depth + 1)
+                for k, v in zip(node.keys, node.values, strict=True)
+                if k is not None
+            }
+        if isinstance(node, ast.Name) and node.id in NUMBERS:
+            return NUMBERS[node.id]
+        if isinstance(node, ast.Call):
+            head = dotted(node.func)
+            if head in {"annotate", "unchecked_cast"} and len(node.args) == 2:
+                return self.literal(node.args[1], depth + 1)
+            if head == "torch.device" and len(node.args) == 1:
+                return self.host.operator("aten::device", self, node.lineno)(self.literal(node.args[0], depth + 1))
+        if isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if name.startswith("__torch__."):
+                found = self.host.reference(name)
+                if found.__class__ is EnumMember:
+                    return found
+            if name.startswith("CONSTANTS.c") and name[11:].isdigit():
+                return self.host.constant(int(name[11:]))
+        raise self.fail(node, "is no constant")
+
+    def _make(self, info: ClassInfo) -> None:
+        """The class of Python whose objects are those of the program's class."""
+        space: dict[str, Any] = {"qualified_name": info.qualified_name, "info": info, "__slots__": ()}
+        if info.kind == "namedtuple":
+            space["fields"] = tuple(info.attributes)
+            for index, name in enumerate(info.attributes):
+                space[f"a_{name}"] = property(operator.itemgetter(index))
+            base: type = NamedTupleValue
+        elif info.kind in {"enum", "interface"}:
+            return
+        else:
+            del space["__slots__"]
+            for name, value in info.constants.items():
+                space[f"a_{name}"] = value
+            base = ScriptObject
+        for name, method in info.methods.items():
+            space[f"m_{name}"] = method.call
+        info.python = type(info.qualified_name.rpartition(".")[2], (base,), space)
+
+    # ------------------------------------------------------------------------------------------------ functions
+
+    def _function(self, node: ast.FunctionDef, cls: ClassInfo | None = None) -> FunctionInfo:
+        args = node.args
+        if args.vararg or args.kwarg or args.posonlyargs or node.decorator_list or args.kwonlyargs:
+            raise self.fail(node, f"function {node.name} has parameters that TorchScript does not have")
+        parameters = [(arg.arg, arg.annotation) for arg in args.args]
+        required = len(parameters) - len(args.defaults)
+        for place, default in enumerate(args.defaults, required):
+            if isinstance(default, ast.Name) and default.id == REQUIRED:
+                required = place + 1
+                args.defaults[place - len(parameters)] = ast.Constant(None, lineno=node.lineno, col_offset=0)
+        info = FunctionInfo(node.name, parameters, required, node.returns)
+        name = f"f{len(self._infos)}"
+        self._infos.append((name, info))
+        self._bodies.append(Body(self, None, info, cls).function(node, name))
+        return info
+
+    # ------------------------------------------------------------------------------------------------ the table
+
+    def entry(self, key: tuple[str, Any], value: Any) -> str:
+        """The name in the table for something; the same for the same."""
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"k{len(self._names)}"
+            self._table[name] = value
+        return name
+
+    def fresh(self) -> int:
+        """A number that no other entry has."""
+        return len(self._names)
+
+    def operator(self, name: str, node: ast.AST) -> str:
+        """The name in the table of an operator."""
+        known = self._names.get(("operator", name))
+        if known is not None:
+            return known
+        return self.entry(("operator", name), self.host.operator(name, self, getattr(node, "lineno", 0)))
+
+    def reference(self, name: str, use: str) -> str:
+        """The name in the table of what another file, or this one, defines.
+
+        Parameters:
+            use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
+        """
+        known = self._names.get((use, name))
+        if known is not None:
+            return known
+        found = self.entry((use, name), None)
+        self._references.append((found, name, use))
+        return found

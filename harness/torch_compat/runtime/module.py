@@ -1,0 +1,243 @@
+"""A loaded program as people use it: methods called with tensors or arrays, hooks around them, parameters and buffers by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.errors import HarnessError, Raised, Unsupported
+from torch_compat.runtime import registry
+from torch_compat.runtime.language.types import convert, parse_type, release_value
+from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.runtime.program import Program
+
+__all__ = ["Module", "translated"]
+
+BUFFERS_SAID = (1, 9, 0)  # from here on only what the source names is a buffer; before, every attribute declared as a tensor is
+# What numpy says of a tensor that no memory could hold
+TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
+
+
+class Module:
+    """A module of a program, as people use it.
+
+    Attributes:
+        program: what it is a part of.
+        object: the object inside.
+    """
+
+    def __init__(self, program: Program, object_: ScriptObject) -> None:
+        self.program = program
+        self.object = object_
+
+    @property
+    def methods(self) -> dict[str, FunctionInfo]:
+        """Its methods, by name."""
+        found: dict[str, FunctionInfo] = self.object.info.methods
+        return found
+
+    def run(self, method: str, args: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None, *, hooks: bool = False) -> Any:
+        """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
+
+        Parameters:
+            hooks: whether to run the hooks around ``forward``, as calling the module itself does; calls inside of the program
+                say so themselves.
+
+        Raises:
+            Raised: the program raised, or the arguments do not fit.
+            Unsupported: the reference reader lacks something that the call needs.
+        """
+        info = self.methods.get(method)
+        if info is None:
+            raise Raised(f"the module has no method {method}", code="AttributeError")
+        program = self.program
+        program.steps.begin()
+        meter.begin(program.limits)
+        registry.grad.enabled = True
+        try:
+            given = self._bind(info, args, keywords or {})
+            program.slips.begin(method, self.object, given)
+            with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
+                result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
+            program.slips.end(method)
+            return release_value(result)
+        except HarnessError as error:
+            before = program.slips.broken()
+            if before is not None:
+                raise before from error
+            raise
+        except Exception as error:
+            raise (program.slips.broken() or translated(error)) from error
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call the module as Python would, hooks included, with arrays of numpy in and out.
+
+        Raises:
+            Raised: the program raised, or the arguments do not fit.
+            Unsupported: the reference reader lacks something that the call needs.
+        """
+        given = tuple(_from_arrays(arg) for arg in args)
+        named = {name: _from_arrays(arg) for name, arg in keywords.items()}
+        return _to_arrays(self.run("forward", given, named, hooks=True))
+
+    def __getattr__(self, name: str) -> Any:
+        """A method by its name; ``module.forward(x)`` takes and gives arrays of numpy, too."""
+        if name.startswith("__") or name in {"object", "program"} or name not in self.methods:
+            raise AttributeError(f"the module has no method {name}")
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            given = tuple(_from_arrays(arg) for arg in args)
+            return _to_arrays(self.run(name, given, {key: _from_arrays(arg) for key, arg in keywords.items()}))
+
+        return call
+
+    def _bind(self, info: FunctionInfo, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+        parameters, types = info.parameters[1:], info.types()[1:]
+        if (
+            self.program.mobile
+            and (1, 11, 0) <= self.program.horizon.release < (1, 12, 0)
+            and any(one.kind == "Dict" for one in types)
+        ):
+            raise Raised(
+                "Cannot create dict for key type 'Dynamic<64>': 1.11 does not know the types of its own archives",
+                code="RuntimeError",
+            )
+        if len(args) > len(parameters):
+            raise Raised(
+                f"{info.name}() expected at most {len(parameters)} argument(s) but received {len(args)}", code="RuntimeError"
+            )
+        given = [convert(value, type_, self.program.classes) for value, type_ in zip(args, types, strict=False)]
+        names = [name for name, _ in parameters]
+        defaults = info.call.__defaults__ or ()
+        for name in keywords:
+            if name not in names[len(args) :]:
+                raise Raised(f"Unknown keyword argument '{name}' for operator '{info.name}'", code="RuntimeError")
+        for position in range(len(args), len(parameters)):
+            name = names[position]
+            if name in keywords:
+                given.append(convert(keywords[name], types[position], self.program.classes))
+            elif position + 1 < info.required:
+                raise Raised(f"{info.name}() is missing value for argument '{name}'", code="RuntimeError")
+            elif any(later in keywords for later in names[position + 1 :]):
+                given.append(defaults[position - len(names)])
+        return given
+
+    def named_tensors(self) -> Iterator[tuple[str, str, Tensor | OpaqueTensor]]:
+        """``(name, "parameter" or "buffer", tensor)`` of the module and its submodules, each tensor once, parameters first."""
+        said_only = self.program.horizon.release >= BUFFERS_SAID and not self.program.mobile
+        for kind in ("parameter", "buffer"):
+            seen: set[int] = set()
+            for prefix, one in _modules(self.object, ""):
+                for name in _names(one, kind, said_only):
+                    value = getattr(one, "a_" + name, None)
+                    if value.__class__ in {Tensor, OpaqueTensor} and id(value) not in seen:
+                        seen.add(id(value))
+                        yield prefix + name, kind, value
+
+    def attribute(self, name: str) -> Any:
+        """The value of an attribute."""
+        if "a_" + name not in self.object.__dict__:
+            raise Raised(f"the module has no attribute {name}", code="AttributeError")
+        return release_value(self.object.__dict__["a_" + name])
+
+
+def _from_arrays(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return Tensor(np.array(value))  # a copy: the program may write into it
+    if value.__class__ is list:
+        return [_from_arrays(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_from_arrays(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _from_arrays(item) for key, item in value.items()}
+    return value
+
+
+def _to_arrays(value: Any) -> Any:
+    if value.__class__ is Tensor:
+        return value.array
+    if value.__class__ is list:
+        return [_to_arrays(item) for item in value]
+    if value.__class__ is dict:
+        return {key: _to_arrays(item) for key, item in value.items()}
+    if value.__class__ is tuple:
+        return tuple(_to_arrays(item) for item in value)
+    if isinstance(value, NamedTupleValue):
+        return value.__class__(*(_to_arrays(item) for item in value))
+    return value
+
+
+def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptObject]]:
+    seen: set[int] = set()
+    stack = [(prefix, object_)]
+    while stack:
+        at, one = stack.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield at, one
+        children = [
+            (name[2:], value)
+            for name, value in one.__dict__.items()
+            if isinstance(value, ScriptObject) and value.info.kind == "module"
+        ]
+        stack += [(f"{at}{name}.", value) for name, value in reversed(children)]
+
+
+def _names(object_: ScriptObject, kind: str, said_only: bool) -> list[str]:
+    info: ClassInfo = object_.info
+    if kind == "parameter":
+        return info.parameters
+    if info.said_buffers or said_only:
+        return info.buffers
+    tensor = parse_type("Tensor")
+    return [
+        name for name, type_ in zip(info.attributes, info.types(), strict=True) if type_ == tensor and name not in info.parameters
+    ]
+
+
+def _hooked(object_: ScriptObject, info: FunctionInfo, given: list[Any]) -> Any:
+    """Call ``forward`` of a module with its hooks around it."""
+    cls: ClassInfo = object_.info
+    inputs: Any = tuple(given)
+    for name in cls.pre_hooks:
+        found = cls.methods[name].call(object_, inputs)
+        if found is not None:
+            inputs = found if found.__class__ is tuple else (found,)
+    result = info.call(object_, *inputs)
+    for name in cls.hooks:
+        found = cls.methods[name].call(object_, inputs, result)
+        if found is not None:
+            result = found
+    return result
+
+
+def translated(error: Exception) -> Exception:
+    """What Python raises while code of a program runs, as an error of the program; a fault of an operator is never the program's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace is not None and trace.tb_frame.f_code.co_filename.startswith(FILE_PREFIX)
+    where = f"line {trace.tb_lineno}" if inside and trace is not None else None
+    if isinstance(error, RecursionError):
+        return Raised("the program calls itself too deeply", code="RuntimeError", where=where)
+    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(TOO_LARGE)):
+        return Raised("the program needs more memory than there is", code="RuntimeError", where=where)
+    if not inside:
+        at = trace.tb_frame.f_code.co_name if trace is not None else "?"
+        return Unsupported(f"the reference reader fails in {at}: {type(error).__name__}: {error}", code="fault")
+    if isinstance(error, IndexError):
+        return Raised(str(error), code="IndexError", where=where)
+    if isinstance(error, KeyError):
+        return Raised(f"KeyError: {error}", code="RuntimeError", where=where)
+    if isinstance(error, NameError | ValueError):  # a variable without value; a list of another length to unpack
+        return Raised(str(error), code="RuntimeError", where=where)
+    return Unsupported(f"the reference reader does not run this: {error}", code="language", where=where)

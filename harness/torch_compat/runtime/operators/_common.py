@@ -1,0 +1,542 @@
+"""What operators share: casts as torch's, promotion of old and new, writing in place and into ``out``, errors in torch's words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.arrays import MOST_DIMENSIONS, contiguous_strides
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.registry import OUTS, Function, grad, operator
+from torch_compat.runtime.tensor import Tensor, owner, strided
+from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch_compat.errors import Raised
+
+__all__ = [
+    "BOOL",
+    "FLOAT32",
+    "FLOAT64",
+    "HALVES",
+    "INT64",
+    "Array",
+    "Scalar",
+    "any_dtype",
+    "as_array",
+    "axes",
+    "axis",
+    "broadcast",
+    "cast",
+    "checked_filler",
+    "checked_scalar",
+    "common",
+    "common_1_0",
+    "common_floats",
+    "contiguous",
+    "dtypes_finfo",
+    "fail",
+    "filled_scalar",
+    "floating",
+    "full_words",
+    "functional",
+    "into",
+    "not_implemented",
+    "on_cpu",
+    "random",
+    "resized",
+    "scalar_as",
+    "sizes",
+    "to_size",
+    "unaliased",
+    "whole_numbers",
+    "wide",
+    "words",
+    "wrapped_int",
+    "write",
+]
+
+Array = Any  # numpy.ndarray: its type of elements and its number of dimensions are known at run time only
+Scalar = bool | int | float | complex
+
+BOOL = np.dtype(np.bool_)
+INT64 = np.dtype(np.int64)
+FLOAT32 = np.dtype(np.float32)
+MANY = 1 << 24  # elements that two tensors may have together before memory is looked at
+FLOAT64 = np.dtype(np.float64)
+HALVES = (np.dtype(np.float16), dtypes.BFLOAT16.array)
+
+# torch's names of the types of elements, as its messages say them.
+WORDS = {
+    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half", "float32": "Float",
+    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble", "bool": "Bool", "bfloat16": "BFloat16",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float8_e5m2": "Float8_e5m2", "float8_e4m3fn": "Float8_e4m3fn",
+}  # fmt: skip
+CPP = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "at::Half", "float32": "float",
+    "float64": "double", "bfloat16": "at::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bool": "bool",
+}  # fmt: skip
+
+
+def fail(message: str) -> Raised:
+    """A RuntimeError with torch's words."""
+    return raised("RuntimeError", message)
+
+
+def words(dtype: np.dtype[Any]) -> str:
+    """Torch's name of a type of elements: ``Float``, ``Long``."""
+    return WORDS.get(dtype.name, dtype.name)
+
+
+def full_words(dtype: np.dtype[Any]) -> str:
+    """The name of the old type of tensors: ``torch.FloatTensor``."""
+    return f"torch.{words(dtype)}Tensor"
+
+
+def not_implemented(kernel: str, dtype: np.dtype[Any]) -> Raised:
+    """What a kernel says that does not know a type of elements."""
+    return fail(f"\"{kernel}\" not implemented for '{words(dtype)}'")
+
+
+def as_array(value: Any) -> Array:
+    """The array of a tensor; of a number, one without dimensions."""
+    return value.array if value.__class__ is Tensor else scalar_array(value)
+
+
+def scalar_array(value: Scalar) -> Array:
+    """A number as a 0-dimensional tensor has it."""
+    return np.asarray(value, dtypes.of_scalar(value).array if value.__class__ is not float else FLOAT64)
+
+
+def scalar_as(value: Scalar, dtype: np.dtype[Any]) -> Array:
+    """A number as an element of this type: integers wrap, floats are cut, too large ones become infinite; nothing is refused."""
+    if value.__class__ is float and dtype.kind == "f":
+        return np.asarray(value, FLOAT64).astype(dtype)
+    return cast(np.asarray(value), dtype) if value.__class__ is not int else cast(wrapped_int(value), dtype)
+
+
+def wrapped_int(value: int) -> Array:
+    """An integer as one of 64 bits."""
+    return np.asarray((value + 2**63) % 2**64 - 2**63, INT64)
+
+
+def cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    """As ``Tensor.to``: a new array, or the same where nothing changes. Complex numbers lose their imaginary part."""
+    if array.dtype is dtype or array.dtype == dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    if array.dtype.kind == "f" and dtype.kind in "iu" and dtype.itemsize < 8:
+        # c10::convert: by way of a wider integer, as the processor converts, and then cut to size.
+        wide_integer = INT64 if dtype.kind == "u" else np.dtype(np.int32)
+        return array.astype(wide_integer).astype(dtype)
+    return array.astype(dtype)
+
+
+def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
+    """As ``Scalar::to``: what an element of this type cannot hold is refused.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    kind = dtype.kind
+    if kind == "b":
+        return np.asarray(bool(value))
+    if value.__class__ is complex and kind != "c":
+        if value.imag != 0:
+            raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
+        value = value.real
+    if kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = not (isinstance(value, float) and (not math.isfinite(value) or (kind == "u" and value < 0)))
+        if fits:
+            whole = int(value.real)
+            fits = (abs(whole) if kind == "u" else whole) <= int(limits.max) and (kind == "u" or whole >= int(limits.min))
+        if not fits:
+            raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
+    elif dtype not in (FLOAT64, np.complex128):
+        largest = float(np.finfo(dtype).max) if kind in "fc" else float(dtypes_finfo(dtype).max)
+        if any(math.isfinite(part) and abs(part) > largest for part in (value.real, value.imag)):
+            raise fail(f"value cannot be converted to type {CPP.get(dtype.name, dtype.name)} without overflow")
+    return scalar_as(value, dtype)
+
+
+def filled_scalar(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
+    """What fills so many elements since 2.8: as :func:`checked_scalar`, but the only element of 16 bits becomes infinite.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    if count == 1 and dtype in HALVES and not value.imag:
+        return scalar_as(float(value.real), dtype)
+    return checked_scalar(value, dtype)
+
+
+def checked_filler(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
+    """What fills so many elements up to 2.7: as :func:`checked_scalar`, however many they are.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    del count
+    return checked_scalar(value, dtype)
+
+
+def dtypes_finfo(dtype: np.dtype[Any]) -> Any:
+    """The limits of a floating point type, also of those that numpy does not know."""
+    import ml_dtypes  # noqa: PLC0415
+
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
+def can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """As ``torch.can_cast``: a result may go into another type of the same or of a higher category."""
+    if source is target or source == target:
+        return True
+    high, low = dtypes.of_numpy(source).category, dtypes.of_numpy(target).category
+    return high <= low
+
+
+# ------------------------------------------------------------------------------------------------------------- promotion
+
+
+def common(a: Any, b: Any) -> tuple[Array, Array]:
+    """Two operands, tensors or numbers, as arrays of the type that they have together since 1.5."""
+    if a.__class__ is Tensor:
+        x = a.array
+        if b.__class__ is Tensor:
+            y = b.array
+            if x.size * y.size > MANY and x.shape != y.shape:
+                broadcast(x, y)
+            if x.dtype is y.dtype or x.dtype == y.dtype:
+                return x, y
+        else:
+            kind = x.dtype.kind
+            if kind == "f" and b.__class__ is float:
+                return x, x.dtype.type(b)
+            if b.__class__ is int and kind in "if" and -128 <= b < 128:
+                return x, x.dtype.type(b)
+            if (kind == "f" and b.__class__ is not complex) or (kind == "i" and b.__class__ is int):
+                return x, scalar_as(b, x.dtype)
+    dtype = dtypes.result_type((a, b)).array
+    return _as(a, dtype), _as(b, dtype)
+
+
+def common_floats(a: Any, b: Any) -> tuple[Array, Array]:
+    """Two operands as floating point or complex numbers; integers become so without being cut to a common integer type first."""
+    if a.__class__ is Tensor and a.array.dtype.kind == "f":
+        return common(a, b)
+    found = dtypes.result_type((a, b))
+    dtype = found.array if found.category >= 2 else dtypes.default_dtype().array
+    return _as(a, dtype), _as(b, dtype)
+
+
+def common_1_0(a: Any, b: Any) -> tuple[Array, Array]:
+    """Two operands up to 1.2: of one type, or one without dimensions that becomes of the other's type.
+
+    Raises:
+        Raised: they are of unlike types.
+    """
+    if a.__class__ is not Tensor:
+        return scalar_as(a, b.array.dtype), b.array
+    x = a.array
+    if b.__class__ is not Tensor:
+        return x, scalar_as(b, x.dtype)
+    y = b.array
+    if x.dtype == y.dtype:
+        return x, y
+    if not y.ndim:
+        return x, cast(y, x.dtype)
+    if not x.ndim:
+        return cast(x, y.dtype), y
+    raise fail(f"expected type {full_words(x.dtype)} but got {full_words(y.dtype)}")
+
+
+def _as(value: Any, dtype: np.dtype[Any]) -> Array:
+    return cast(value.array, dtype) if value.__class__ is Tensor else scalar_as(value, dtype)
+
+
+def floating(array: Array) -> Array:
+    """Floating point and complex as it is, the rest as the default type."""
+    return array if dtypes.of_numpy(array.dtype).category >= 2 else array.astype(dtypes.default_dtype().array)
+
+
+def wide(array: Array) -> Array:
+    """Elements of 16 bits or less as float32, in which torch computes with them."""
+    return array.astype(FLOAT32) if array.dtype in HALVES else array
+
+
+def same_dtype(where: str, *arrays: Array) -> None:
+    """Refuse operands of unlike types.
+
+    Raises:
+        Raised: they are of unlike types.
+    """
+    first = arrays[0].dtype
+    for other in arrays[1:]:
+        if other.dtype != first:
+            raise fail(f"{where}expected scalar type {words(first)} but found {words(other.dtype)}")
+
+
+# ------------------------------------------------------------------------------------------------------- shapes and places
+
+
+def broadcast(*arrays: Array) -> tuple[int, ...]:
+    """The shape that arrays have together.
+
+    Raises:
+        Raised: they have none, or an array of it is too large.
+    """
+    shape: list[int] = []
+    for array in arrays:
+        sizes = list(array.shape)
+        longer = max(len(shape), len(sizes))
+        a = [1] * (longer - len(shape)) + shape
+        b = [1] * (longer - len(sizes)) + sizes
+        for at in range(longer - 1, -1, -1):
+            if a[at] != b[at] and a[at] != 1 and b[at] != 1:
+                raise fail(
+                    f"The size of tensor a ({a[at]}) must match the size of tensor b ({b[at]}) at non-singleton dimension {at}"
+                )
+        shape = [y if x == 1 else x for x, y in zip(a, b, strict=True)]
+    meter.array(math.prod(shape))
+    return tuple(shape)
+
+
+def axis(dim: int, ndim: int) -> int:
+    """A dimension by its number from either end; a tensor without dimensions has 0 and -1.
+
+    Raises:
+        Raised: out of range.
+    """
+    count = ndim or 1
+    if not -count <= dim < count:
+        raise raised("IndexError", f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
+    return dim + count if dim < 0 else dim
+
+
+def axes(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+    """Dimensions of a reduction as numpy wants them: a number, a list, nothing (all).
+
+    Raises:
+        Raised: out of range, or one stands twice.
+    """
+    if dim is None or (dim.__class__ is not int and not dim and empty_is_all):
+        return tuple(range(ndim))
+    found = [axis(one, ndim) for one in ([dim] if dim.__class__ is int else dim)]
+    if len(set(found)) != len(found):
+        raise fail(f"dim {next(one for one in found if found.count(one) > 1)} appears multiple times in the list of dims")
+    return tuple(one for one in found if one < ndim)
+
+
+def whole_numbers(size: Any) -> tuple[int, ...]:
+    """The numbers of a size, which may be negative; one number stands for one dimension, 0-dimensional tensors for numbers.
+
+    Raises:
+        Raised: there are more than dimensions of any tensor, whose product could take forever.
+    """
+    wanted = [size] if size.__class__ is int else size
+    if len(wanted) > MOST_DIMENSIONS:
+        raise fail(f"a tensor has at most {MOST_DIMENSIONS} dimensions, but {len(wanted)} sizes are given")
+    return tuple(int(one.array) if one.__class__ is Tensor else int(one) for one in wanted)
+
+
+def to_size(size: Any) -> tuple[int, ...]:
+    """A size as a tuple; a number stands for one dimension, 0-dimensional tensors for numbers.
+
+    Raises:
+        Raised: one is negative.
+    """
+    sizes = whole_numbers(size)
+    for one in sizes:
+        if one < 0:
+            raise fail(f"Trying to create tensor with negative dimension {one}: {list(sizes)}")
+    meter.array(math.prod(one or 1 for one in sizes))
+    return sizes
+
+
+def unaliased(array: Array) -> None:
+    """Refuse a target in which one place stands for several elements, as an expanded tensor.
+
+    Raises:
+        Raised: so it is.
+    """
+    for step, size in zip(array.strides, array.shape, strict=True):
+        if not step and size > 1 and array.size:
+            raise fail(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+
+
+def write(target: Tensor, value: Array, *, check: bool = True) -> Tensor:
+    """Write a result in place.
+
+    Parameters:
+        target: the tensor that is written to, and returned.
+        value: the result, of the target's shape or one that broadcasts to it.
+        check: refuse results of a higher category than the target's.
+
+    Raises:
+        Raised: the shape, the type or the target itself forbids it.
+    """
+    array = target.array
+    if target.requires_grad and target.is_parameter and grad.enabled:
+        raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
+    if value.shape != array.shape:
+        if broadcast(array, value) != array.shape:
+            raise fail(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(broadcast(array, value))}")
+        unaliased(array)
+    elif 0 in array.strides:
+        unaliased(array)
+    if value.dtype is not array.dtype and value.dtype != array.dtype:
+        if check and not can_cast(value.dtype, array.dtype):
+            raise fail(f"result type {words(value.dtype)} can't be cast to the desired output type {words(array.dtype)}")
+        value = cast(value, array.dtype)
+    array[...] = value
+    return target
+
+
+def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """As ``resize_``: the same storage where it is large enough, else more of it; row-major, from the same offset on."""
+    array = tensor.array
+    if array.shape == shape:
+        return tensor
+    whole_numbers(shape)
+    needed = math.prod(shape)
+    base = owner(array)
+    room = base.nbytes // array.itemsize if base.dtype == array.dtype else 0
+    offset = tensor.storage_offset
+    if needed + offset <= room:
+        tensor.array = strided(array, shape, contiguous_strides(shape), offset)
+    else:
+        meter.array(needed)
+        grown = np.zeros(needed, array.dtype)
+        if not offset:
+            held = strided(array, (room,), (1,), 0) if room else array.reshape(-1)
+            grown[: held.size] = held[:needed]
+        tensor.array = grown.reshape(shape)
+        meter.tensor(grown)
+    return tensor
+
+
+def into(out: Tensor, value: Array, *, exact: bool = False) -> Tensor:
+    """Put a result into ``out``: it is resized, and has to be able to hold the result's type.
+
+    Parameters:
+        out: where it goes; returned.
+        value: the result.
+        exact: whether ``out`` has to have the result's very type.
+
+    Raises:
+        Raised: the type forbids it.
+    """
+    if out.array.dtype != value.dtype:
+        if exact:
+            raise fail(f"Found dtype {words(out.array.dtype)} but expected {words(value.dtype)}")
+        if not can_cast(value.dtype, out.array.dtype):
+            raise fail(f"result type {words(value.dtype)} can't be cast to the desired output type {words(out.array.dtype)}")
+    if out.requires_grad and grad.enabled:
+        raise fail("out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    resized(out, value.shape)
+    unaliased(out.array)
+    out.array[...] = cast(value, out.array.dtype)
+    return out
+
+
+def contiguous(array: Array) -> Array:
+    """Row-major, in memory of its own where it was not."""
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def on_cpu(device: Any) -> None:
+    """Only the CPU is there.
+
+    Raises:
+        Raised: another device is wanted.
+    """
+    if device is not None and str(device) not in {"cpu", "cpu:0", "meta"}:
+        raise fail(f"the reference reader has only the CPU, not {device}")
+
+
+def random(name: str) -> Unsupported:
+    """What an operator says that would draw random numbers: no two implementations draw the same."""
+    return Unsupported(f"the reference reader draws no random numbers: {name}", code="operator")
+
+
+def any_dtype(dtype: Any, otherwise: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that a program names, or the other."""
+    found = dtypes.as_dtype(dtype)
+    return otherwise if found is None else found.array
+
+
+# ------------------------------------------------------------------------------------------------------------- registering
+
+
+def functional(
+    *names: str,
+    since: str = "1.0.0",
+    inplace: bool = False,
+    out: bool = True,
+    check: bool = True,
+    exact: bool = False,
+    out_type: bool = False,
+    gradient: bool = True,
+) -> Callable[[Function], Function]:
+    """Register a function of tensors that gives a new one, and with it its forms with ``out`` and in place.
+
+    Parameters:
+        names: of the operator, without ``aten::``.
+        since: the first release that behaves so.
+        inplace: whether there is a form ``name_``.
+        out: whether there is a form with ``out``.
+        check: whether results of a higher category than the target's are refused in place.
+        exact: whether ``out`` has to have the result's very type.
+        out_type: whether ``out`` says in which type is computed, where no dtype does.
+        gradient: whether the result of tensors that require gradients does.
+    """
+
+    def register(function: Function) -> Function:
+        code = function.__code__
+        outs = OUTS.difference(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            if not keywords:
+                return function(*args)
+            found = [keywords.pop(name) for name in list(keywords) if name in outs]
+            target: Any = tuple(found) if len(found) > 1 else found[0] if found else None
+            if out_type and target is not None and keywords.get("dtype") is None:
+                keywords["dtype"] = target.dtype
+            result = function(*args, **keywords)
+            if target is None:
+                return result
+            if result.__class__ is tuple:
+                return tuple(into(one, part.array, exact=exact) for one, part in zip(target, result, strict=True))
+            return into(target, result.array, exact=exact)
+
+        def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+            return write(self, function(self, *args, **keywords).array, check=check)
+
+        call.outs = outs  # type: ignore[attr-defined]  # the border lets them through
+        call.__wrapped__ = in_place.__wrapped__ = function  # type: ignore[attr-defined]  # its parameters are those of the operator
+        for name in names:
+            operator(f"aten::{name}", since=since, gradient=gradient)(call if out else function)
+            if inplace:
+                operator(f"aten::{name}_", since=since, gradient=gradient)(in_place)
+        return function
+
+    return register
+
+
+def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """A number for each dimension; one number stands for all."""
+    if value.__class__ is int:
+        return (value,) * count
+    given = tuple(int(one) for one in value)  # type: ignore[union-attr]
+    return given * count if len(given) == 1 else given

@@ -1,0 +1,441 @@
+"""Activation functions, dropout that drops nothing, and softmax."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import (
+    FLOAT64,
+    INT64,
+    Array,
+    Scalar,
+    any_dtype,
+    axis,
+    cast,
+    checked_scalar,
+    dtypes_finfo,
+    fail,
+    functional,
+    not_implemented,
+    random,
+    scalar_as,
+    wide,
+    words,
+    write,
+)
+from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _floats_only(kernel: str, array: Array) -> Array:
+    if array.dtype.kind in "iub":
+        raise not_implemented(kernel, array.dtype)
+    return array
+
+
+def _activation(
+    names: tuple[str, ...], kernel: str, compute: Callable[..., Array], since: str = "1.0.0", *, exact: bool = True
+) -> None:
+    """Register a function of floating point numbers; halves are computed as float32."""
+
+    def call(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        array = _floats_only(kernel, self.array)
+        return Tensor(compute(wide(array), *args, **keywords).astype(array.dtype))
+
+    functional(*names, inplace=True, since=since, exact=exact)(call)
+
+
+# ---------------------------------------------------------------------------------------------------------- thresholds
+
+
+def _relu(self: Tensor, zero: Callable[[Array], Array]) -> Tensor:
+    array = self.array
+    if array.dtype.kind in "bc":
+        raise (
+            fail("Boolean inputs not supported for relu")
+            if array.dtype.kind == "b"
+            else not_implemented("clamp_min_scalar_cpu", array.dtype)
+        )
+    return Tensor(np.where(zero(array), np.zeros((), array.dtype), array))
+
+
+# Up to 1.8 a negative zero becomes a positive one.
+functional("relu", inplace=True)(lambda self: _relu(self, lambda x: x <= 0))
+functional("relu", inplace=True, since="1.9.0")(lambda self: _relu(self, lambda x: x < 0))
+
+
+@functional("relu6", inplace=True)
+def relu6(self: Tensor) -> Tensor:
+    """Between 0 and 6."""
+    return hardtanh(self, 0, 6)
+
+
+def _bounds(array: Array, min_val: Scalar, max_val: Scalar) -> tuple[Array, Array]:
+    if array.dtype.kind == "b":
+        raise fail("Bool inputs not supported for hardtanh")
+    if array.dtype.kind == "c":
+        raise fail("clamp is not supported for complex types")
+    low, high = min_val, max_val
+    if array.dtype.kind in "iu":
+        low, high = (int(checked_scalar(one, INT64)) for one in (min_val, max_val))
+        if array.dtype.kind == "u" and (low < 0 or high < 0):
+            raise fail("cannot do hardtanh on an unsigned type with negative limits")
+    return checked_scalar(low, array.dtype), checked_scalar(high, array.dtype)
+
+
+@functional("hardtanh", inplace=True)
+def hardtanh_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Up to 1.7 the lower bound wins."""
+    array = self.array
+    low, high = _bounds(array, min_val, max_val)
+    return Tensor(np.where(array < low, low, np.where(array > high, high, array)))
+
+
+@functional("hardtanh", inplace=True, since="1.8.0")
+def hardtanh_1_8(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Up to 1.11 a bound that is NaN bounds nothing."""
+    array = self.array
+    low, high = _bounds(array, min_val, max_val)
+    above = np.where(array < low, low, array)
+    return Tensor(np.where(above > high, high, above))
+
+
+@functional("hardtanh", inplace=True, since="1.12.0")
+def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Between two bounds; NaN stays, and one that is a bound makes everything NaN."""
+    if self.array.dtype.kind not in "iubc" and (math.isnan(min_val.real) or math.isnan(max_val.real)):
+        return Tensor(np.full(self.array.shape, np.nan, self.array.dtype))
+    return hardtanh_1_8(self, min_val, max_val)
+
+
+@functional("threshold", inplace=True)
+def threshold(self: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
+    """What is not above a threshold becomes a value; NaN stays."""
+    array = self.array
+    if array.dtype.kind in "bc":
+        raise not_implemented("threshold_cpu", array.dtype)
+    x = wide(array)
+    return Tensor(np.where(x <= checked_scalar(threshold, x.dtype), checked_scalar(value, array.dtype), array))
+
+
+def _hardshrink(x: Array, bound: Array) -> Array:
+    return np.where((x >= -bound) & (x <= bound), np.zeros((), x.dtype), x)
+
+
+def _softshrink_1_0(x: Array, bound: Array) -> Array:
+    """Up to 2.5 what is not beyond the bounds, NaN too, becomes zero."""
+    return np.where(x > bound, x - bound, np.where(x < -bound, x + bound, np.zeros((), x.dtype)))
+
+
+def _softshrink(x: Array, bound: Array) -> Array:
+    return np.where(x > bound, x - bound, np.where(x < -bound, x + bound, x * np.zeros((), x.dtype)))
+
+
+def _any_bound(_lambd: float, _dtype: np.dtype[Any]) -> None:
+    """Nothing is refused."""
+
+
+def _bound_1_5(lambd: float, _dtype: np.dtype[Any]) -> None:
+    if not lambd >= 0:
+        raise fail(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+
+
+def _bound_2_10(lambd: float, dtype: np.dtype[Any]) -> None:
+    largest = float(dtypes_finfo(dtype).max)
+    if not 0 <= lambd <= largest:
+        raise fail(f"lambda must be in range [0, {largest:g}] for input dtype {words(dtype)}, but found {lambd:g}")
+
+
+def _shrink(
+    name: str,
+    compute: Callable[[Array, Array], Array],
+    since: str = "1.0.0",
+    check: Callable[[float, np.dtype[Any]], None] = _any_bound,
+) -> None:
+    """Register a function that cuts what lies within a bound, which is a number of the tensor's type."""
+
+    def call(self: Tensor, lambd: Scalar = 0.5) -> Tensor:
+        array = _floats_only(f"{name}_cpu", self.array)
+        if array.dtype.kind == "c":
+            raise not_implemented(f"{name}_cpu", array.dtype)
+        check(float(lambd.real), array.dtype)
+        return Tensor(compute(wide(array), wide(checked_scalar(lambd, array.dtype))).astype(array.dtype))
+
+    functional(name, inplace=True, since=since, exact=True)(call)
+
+
+_shrink("hardshrink", _hardshrink)
+_shrink("softshrink", _softshrink_1_0)
+_shrink("softshrink", _softshrink_1_0, "1.5.0", _bound_1_5)
+_shrink("softshrink", _softshrink, "2.6.0", _bound_1_5)
+_shrink("softshrink", _softshrink, "2.10.0", _bound_2_10)
+
+
+# -------------------------------------------------------------------------------------------------------------- slopes
+
+
+def _leaky_relu(x: Array, negative_slope: Scalar = 0.01) -> Array:
+    return np.where(x > 0, x, x * scalar_as(negative_slope, x.dtype))
+
+
+_activation(("leaky_relu",), "leaky_relu_cpu", _leaky_relu)
+
+
+@functional("rrelu", inplace=True)
+def rrelu(
+    self: Tensor, lower: Scalar = 0.125, upper: Scalar = 0.3333333333333333, training: bool = False, generator: Any = None
+) -> Tensor:
+    """With the mean slope; random ones in training, unless both ends are the same."""
+    del generator
+    if training:
+        raise random("aten::rrelu in training")
+    array = _floats_only("leaky_relu_cpu", self.array)
+    return Tensor(_leaky_relu(wide(array), (lower + upper) / 2).astype(array.dtype))
+
+
+@functional("prelu", out=False)
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
+    """A slope for every channel, or one for all."""
+    array, slope = self.array, weight.array
+    if array.dtype != slope.dtype:
+        raise fail(f"prelu: Type promoting not supported. Got {words(array.dtype)} and {words(slope.dtype)}")
+    if slope.ndim > 1:
+        raise fail(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {slope.ndim}")
+    if slope.size != 1:
+        if not array.ndim:
+            raise fail("Not allow zero-dim input tensor.")
+        channels = array.shape[1] if array.ndim >= 2 else 1
+        if slope.size != channels:
+            raise fail(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {slope.size} and channel size = {channels}."
+            )
+        slope = slope.reshape((1, channels, *(1,) * (array.ndim - 2)) if array.ndim >= 2 else (channels,))
+    else:
+        slope = slope.reshape((1,) * array.ndim)
+    return Tensor(np.where(array > 0, array, slope * array))
+
+
+@operator("aten::_prelu_kernel")
+def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
+    """With slopes that broadcast."""
+    return Tensor(np.where(self.array > 0, self.array, weight.array * self.array))
+
+
+# -------------------------------------------------------------------------------------------------------- exponentials
+
+
+def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
+    """Up to 2.7 a negative zero becomes a positive one."""
+    factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
+    negative = (np.exp(x * scalar_as(float(input_scale.real), x.dtype)) - 1) * factor
+    return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
+
+
+def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
+    factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
+    negative = np.expm1(x * scalar_as(float(input_scale.real), x.dtype)) * factor
+    return np.where(x < 0, negative, x * scalar_as(float(scale.real), x.dtype))
+
+
+def _celu(x: Array, alpha: Scalar, form: Any) -> Array:
+    if not alpha:
+        raise fail("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return form(x, alpha, 1.0, 1.0 / alpha)
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+_form: Any
+for _since, _form in (("1.0.0", _elu_1_0), ("2.8.0", _elu)):
+    _activation(("elu",), "elu_cpu", _form, _since)
+    _activation(("selu",), "elu_cpu", lambda x, form=_form: form(x, SELU_ALPHA, SELU_SCALE, 1), _since)
+    _activation(("celu",), "elu_cpu", lambda x, alpha=1.0, form=_form: _celu(x, alpha, form), _since)
+
+
+def _softplus(x: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
+    steep = scalar_as(float(beta.real), x.dtype)
+    return np.where(x * steep > scalar_as(float(threshold.real), x.dtype), x, np.log1p(np.exp(x * steep)) / steep)
+
+
+_activation(("softplus",), "softplus_cpu", _softplus)
+
+
+def _log_sigmoid_1_0(x: Array) -> Array:
+    """Up to 1.10: NaN for minus infinity."""
+    most = np.where(np.isnan(x), x, np.maximum(-x, np.zeros((), x.dtype)))
+    return -(most + np.log(np.exp(-most) + np.exp(-x - most)))
+
+
+def _log_sigmoid(x: Array) -> Array:
+    return np.where(np.isnan(x), x, np.minimum(x, np.zeros((), x.dtype))) - np.log1p(np.exp(-np.abs(x)))
+
+
+for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
+    _activation(("log_sigmoid",), "log_sigmoid_cpu", _form, _since)
+
+    def _log_sigmoid_forward(self: Tensor, form: Any = _form) -> tuple[Tensor, Tensor]:
+        array = _floats_only("log_sigmoid_cpu", self.array)
+        return Tensor(form(array)), Tensor(np.exp(-np.abs(array)))
+
+    operator("aten::log_sigmoid_forward", since=_since)(_log_sigmoid_forward)
+
+
+# ---------------------------------------------------------------------------------------------------------- smooth ones
+
+
+def gelu_of(x: Array, approximate: str = "none") -> Array:
+    """Exact, by the error function, or by tanh."""
+    if approximate == "tanh":
+        kappa, beta = 0.044715, math.sqrt(2.0) * 1.12837916709551257390 * 0.5
+        y = x.astype(FLOAT64)
+        return (0.5 * y * (1 + np.tanh(beta * (y + kappa * y * y * y)))).astype(x.dtype)
+    if approximate != "none":
+        raise fail("approximate argument must be either none or tanh.")
+    half, one = np.asarray(0.5, x.dtype), np.ones((), x.dtype)
+    return x * half * (one + erf_of(x * np.asarray(math.sqrt(0.5), x.dtype)))
+
+
+def _gelu_1_0(x: Array) -> Array:
+    """Up to 1.9 by the distribution function of the normal distribution, which does not lose small numbers."""
+    return (x.astype(FLOAT64) * 0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype)
+
+
+def _gelu_1_12(x: Array, *, approximate: str = "none") -> Array:
+    return gelu_of(x, approximate)
+
+
+_activation(("gelu",), "GeluKernelImpl", _gelu_1_0)
+_activation(("gelu",), "GeluKernelImpl", partial(gelu_of, approximate="none"), "1.10.0")
+_activation(("gelu",), "GeluKernelImpl", _gelu_1_12, "1.12.0")
+_activation(("silu",), "silu_cpu", lambda x: x / (1 + np.exp(-x)))
+_activation(("mish",), "mish_cpu", lambda x: x * np.tanh(np.log1p(np.exp(x.astype(FLOAT64)))).astype(x.dtype))
+_activation(("hardsigmoid",), "hardsigmoid_cpu", lambda x: _bounded(x + 3, 6) / np.asarray(6, x.dtype))
+_activation(("hardswish",), "hardswish_cpu", lambda x: x * _bounded(x + 3, 6) / np.asarray(6, x.dtype))
+
+
+def _bounded(x: Array, high: float) -> Array:
+    above = np.where(x < 0, np.zeros((), x.dtype), x)
+    return np.where(above > high, np.asarray(high, x.dtype), above)
+
+
+@functional("glu")
+def glu(self: Tensor, dim: int = -1) -> Tensor:
+    """One half times the sigmoid of the other."""
+    array = _floats_only("glu_cpu", self.array)
+    if not array.ndim:
+        raise fail("glu does not support 0-dimensional tensors")
+    at = axis(dim, array.ndim)
+    if array.shape[at] % 2:
+        raise fail(f"Halving dimension must be even, but dimension {at} is size {array.shape[at]}")
+    a, b = np.split(array, 2, axis=at)
+    return Tensor(a * sigmoid_of(b))
+
+
+# -------------------------------------------------------------------------------------------------------------- softmax
+
+
+def softmax_of(array: Array, at: int) -> Array:
+    """Exponentials that sum to one, in double precision."""
+    if not array.ndim:
+        return np.where(np.isnan(array), array, np.ones((), array.dtype)).astype(array.dtype)
+    x = array.astype(FLOAT64)
+    if not x.size:
+        return array.copy()
+    powers = np.exp(x - x.max(axis=at, keepdims=True))
+    return (powers / powers.sum(axis=at, keepdims=True)).astype(array.dtype)
+
+
+def log_softmax_of(array: Array, at: int) -> Array:
+    """Their logarithms."""
+    x = array.astype(FLOAT64)
+    if not x.size:
+        return array.copy()
+    if not x.ndim:
+        return np.where(np.isfinite(x), 0.0, np.nan).astype(array.dtype)
+    shifted = x - x.max(axis=at, keepdims=True)
+    return (shifted - np.log(np.exp(shifted).sum(axis=at, keepdims=True))).astype(array.dtype)
+
+
+def _softmax(name: str, compute: Callable[[Array, int], Array]) -> None:
+    def call(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        array = cast(self.array, any_dtype(dtype, self.array.dtype))
+        axis(dim, array.ndim)
+        if not array.size and array.dtype.kind in "iub":
+            return Tensor(array.copy())
+        _floats_only(f"{name}_lastdim_kernel_impl" if axis(dim, array.ndim) == array.ndim - 1 else f"{name}_kernel_impl", array)
+        return Tensor(compute(array, axis(dim, array.ndim)))
+
+    def raw(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+        if half_to_float:
+            raise fail(f"{name} with half to float conversion is not supported on CPU")
+        return call(self, dim)
+
+    functional(name)(call)
+    operator(f"aten::special_{name}")(call)
+    functional(f"_{name}")(raw)
+
+
+_softmax("softmax", softmax_of)
+_softmax("log_softmax", log_softmax_of)
+
+
+@operator("aten::softmin")
+def softmin(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Softmax of the negative."""
+    return Tensor(softmax_of(-cast(self.array, any_dtype(dtype, self.array.dtype)), axis(dim, self.array.ndim)))
+
+
+# -------------------------------------------------------------------------------------------------------------- dropout
+
+
+def _dropouts(*names: str) -> None:
+    def call(input: Tensor, p: float, train: bool) -> Tensor:  # noqa: A002
+        _probability(p)
+        if not train or p == 0 or not input.array.size:
+            return input
+        if p == 1:
+            return Tensor(input.array * np.zeros((), input.array.dtype))
+        raise random(f"aten::{names[0]} in training")
+
+    def in_place(self: Tensor, p: float, train: bool) -> Tensor:
+        _probability(p)
+        if not train or p == 0 or not self.array.size:
+            return self
+        if p == 1:
+            return write(self, self.array * np.zeros((), self.array.dtype))
+        raise random(f"aten::{names[0]}_ in training")
+
+    for name in names:
+        operator(f"aten::{name}")(call)
+        operator(f"aten::{name}_")(in_place)
+
+
+def _probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise fail(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+_dropouts("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+
+
+@operator("aten::native_dropout")
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:  # noqa: A002
+    """With its mask."""
+    if not input.array.size:
+        return input, Tensor(np.empty_like(input.array))
+    if train is False or p == 0:
+        return input, Tensor(np.ones(input.array.shape, np.bool_))
+    if p == 1:
+        return Tensor(input.array * np.zeros_like(input.array)), Tensor(np.zeros(input.array.shape, np.bool_))
+    raise random("aten::native_dropout in training")
+
+
+__all__ = ["gelu_of", "log_softmax_of", "softmax_of"]

@@ -1,0 +1,205 @@
+"""Attention as one operator.
+
+A query that may attend to nothing gave NaN up to 2.4 and gives zeros since. The kernel for batches of heads in one pass ("flash") also
+gives zeros for a query all of whose scores are NaN, since 2.5; since 2.14 it takes inputs of three dimensions too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from torch_compat.arrays import repeated
+from torch_compat.runtime.operators._common import BOOL, FLOAT64, Array, fail, random, words
+from torch_compat.runtime.operators._products import exact, multiplied
+from torch_compat.runtime.operators.activations import gelu_of
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+
+def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
+    """Softmax over the last dimension."""
+    most = scores.max(axis=-1, keepdims=True) if scores.shape[-1] else np.zeros((*scores.shape[:-1], 1))
+    powers = np.exp(scores - most)
+    found = powers / powers.sum(axis=-1, keepdims=True)
+    if era >= 1:
+        found = np.where(most == -np.inf, 0.0, found)
+    if flash and scores.shape[-1]:
+        found = np.where(
+            np.fmax.reduce(np.where(np.isnan(scores), -np.inf, scores), axis=-1, keepdims=True) == -np.inf, 0.0, found
+        )
+    return found
+
+
+def attend(
+    query: Array, key: Array, value: Array, mask: Array | None, *, is_causal: bool, scale: float | None, era: int
+) -> tuple[Array, Array]:
+    """Outputs and weights, in the arrays' own types."""
+    q, k, v = exact(query), exact(key), exact(value)
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = multiplied(q, np.swapaxes(k, -1, -2)) * factor
+    if is_causal:
+        seen = np.tril(np.ones(scores.shape[-2:], BOOL))
+        scores = np.where(seen, scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == BOOL else scores + exact(mask)
+    flash = era >= 1 and (query.ndim == 4 or (era >= 2 and query.ndim == 3 and mask is None))
+    weights = _weights(scores, era, flash=flash)
+    return multiplied(weights, v).astype(value.dtype), weights.astype(query.dtype)
+
+
+def _versions() -> None:
+    for since, era in (("1.0.0", 0), ("2.5.0", 1), ("2.14.0", 2)):
+
+        def call(
+            query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+            scale: float | None = None, enable_gqa: bool = False, era: int = era,
+        ) -> Tensor:  # fmt: skip
+            return Tensor(_checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0])
+
+        def both(
+            query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+            dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False, era: int = era,
+        ) -> tuple[Tensor, Tensor]:  # fmt: skip
+            del dropout_mask
+            if (
+                attn_mask is not None and attn_mask.array.dtype == BOOL
+            ):  # added as it is: who calls this has made a mask of it before
+                attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
+            found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
+            return Tensor(found[0]), Tensor(found[1])
+
+        operator("aten::scaled_dot_product_attention", since=since)(call)
+        operator("aten::_scaled_dot_product_attention_math", since=since)(both)
+
+
+def _checked(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float | None,
+    enable_gqa: bool, era: int,
+) -> tuple[Array, Array]:  # fmt: skip
+    q, k, v = query.array, key.array, value.array
+    if q.dtype != k.dtype or q.dtype != v.dtype:
+        raise fail(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {words(q.dtype)} key.dtype: {words(k.dtype)} and value.dtype: "
+            f"{words(v.dtype)} instead."
+        )
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        raise fail(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim}, key.dim: {k.ndim} and value.dim: {v.ndim} instead."
+        )
+    if is_causal and attn_mask is not None:
+        raise fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if dropout_p:
+        raise random("aten::scaled_dot_product_attention with dropout")
+    if attn_mask is not None and attn_mask.array.dtype not in {BOOL, q.dtype, np.dtype(np.float32)}:
+        raise fail(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {words(attn_mask.array.dtype)}"
+        )
+    if enable_gqa:
+        times = q.shape[-3] // k.shape[-3]
+        k, v = repeated(k, times, axis=-3), repeated(v, times, axis=-3)
+    return attend(q, k, v, None if attn_mask is None else attn_mask.array, is_causal=is_causal, scale=scale, era=era)
+
+
+_versions()
+
+
+# ----------------------------------------------------------------------------------- the fast paths of torch.nn.Transformer
+
+
+def _heads(x: Array, count: int) -> Array:
+    batch, length, width = x.shape
+    return x.reshape(batch, length, count, width // count).transpose(0, 2, 1, 3)
+
+
+def _multi_head(
+    q: Array,
+    k: Array,
+    v: Array,
+    count: int,
+    qkv_weight: Array,
+    qkv_bias: Array,
+    proj_weight: Array,
+    proj_bias: Array,
+    mask: Array | None,
+) -> tuple[Array, Array]:
+    width = qkv_weight.shape[0] // 3
+    parts = [
+        _heads(
+            multiplied(exact(one), exact(qkv_weight[at * width : (at + 1) * width]).T)
+            + exact(qkv_bias[at * width : (at + 1) * width]),
+            count,
+        )
+        for at, one in enumerate((q, k, v))
+    ]
+    scores = multiplied(parts[0], np.swapaxes(parts[1], -1, -2)) / math.sqrt(width // count)
+    if mask is not None:
+        scores = np.where(mask, -np.inf, scores)
+    weights = _weights(scores, 0)
+    joined = multiplied(weights, parts[2]).transpose(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], width)
+    return multiplied(joined, exact(proj_weight).T) + exact(proj_bias), weights
+
+
+def _fast_mask(mask: Tensor | None, mask_type: int | None, length: int) -> Array | None:
+    """0: of pairs of places; 1: of places to be left out, for each sample."""
+    if mask is None:
+        return None
+    array = mask.array != 0
+    return array[:, None, None, :] if mask_type == 1 else array.reshape(1, 1, length, -1) if array.ndim == 2 else array
+
+
+def _dimension(query: Tensor, embed_dim: int) -> None:
+    if query.array.shape[-1] != embed_dim:
+        raise fail(f"passed-in embed_dim {embed_dim} didn't match last dim of query {query.array.shape[-1]}")
+
+
+@operator("aten::_native_multi_head_attention")
+def native_multi_head_attention(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor,
+    proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Attention of several heads with its projections."""
+    _dimension(query, embed_dim)
+    kind = query.array.dtype
+    found, weights = _multi_head(
+        query.array, key.array, value.array, num_head, qkv_weight.array, qkv_bias.array, proj_weight.array, proj_bias.array,
+        _fast_mask(mask, mask_type, query.array.shape[1]),
+    )  # fmt: skip
+    shown = weights.mean(axis=1) if average_attn_weights else weights
+    return Tensor(found.astype(kind)), (Tensor(shown.astype(kind)) if need_weights else None)
+
+
+def _normed(x: Array, eps: float, weight: Tensor, bias: Tensor) -> Array:
+    center = x.mean(axis=-1, keepdims=True)
+    inverse = 1 / np.sqrt(((x - center) ** 2).mean(axis=-1, keepdims=True) + eps)
+    return (x - center) * inverse * exact(weight.array) + exact(bias.array)
+
+
+@operator("aten::_transformer_encoder_layer_fwd")
+def transformer_encoder_layer_fwd(
+    src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, use_gelu: bool,
+    norm_first: bool, eps: float, norm_weight_1: Tensor, norm_bias_1: Tensor, norm_weight_2: Tensor, norm_bias_2: Tensor, ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor, mask: Tensor | None = None, mask_type: int | None = None,
+) -> Tensor:  # fmt: skip
+    """A whole layer of a transformer's encoder."""
+    _dimension(src, embed_dim)
+    blocked = _fast_mask(mask, mask_type, src.array.shape[1])
+
+    def heads(x: Array) -> Array:
+        return _multi_head(x, x, x, num_heads, qkv_weight.array, qkv_bias.array, proj_weight.array, proj_bias.array, blocked)[0]
+
+    def feed(x: Array) -> Array:
+        inner = multiplied(x, exact(ffn_weight_1.array).T) + exact(ffn_bias_1.array)
+        return multiplied(gelu_of(inner) if use_gelu else np.maximum(inner, 0), exact(ffn_weight_2.array).T) + exact(
+            ffn_bias_2.array
+        )
+
+    x = src.array.astype(FLOAT64)
+    if norm_first:
+        x = x + heads(_normed(x, eps, norm_weight_1, norm_bias_1))
+        x = x + feed(_normed(x, eps, norm_weight_2, norm_bias_2))
+    else:
+        x = _normed(x + heads(x), eps, norm_weight_1, norm_bias_1)
+        x = _normed(x + feed(x), eps, norm_weight_2, norm_bias_2)
+    return Tensor(x.astype(src.array.dtype))

@@ -1,0 +1,219 @@
+"""Other types of elements, and elements written into a tensor: ``to``, ``copy_``, ``fill_``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    Array,
+    Scalar,
+    broadcast,
+    cast,
+    checked_filler,
+    fail,
+    filled_scalar,
+    on_cpu,
+    unaliased,
+    write,
+)
+from torch_compat.runtime.operators.views import formatted
+from torch_compat.runtime.registry import grad, operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Element = Callable[[Scalar, np.dtype[Any], int], Array]
+
+
+def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_format: int | None = None) -> Tensor:
+    """Itself where nothing changes, else a copy."""
+    array = self.array
+    if array.dtype == kind and not copy and memory_format in {None, 0, 1}:
+        return self
+    changed = cast(array, kind)
+    return Tensor(formatted(array, memory_format) if changed is array else changed)
+
+
+@operator("aten::to")
+def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+    """The overloads differ by what stands where: a device, a number of a dtype, another tensor, then flags."""
+    kind: np.dtype[Any] = self.array.dtype
+    flags: list[bool] = []
+    memory_format = keywords.pop("memory_format", None)
+    for value in args:
+        if value is None or value.__class__ is str or value.__class__ is Device:
+            on_cpu(value)
+        elif value.__class__ is Tensor:
+            kind = value.array.dtype
+        elif value.__class__ is bool:
+            flags.append(value)
+        elif len(flags) >= 2:
+            memory_format = value
+        else:
+            kind = dtypes.as_dtype(value).array  # type: ignore[union-attr]
+    if keywords.get("other") is not None:
+        kind = keywords["other"].array.dtype
+    if keywords.get("dtype") is not None:
+        kind = dtypes.as_dtype(keywords["dtype"]).array  # type: ignore[union-attr]
+    on_cpu(keywords.get("device"))
+    copy = keywords.get("copy", flags[1] if len(flags) > 1 else False)
+    return to_type(self, kind, copy=copy, memory_format=memory_format)
+
+
+@operator("aten::_to_copy")
+def to_copy(self: Tensor, *, dtype: Any = None, memory_format: int | None = None, **options: Any) -> Tensor:
+    """A copy of another type."""
+    on_cpu(options.get("device"))
+    found = dtypes.as_dtype(dtype)
+    return to_type(self, self.array.dtype if found is None else found.array, copy=True, memory_format=memory_format)
+
+
+@operator("aten::type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """Of the other's type."""
+    return to_type(self, other.array.dtype)
+
+
+@operator("aten::cpu")
+def cpu(self: Tensor) -> Tensor:
+    """Itself."""
+    return self
+
+
+@operator("aten::pin_memory")
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Refused: no accelerator is there to pin memory for."""
+    del self, device
+    raise fail("Cannot access accelerator device when none is available.")
+
+
+def _casts() -> None:
+    for name, kind in (
+        ("Byte", "uint8"), ("Char", "int8"), ("Short", "int16"), ("Int", "int32"), ("Long", "int64"), ("Half", "float16"),
+        ("Float", "float32"), ("Double", "float64"),
+    ):  # fmt: skip
+        array_type = dtypes.DTYPES[kind].array
+
+        def call(self: Tensor, non_blocking: bool = False, *, array_type: Any = array_type) -> Tensor:
+            del non_blocking
+            return to_type(self, array_type)
+
+        operator(f"aten::_cast_{name}")(call)
+
+
+_casts()
+
+
+# ----------------------------------------------------------------------------------------------------------------- writing
+
+
+def overwrite(self: Tensor, value: Array) -> Tensor:
+    """Write elements, which become of the tensor's type whatever they were."""
+    return write(self, cast(value, self.array.dtype))
+
+
+@operator("aten::copy_")
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """The other's elements."""
+    del non_blocking
+    if src.__class__ is not Tensor:
+        return _fill(self, src, checked_filler)
+    if broadcast(self.array, src.array) != self.array.shape:
+        raise fail(
+            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(broadcast(self.array, src.array))}"
+        )
+    return overwrite(self, src.array)
+
+
+@operator("aten::copy", of="tensor")
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """A tensor of the first one's shape and type with the other's elements."""
+    del non_blocking
+    return Tensor(np.broadcast_to(cast(src.array, self.array.dtype), self.array.shape).copy())
+
+
+def _fill(self: Tensor, value: Any, element: Element, *, checks: bool = False) -> Tensor:
+    """Every element becomes a number; ``checks``: also of a tensor must it fit."""
+    if value.__class__ is Tensor:
+        if value.array.ndim:
+            raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+        if checks:
+            return _fill(self, value.item(), element)
+        _not_a_leaf(self)
+        unaliased(self.array)
+        self.array[...] = cast(value.array, self.array.dtype)
+        return self
+    _not_a_leaf(self)
+    unaliased(self.array)
+    self.array[...] = element(value, self.array.dtype, self.array.size)
+    return self
+
+
+def _fills() -> None:
+    def version(since: str, element: Element, *, checks: bool = False) -> None:
+        def in_place(self: Tensor, value: Any) -> Tensor:
+            return _fill(self, value, element, checks=checks)
+
+        def call(self: Tensor, value: Any) -> Tensor:
+            return _fill(Tensor(np.empty_like(self.array)), value, element, checks=checks)
+
+        def diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+            number = element(fill_value, self.array.dtype, min(self.array.shape, default=0))
+            np.fill_diagonal(self.array, number, wrap)
+            return self
+
+        operator("aten::fill_", since=since)(in_place)
+        operator("aten::fill", since=since)(call)
+        if since != "2.2.0":  # which is about tensors
+            operator("aten::fill_diagonal_", since=since)(diagonal)
+
+    version("1.0.0", checked_filler, checks=True)
+    version("2.2.0", checked_filler)
+    version("2.8.0", filled_scalar)
+
+
+_fills()
+
+
+@operator("aten::zero_")
+def zero_(self: Tensor) -> Tensor:
+    """Zero everywhere."""
+    _not_a_leaf(self)
+    unaliased(self.array)
+    self.array[...] = 0
+    return self
+
+
+@operator("aten::zero")
+def zero(self: Tensor) -> Tensor:
+    """A new tensor of zeros."""
+    return Tensor(np.zeros_like(self.array))
+
+
+def _not_a_leaf(self: Tensor) -> None:
+    if self.requires_grad and self.is_parameter and grad.enabled:
+        raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+@operator("aten::result_type", gradient=False)
+def result_type(tensor: Any, other: Any) -> int:
+    """The number of the type that two have together."""
+    return dtypes.result_type((tensor, other)).code
+
+
+@operator("aten::promote_types", gradient=False)
+def promote_types(type1: Any, type2: Any) -> int:
+    """The number of the type that two types have together."""
+    return dtypes.promote(dtypes.as_dtype(type1), dtypes.as_dtype(type2)).code  # type: ignore[arg-type]
+
+
+@operator("aten::can_cast", gradient=False)
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a result of one type may go into another."""
+    a, b = dtypes.as_dtype(from_), dtypes.as_dtype(to)
+    return a.category <= b.category  # type: ignore[union-attr]

@@ -1,0 +1,255 @@
+"""Comparisons, logic and the larger or smaller of two. Results were uint8 until 1.1; operands are promoted since 1.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    Array,
+    broadcast,
+    common,
+    fail,
+    functional,
+    not_implemented,
+    scalar_as,
+    words,
+)
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Operand = Any  # a tensor or a Python number: told apart at run time
+
+
+def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
+    """Up to 1.2: one type, and a number is cut to it."""
+    if other.__class__ is not Tensor:
+        return self.array, scalar_as(other, self.array.dtype)
+    if self.__class__ is not Tensor:
+        return scalar_as(self, other.array.dtype), other.array
+    if self.array.dtype != other.array.dtype:
+        raise fail(
+            f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)} for argument #2 'other'"
+        )
+    return self.array, other.array
+
+
+def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
+    def compute(x: Array, y: Array) -> Array:
+        if order and x.dtype.kind == "c":
+            raise not_implemented(f"{names[0]}_cpu", x.dtype)
+        try:
+            return compare(x, y)
+        except ValueError:
+            broadcast(x, y)
+            raise
+
+    def version_1_0(self: Operand, other: Operand) -> Tensor:
+        return Tensor(np.asarray(compute(*_strict(self, other))).astype(np.uint8))
+
+    def version_1_2(self: Operand, other: Operand) -> Tensor:
+        return Tensor(compute(*_strict(self, other)))
+
+    def version_1_3(self: Operand, other: Operand) -> Tensor:
+        return Tensor(compute(*common(self, other)))
+
+    for since, version in (("1.0.0", version_1_0), ("1.2.0", version_1_2), ("1.3.0", version_1_3)):
+        functional(*names, inplace=True, since=since, gradient=False)(version)
+
+
+_comparison(("eq",), np.equal, order=False)
+_comparison(("ne", "not_equal"), np.not_equal, order=False)
+_comparison(("lt", "less"), np.less, order=True)
+_comparison(("le", "less_equal"), np.less_equal, order=True)
+_comparison(("gt", "greater"), np.greater, order=True)
+_comparison(("ge", "greater_equal"), np.greater_equal, order=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ what a value is
+
+
+def _test(names: tuple[str, ...], floats: Callable[[Array], Any], whole: bool) -> None:
+    def compute(self: Tensor) -> Tensor:
+        array = self.array
+        if array.dtype.kind in "iub":
+            return Tensor(np.full(array.shape, whole))
+        return Tensor(floats(array))
+
+    if names[0] in {"isnan", "isinf", "isfinite"}:  # the others came later
+        functional(*names, gradient=False)(lambda self: Tensor(compute(self).array.astype(np.uint8)))
+        functional(*names, since="1.2.0", gradient=False)(compute)
+    else:
+        functional(*names, gradient=False)(compute)
+
+
+_test(("isnan",), np.isnan, whole=False)
+_test(("isinf",), np.isinf, whole=False)
+_test(("isfinite",), np.isfinite, whole=True)
+_test(("isposinf",), lambda x: x == np.inf, whole=False)
+_test(("isneginf",), lambda x: x == -np.inf, whole=False)
+
+
+@functional("isreal", gradient=False)
+def isreal(self: Tensor) -> Tensor:
+    """Whether the imaginary part is zero."""
+    return Tensor(np.isreal(self.array))
+
+
+@functional("signbit", gradient=False)
+def signbit(self: Tensor) -> Tensor:
+    """Whether the sign is set, of zeros too."""
+    array = self.array
+    if array.dtype == BOOL:
+        return Tensor(np.zeros(array.shape, BOOL))
+    return Tensor(array < 0) if array.dtype.kind in "iu" else Tensor(np.signbit(array))
+
+
+@operator("aten::isclose", gradient=False)
+def isclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Up to 1.1 the result is uint8."""
+    return Tensor(isclose(self, other, rtol, atol, equal_nan).array.astype(np.uint8))
+
+
+@operator("aten::isclose", since="1.2.0", gradient=False)
+def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether elements lie within ``atol + rtol * |other|``."""
+    x, y = self.array, other.array
+    if x.dtype != y.dtype:
+        raise fail(f"{words(x.dtype)} did not match {words(y.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise fail(f"{name} must be greater than or equal to zero, but got {value:g}")
+    broadcast(x, y)
+    close = x == y
+    if equal_nan and x.dtype.kind not in "iub":
+        close = close | (np.isnan(x) & np.isnan(y))
+    if rtol == 0 and atol == 0:
+        return Tensor(close)
+    a, b = (x, y) if x.dtype.kind not in "iub" else (x.astype(np.float32), y.astype(np.float32))
+    allowed = atol + np.abs(rtol * b)
+    gap = np.abs(a - b)
+    return Tensor(close | (np.isfinite(gap) & (gap <= allowed)))
+
+
+@operator("aten::allclose", gradient=False)
+def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close."""
+    return bool(isclose(self, other, rtol, atol, equal_nan).array.all())
+
+
+@operator("aten::equal", gradient=False)
+def equal_1_0(self: Tensor, other: Tensor) -> bool:
+    """Up to 1.12 tensors have to be of one type."""
+    if self.array.dtype != other.array.dtype:
+        raise fail(
+            f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)} for argument #2 'other'"
+        )
+    return equal(self, other)
+
+
+@operator("aten::equal", since="1.13.0", gradient=False)
+def equal(self: Tensor, other: Tensor) -> bool:
+    """Whether size and elements are equal."""
+    if self.array.shape != other.array.shape:
+        return False
+    x, y = common(self, other)
+    return bool((x == y).all())
+
+
+@operator("aten::is_nonzero", gradient=False)
+def is_nonzero(self: Tensor) -> bool:
+    """The truth of the only element."""
+    if self.array.size != 1:
+        several = "no values" if not self.array.size else "more than one value"
+        raise fail(f"Boolean value of Tensor with {several} is ambiguous")
+    return bool(self.array)
+
+
+# -------------------------------------------------------------------------------------------------------------------- logic
+
+
+def _logic(name: str, function: Any, since: str) -> None:
+    def compute(self: Tensor, other: Tensor) -> Tensor:
+        broadcast(self.array, other.array)
+        return Tensor(function(self.array != 0, other.array != 0))
+
+    functional(name, inplace=True, since=since, gradient=False)(compute)
+
+
+_logic("logical_and", np.logical_and, "1.0.0")
+_logic("logical_or", np.logical_or, "1.0.0")
+_logic("logical_xor", np.logical_xor, "1.0.0")
+
+
+@functional("logical_not", inplace=True, gradient=False)
+def logical_not(self: Tensor) -> Tensor:
+    """Whether elements are zero."""
+    return Tensor(self.array == 0)
+
+
+# ------------------------------------------------------------------------------------------------------- the larger of two
+
+
+def larger(x: Array, y: Array) -> Array:
+    """The larger elements; NaN where one is."""
+    broadcast(x, y)
+    if x.dtype.kind == "c":
+        raise not_implemented("maximum", x.dtype)
+    return np.where(np.isnan(x), x, np.where(np.isnan(y) | (y > x), y, x)) if x.dtype.kind not in "iub" else np.maximum(x, y)
+
+
+def smaller(x: Array, y: Array) -> Array:
+    """The smaller elements; NaN where one is."""
+    broadcast(x, y)
+    if x.dtype.kind == "c":
+        raise not_implemented("minimum", x.dtype)
+    return np.where(np.isnan(x), x, np.where(np.isnan(y) | (y < x), y, x)) if x.dtype.kind not in "iub" else np.minimum(x, y)
+
+
+def old_larger(x: Array, y: Array) -> Array:
+    """Up to 1.4 a NaN on the left gives way."""
+    return np.where(x > y, x, y)
+
+
+def old_smaller(x: Array, y: Array) -> Array:
+    """Up to 1.4 a NaN on the left gives way."""
+    return np.where(x < y, x, y)
+
+
+functional("maximum")(lambda self, other: Tensor(larger(*common(self, other))))
+functional("minimum")(lambda self, other: Tensor(smaller(*common(self, other))))
+
+
+def _fextreme(name: str, better: Any) -> None:
+    """The larger or smaller element, the other one where one is NaN. Of two zeros the first: C++ leaves that open."""
+
+    def compute(self: Tensor, other: Tensor) -> Tensor:
+        x, y = common(self, other)
+        broadcast(x, y)
+        if x.dtype.kind == "c":
+            raise not_implemented(name, x.dtype)
+        return Tensor(np.where(better(y, x) | np.isnan(x), y, x) if x.dtype.kind not in "iub" else np.where(better(y, x), y, x))
+
+    functional(name)(compute)
+
+
+_fextreme("fmax", np.greater)
+_fextreme("fmin", np.less)
+
+
+@functional("heaviside", inplace=True)
+def heaviside(self: Tensor, values: Tensor) -> Tensor:
+    """The step function: ``values`` where the input is zero."""
+    x, y = self.array, values.array
+    if x.dtype != y.dtype:
+        raise fail("heaviside is not yet implemented for tensors with different dtypes.")
+    broadcast(x, y)
+    return Tensor(np.where(x == 0, y, (x > 0).astype(x.dtype)))
+
+
+__all__ = ["larger", "old_larger", "old_smaller", "smaller"]

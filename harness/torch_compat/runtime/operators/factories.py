@@ -1,0 +1,565 @@
+"""Tensors made of nothing: filled, ranges, identities, and copies in shape.
+
+Types of results: up to 1.3 a range without dtype is of floats; up to 1.5 a filled tensor too, 1.6 refuses whole fills, 1.7 takes the
+fill's own kind. Since 2.14 the length of an int64 range is that of the floating point range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.arrays import extent
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Array,
+    Scalar,
+    any_dtype,
+    cast,
+    checked_filler,
+    checked_scalar,
+    fail,
+    filled_scalar,
+    into,
+    not_implemented,
+    on_cpu,
+    random,
+    to_size,
+    unaliased,
+    wrapped_int,
+)
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Element = Callable[[Scalar, np.dtype[Any], int], Array]
+
+# What every factory takes beside its own arguments: names, layout, device, pin_memory, memory_format.
+_IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
+
+
+def _options(options: dict[str, Any]) -> None:
+    on_cpu(options.pop("device", None))
+    if options.get("pin_memory"):
+        raise fail(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+        )
+    for name, value in options.items():
+        if name not in _IGNORED:
+            raise Unsupported(f"the reference reader has no overload with {name}=", code="operator")
+        if name == "layout" and value not in {None, 0, "strided"} and str(value) != "torch.strided":
+            raise fail("the reference reader makes strided tensors only")
+
+
+def _out(array: Array, out: Tensor | None) -> Tensor:
+    return Tensor(array) if out is None else into(out, array)
+
+
+def _filled(array: Array, out: Tensor | None) -> Tensor:
+    """As many elements as ``out`` has go there in its own shape."""
+    if out is not None and out.array.size == array.size:
+        array = array.reshape(out.array.shape)
+    return _out(array, out)
+
+
+def _default() -> np.dtype[Any]:
+    return dtypes.default_dtype().array
+
+
+def _kind(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
+    """The type of what is made: that of ``out`` where there is one, else the one that is named."""
+    return any_dtype(dtype, otherwise) if out is None else out.array.dtype
+
+
+def _filler(name: str, value: int) -> None:
+    def call(size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        _options(options)
+        return _out(np.full(to_size(size), value, _kind(dtype, _default(), out)), out)
+
+    def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        _options(options)
+        return _out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
+
+    def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        _options(options)
+        return _out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
+
+    operator(f"aten::{name}", gradient=False)(call)
+    operator(f"aten::{name}_like", gradient=False)(like)
+    operator(f"aten::new_{name}", gradient=False)(new)
+
+
+_filler("zeros", 0)
+_filler("ones", 1)
+_filler("empty", 0)  # nobody may rely on what is in it
+
+
+@operator("aten::empty_strided", gradient=False)
+def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **options: Any) -> Tensor:
+    """With strides of its own."""
+    _options(options)
+    kind = any_dtype(dtype, _default())
+    shape = to_size(size)
+    if len(shape) != len(stride):
+        raise fail(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(stride)})")
+    if any(step < 0 for step in stride):
+        raise fail(f"empty_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    (room,) = to_size(extent(shape, stride)[1] if 0 not in shape else 0)
+    return Tensor(np.zeros(room, kind)).as_strided(shape, tuple(stride))
+
+
+# ----------------------------------------------------------------------------------------------------------------- full
+
+
+def _fulls() -> None:
+    def version(since: str, kind_of: Callable[[Scalar], np.dtype[Any]], element: Element = checked_filler) -> None:
+        def call(size: Any, fill_value: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            _options(options)
+            fill = fill_value.item() if fill_value.__class__ is Tensor else fill_value
+            named = dtypes.as_dtype(dtype)
+            kind = out.array.dtype if out is not None else kind_of(fill) if named is None else named.array
+            shape = to_size(size)
+            array = np.full(shape, element(fill, kind, math.prod(shape)), kind)
+            return Tensor(array) if out is None else into(out, array)
+
+        operator("aten::full", since=since, gradient=False)(call)
+
+    def float_always(fill: Scalar) -> np.dtype[Any]:
+        return dtypes.of_scalar(fill).array if fill.__class__ is complex else _default()
+
+    def refuse(fill: Scalar) -> np.dtype[Any]:
+        if fill.__class__ in {bool, int}:
+            raise fail(
+                "Providing a bool or integral fill value without setting the optional `dtype` or `out` arguments is currently unsupported. In "
+                "PyTorch 1.7, when `dtype` and `out` are not set a bool fill value will return a tensor of torch.bool dtype, and an integral "
+                "fill value will return a tensor of torch.long dtype."
+            )
+        return float_always(fill)
+
+    version("1.0.0", float_always)
+    version("1.6.0", refuse)
+    version("1.7.0", lambda fill: dtypes.of_scalar(fill).array)
+    version("2.8.0", lambda fill: dtypes.of_scalar(fill).array, filled_scalar)
+
+
+_fulls()
+
+
+def _fulls_of_others() -> None:
+    def version(since: str, element: Element) -> None:
+        def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            _options(options)
+            kind = _kind(dtype, self.array.dtype, out)
+            return _out(np.full(self.array.shape, element(fill_value, kind, self.array.size), kind), out)
+
+        def new(
+            self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+        ) -> Tensor:
+            _options(options)
+            kind = _kind(dtype, self.array.dtype, out)
+            shape = to_size(size)
+            return _out(np.full(shape, element(fill_value, kind, math.prod(shape)), kind), out)
+
+        def scalar(s: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            if options.get("pin_memory"):
+                raise fail("pin_memory=True requires a CUDA or other accelerator backend")
+            _options(options)
+            return _out(element(s, _kind(dtype, _default(), out), 1), out)
+
+        operator("aten::full_like", since=since, gradient=False)(like)
+        operator("aten::new_full", since=since, gradient=False)(new)
+        operator("aten::scalar_tensor", since=since, gradient=False)(scalar)
+
+    version("1.0.0", checked_filler)
+    version("2.8.0", filled_scalar)
+
+
+_fulls_of_others()
+
+
+@operator("aten::eye", gradient=False)
+def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Ones on the diagonal."""
+    _options(options)
+    if n < 0:
+        raise fail(f"n must be greater or equal to 0, got {n}")
+    meter.array(n * (n if m is None else m))
+    array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
+    return Tensor(array) if out is None else into(out, array)
+
+
+@operator("aten::tensor", "aten::as_tensor", gradient=False)
+def tensor(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A number, or lists of numbers, as a tensor."""
+    on_cpu(device)
+    if data.__class__ is Tensor:
+        found = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
+        found.array = found.array.copy()
+        return found
+    kinds = {one.__class__ for one in _leaves(data, Budget())}
+    if not kinds <= {bool, int, float, complex}:
+        raise fail(f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}")
+    if complex in kinds:
+        kind = dtypes.of_scalar(1j).array
+    elif float in kinds or not kinds:
+        kind = _default()
+    else:
+        kind = INT64 if int in kinds else BOOL
+    wide: Any = FLOAT64 if kind == FLOAT32 else kind
+    array = np.asarray(data, wide).astype(kind)
+    made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
+    made.requires_grad = requires_grad
+    return made
+
+
+def _leaves(data: Any, budget: Budget) -> list[Any]:
+    if data.__class__ in {list, tuple}:
+        budget.take(len(data))
+        return [leaf for one in data for leaf in _leaves(one, budget)]
+    return [data]
+
+
+# --------------------------------------------------------------------------------------------------------------- arange
+
+
+def _directed(start: Any, end: Any, step: Any) -> None:
+    if not step:
+        raise fail("step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise fail("upper bound and lower bound inconsistent with step sign")
+
+
+def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, strict: bool) -> int:
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise fail(f"unsupported range: {float(start)} -> {float(end)}")
+    if strict:
+        _directed(start, end, step)
+    if cut and kind == INT64:
+        start, end, step = int(start), int(end), int(step)
+    _directed(start, end, step)
+    if all(one.__class__ is int for one in (start, end, step)):
+        return int(-((start - end) // step))
+    return math.ceil((float(end) - float(start)) / float(step))
+
+
+def _ranges() -> None:
+    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False) -> None:
+        def call(*args: Scalar, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            named = [options.pop(name) for name in ("start", "end", "step") if name in options]
+            _options(options)
+            bounds = [*args, *named]
+            start, end, step = (
+                (0, bounds[0], 1) if len(bounds) == 1 else (bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else 1)
+            )
+            if not float_steps and len(bounds) > 2 and step.__class__ is float:
+                raise fail("invalid argument 3: step must be nonzero")  # its compiler tries the operator with zeros
+            if out is not None:
+                kind = out.array.dtype
+            elif dtype is not None:
+                kind = dtypes.as_dtype(dtype).array  # type: ignore[union-attr]
+            else:
+                kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else _default()
+            if kind == BOOL or kind.kind == "c":
+                raise not_implemented("arange_cpu", kind)
+            count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
+            meter.array(count)
+            if kind.kind in "iu":
+                array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
+            else:
+                array = (float(start.real) + np.arange(count, dtype=FLOAT64) * float(step.real)).astype(kind)
+            return _filled(array, out)
+
+        operator("aten::arange", since=since, gradient=False)(call)
+
+    version("1.0.0", whole=False, cut=True, float_steps=False)
+    version("1.1.0", whole=False, cut=True)
+    version("1.4.0", whole=True, cut=True)
+    version("2.8.0", whole=True, cut=True, strict=True)
+    version("2.14.0", whole=True, cut=False)
+
+
+_ranges()
+
+
+@operator("aten::range", gradient=False)
+def range_(
+    start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
+    """With its end."""
+    _options(options)
+    if not step:
+        raise fail("step must be nonzero")
+    if (end.real - start.real) * step.real < 0:
+        raise fail("upper bound and lower bound inconsistent with step sign")
+    kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+    if kind.kind in "iu":
+        start, end, step = (int(one.real) for one in (start, end, step))
+    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
+    meter.array(count)
+    array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
+    return Tensor(array) if out is None else into(out, array)
+
+
+# ------------------------------------------------------------------------------------------------- linspace, logspace
+
+
+def _exact(kind: np.dtype[Any]) -> Any:
+    """A wider type: a product and a sum in it, rounded once, are the fused instruction."""
+    return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
+
+
+def _steps(steps: Any, *, one: bool = True) -> int:
+    if steps.__class__ is Tensor:
+        steps = int(steps.array)
+    if steps is None:
+        return 100
+    if steps < 0:
+        raise fail("number of steps must be non-negative")
+    if steps == 1 and not one:
+        raise fail("invalid number of points")
+    meter.array(5 * steps)
+    return steps  # type: ignore[no-any-return]
+
+
+def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
+    """Points at equal distances. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 since."""
+    if not steps:
+        return np.empty(0, kind)
+    if kind.kind == "c":
+        first, last = complex(start), complex(end)
+        return np.linspace(first, last, steps).astype(kind)
+    whole = kind.kind in "iu"
+    unit = FLOAT64 if whole else kind
+    low = checked_scalar(start, kind).astype(unit)
+    if steps == 1:
+        return np.asarray(low).reshape(1).astype(kind)
+    high = checked_scalar(end, kind).astype(unit)
+    step = ((high - low) / np.asarray(steps - 1).astype(unit)).astype(unit)
+    wide = _exact(unit)
+    places = np.arange(steps).astype(wide)
+
+    def up(index: Any) -> Any:
+        return (low.astype(wide) + step.astype(wide) * index).astype(unit)
+
+    def down(index: Any) -> Any:
+        return (high.astype(wide) - step.astype(wide) * (steps - 1 - index)).astype(unit)
+
+    if era < 2:
+        if era and unit == FLOAT32 and np.isfinite(step):
+            return (low.astype(wide) + places * (high.astype(wide) - low.astype(wide)) / (steps - 1)).astype(kind)
+        return (low + places.astype(unit) * step).astype(kind)
+    return _in_vectors(up, down, steps, step, kind, chunked=era == 2)
+
+
+def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, chunked: bool) -> Array:
+    """The first half counted from the start, the second from the end.
+
+    ``chunked``: two vectors at a time are computed from their first elements, in the form that these have (up to 1.13).
+    """
+    half = steps // 2
+    wide = _exact(np.dtype(step.dtype))
+    places = np.arange(steps).astype(wide)
+    values = np.where(np.arange(steps) < half, up(places), down(places)).astype(kind)
+    if chunked:
+        lanes = 32 // kind.itemsize
+        for first in range(0, steps - steps % (2 * lanes), lanes):
+            at = np.asarray(first).astype(wide)
+            base = (up(at) if first < half else down(at)).astype(kind)
+            values[first] = base
+            values[first + 1 : first + lanes] = (base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)).astype(
+                kind
+            )
+    return values
+
+
+def _linspaces() -> None:
+    for since, era in (("1.0.0", -1), ("1.1.0", 0), ("1.5.0", 1), ("1.6.0", 2), ("2.0.0", 3)):
+
+        def call(
+            start: Any,
+            end: Any,
+            steps: int | None = None,
+            *,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            era: int = era,
+            **options: Any,
+        ) -> Tensor:
+            _options(options)
+            kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+            if era <= 0 and kind.kind in "iu":
+                raise fail(f"_th_linspace is not implemented for type {kind}")
+            first, last = _number(start), _number(end)
+            # 1.0 refuses one point, unless both ends are the same.
+            array = _spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
+            return _filled(array, out)
+
+        operator("aten::linspace", since=since, gradient=False)(call)
+
+
+def _number(value: Any) -> Scalar:
+    return value.item() if value.__class__ is Tensor else value  # type: ignore[no-any-return]
+
+
+def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
+    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
+    if not steps:
+        return np.empty(0, kind)
+    whole = kind.kind in "iu"
+    if era < 2 and whole and (not era or steps > 1):
+        raise not_implemented("logspace_cpu", kind)
+    unit = FLOAT64 if whole else kind
+    low, high = checked_scalar(start, unit), checked_scalar(end, unit)
+    exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
+    if steps == 1:  # the only exponent is not cut to a whole number
+        only = np.power(np.asarray(base, exact), low.astype(exact))
+        return filled_scalar(only.item(), kind, 1).reshape(1)
+    if whole:
+        low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
+    places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
+    step = ((high - low) / count).astype(unit)
+    if era == 0:
+        exponents = low + places.astype(unit) * (high - low) / count
+    else:
+        exponents = low + places.astype(unit) * step
+        if era == 3:
+            exponents = np.where(places < steps // 2, exponents, high - step * (steps - 1 - places).astype(unit))
+    return cast(np.power(np.asarray(base, exact), exponents.astype(exact)), kind)
+
+
+def _logspaces() -> None:
+    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3)):
+
+        def call(
+            start: Any,
+            end: Any,
+            steps: int | None = None,
+            base: float = 10.0,
+            *,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            era: int = era,
+            **options: Any,
+        ) -> Tensor:
+            _options(options)
+            kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+            array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
+            return _filled(array, out)
+
+        operator("aten::logspace", since=since, gradient=False)(call)
+
+
+_linspaces()
+_logspaces()
+
+
+# ----------------------------------------------------------------------------------------------------- parts of matrices
+
+
+def _triangle(name: str, keep: Any) -> None:
+    def call(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+        if self.array.ndim < 2:
+            raise fail(f"{name}: input tensor must have at least 2 dimensions")
+        array = keep(self.array, diagonal).astype(self.array.dtype)
+        return Tensor(array) if out is None else into(out, array)
+
+    def in_place(self: Tensor, diagonal: int = 0) -> Tensor:
+        if self.array.ndim < 2:
+            raise fail(f"{name}: input tensor must have at least 2 dimensions")
+        unaliased(self.array)
+        self.array[...] = keep(self.array, diagonal).astype(self.array.dtype)
+        return self
+
+    def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        _options(options)
+        meter.array(3 * max(row, 0) * max(col, 0))
+        rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
+        return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
+
+    operator(f"aten::{name}")(call)
+    operator(f"aten::{name}_")(in_place)
+    operator(f"aten::{name}_indices", gradient=False)(indices)
+
+
+_triangle("tril", np.tril)
+_triangle("triu", np.triu)
+
+
+@operator("aten::one_hot", gradient=False)
+def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
+    """A one where the class is."""
+    array = self.array
+    if array.dtype != INT64:
+        raise fail("one_hot is only applicable to index tensor of type LongTensor.")
+    if array.size and array.min() < 0:
+        raise fail("Class values must be non-negative.")
+    if num_classes <= 0 and not array.size:
+        raise fail("Can not infer total number of classes from empty tensor.")
+    if num_classes == -1:
+        if not array.size:
+            raise fail("Can not infer total number of classes from empty tensor.")
+        num_classes = int(array.max()) + 1
+    if array.size * num_classes >= 2**60:
+        raise fail(f"Storage size calculation overflowed with sizes={[*array.shape, num_classes]}")
+    if array.size and int(array.max()) >= num_classes:
+        raise fail("Class values must be smaller than num_classes.")
+    meter.array(array.size * num_classes)
+    return Tensor((array[..., None] == np.arange(num_classes)).astype(INT64))
+
+
+# ---------------------------------------------------------------------------------------------------------------- windows
+
+
+def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
+    def call(
+        window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        _options(options)
+        kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+        if window_length < 0:
+            raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
+        meter.array(4 * window_length)
+        if window_length <= 1:
+            return _out(np.ones(window_length, kind), out)
+        last = window_length if periodic else window_length - 1
+        return _out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
+
+    operator(f"aten::{name}_window", gradient=False)(call)
+
+
+def _hamming(n: Array, last: int, alpha: float = 0.54, beta: float = 0.46) -> Array:
+    return alpha - beta * np.cos(2 * np.pi * n / last)
+
+
+_window("hann", lambda n, last: 0.5 - 0.5 * np.cos(2 * np.pi * n / last))
+_window("hamming", _hamming)
+_window("blackman", lambda n, last: 0.42 - 0.5 * np.cos(2 * np.pi * n / last) + 0.08 * np.cos(4 * np.pi * n / last))
+_window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
+
+
+# --------------------------------------------------------------------------------------------------------------- random
+
+
+def _refused(name: str) -> None:
+    def call(*_args: Any, **_keywords: Any) -> Tensor:
+        raise random(f"aten::{name}")
+
+    operator(f"aten::{name}", gradient=False)(call)
+
+
+for _name in (
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
+    "bernoulli", "bernoulli_", "multinomial", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
+):  # fmt: skip
+    _refused(_name)

@@ -1,0 +1,686 @@
+"""Elements chosen by places and by masks: read, written, added to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    INT64,
+    Array,
+    Scalar,
+    as_array,
+    axis,
+    broadcast,
+    cast,
+    checked_scalar,
+    common,
+    fail,
+    functional,
+    into,
+    unaliased,
+    words,
+    write,
+)
+from torch_compat.runtime.operators.casting import overwrite
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+Index = list[Tensor | None]
+MASKS = (BOOL, np.dtype(np.uint8))
+
+# ------------------------------------------------------------------------------------------------------------ advanced
+
+
+def _index(array: Array, indices: Any) -> tuple[Any, ...]:
+    """Indices as numpy takes them: masks as places, checked, and a new place for the result as torch's.
+
+    Raises:
+        Raised: of another type, or out of range.
+    """
+    found: list[Any] = []
+    at = 0
+    for one in indices:
+        if one is None:
+            found.append(slice(None))
+            at += 1
+            continue
+        places = one.array
+        if places.dtype in (BOOL, np.uint8):
+            for offset, size in enumerate(places.shape):
+                if at + offset >= array.ndim or array.shape[at + offset] != size:
+                    raise raised(
+                        "IndexError",
+                        f"The shape of the mask {list(places.shape)} at index {offset} does not match the shape of the indexed tensor "
+                        f"{list(array.shape)} at index {at + offset}",
+                    )
+            if not places.ndim:
+                found.append(places.astype(BOOL))
+                continue
+            found.extend(np.nonzero(places))
+            at += places.ndim
+            continue
+        if places.dtype.kind not in "iu":
+            raise raised("IndexError", "tensors used as indices must be long, int, byte or bool tensors")
+        if at >= array.ndim:
+            raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim}")
+        size = array.shape[at]
+        if places.size and (int(places.max()) >= size or int(places.min()) < -size):
+            bad = next(int(one) for one in places.reshape(-1) if not -size <= int(one) < size)
+            raise raised("IndexError", f"index {bad} is out of bounds for dimension {at} with size {size}")
+        found.append(places.astype(INT64))
+        at += 1
+    if at > array.ndim:
+        raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim}")
+    tensors = [one for one in found if isinstance(one, np.ndarray)]
+    try:
+        np.broadcast_shapes(*(one.shape for one in tensors))
+    except ValueError:
+        shapes = ", ".join(str(list(one.shape)) for one in tensors)
+        raise raised(
+            "IndexError", f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+    return tuple(found)
+
+
+def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
+    """Refuse to index by nothing, in the words of 1.13 (others fail an assertion), and by more than there are dimensions.
+
+    A mask without dimensions makes no places, so that it alone is nothing, too, but where it is ``filled``.
+    """
+    given = [one.array for one in indices if one is not None]
+    if not given:
+        raise fail("strides() called on an undefined Tensor")
+    if len(indices) > array.ndim:
+        raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim} (got {len(indices)})")
+    if not filled and all(not one.ndim and one.dtype in MASKS for one in given):
+        raise fail("ntensor >= 3 INTERNAL ASSERT FAILED: masks without dimensions are no indices")
+
+
+def _one_mask(indices: Any) -> bool:
+    """Whether what is chosen is filled as by ``masked_fill``, where one number is written."""
+    found = [one.array for one in indices if one is not None]
+    return len(found) == 1 and found[0].dtype in MASKS
+
+
+@operator("aten::index", "aten::_unsafe_index")
+def index(self: Tensor, indices: Any) -> Tensor:
+    """Elements at places."""
+    if not indices:
+        raise raised("IndexError", "at least one index must be provided")
+    _some(self.array, indices)
+    return Tensor(np.asarray(self.array[_index(self.array, indices)]).copy())
+
+
+def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool) -> Tensor:
+    """Write elements at places, or add to them one after the other."""
+    target, value = self.array, values.array
+    if value.dtype != target.dtype:
+        raise fail(
+            f"Index put requires the source and destination dtypes match, got {words(target.dtype)} for the destination and {words(value.dtype)} for "
+            "the source."
+        )
+    _some(target, indices, filled=value.size == 1 and not accumulate and _one_mask(indices))
+    where = _index(target, indices)
+    unaliased(target)
+    if value.ndim > 1 and value.shape[0] == 1 and (accumulate or value.size > 1 or not _one_mask(indices)):
+        shape = np.broadcast_to(np.zeros((), BOOL), target.shape)[where].shape
+        if value.ndim > len(shape):  # numpy would take it
+            raise fail(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            )
+    try:
+        if accumulate:
+            np.add.at(target, where, value)
+        else:
+            target[where] = value
+    except ValueError:
+        raise fail(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result") from None
+    return self
+
+
+@operator("aten::index_put_")
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write elements at places."""
+    return index_put_of(self, indices, values, accumulate=accumulate)
+
+
+@operator("aten::_index_put_impl_")
+def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+    """Write elements at places; they are checked, whatever ``unsafe`` says."""
+    del unsafe
+    return index_put_of(self, indices, values, accumulate=accumulate)
+
+
+@operator("aten::index_put", "aten::_unsafe_index_put")
+def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with elements at places."""
+    return index_put_of(Tensor(self.array.copy()), indices, values, accumulate=accumulate)
+
+
+# ------------------------------------------------------------------------------------------------------- along a dimension
+
+
+def _places(where: str, places: Array, size: int, *, negative: bool = False, ints: bool = False) -> Array:
+    if places.dtype != INT64 and not (ints and places.dtype == np.int32):
+        raise fail(f"{where}(): Expected dtype {'int32 or int64' if ints else 'int64'} for index")
+    if places.size and (int(places.max()) >= size or int(places.min()) < (-size if negative else 0)):
+        raise raised("IndexError" if where == "index_select" else "RuntimeError", "index out of range in self")
+    return places.astype(INT64)
+
+
+@functional("index_select")
+def index_select_1_0(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Up to 1.7 places have to be int64."""
+    if index.array.dtype != INT64:
+        raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
+    return index_select(self, dim, index)
+
+
+@functional("index_select", since="1.8.0")
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Slices at places."""
+    array, places = self.array, index.array
+    at = axis(dim, array.ndim)
+    if places.ndim > 1:
+        raise raised("IndexError", "index_select(): Index is supposed to be a vector")
+    if not array.ndim:
+        _places("index_select", places, 1, ints=True)
+        return Tensor(array.copy())
+    return Tensor(np.take(array, _places("index_select", places, array.shape[at], ints=True).reshape(-1), axis=at))
+
+
+@functional("gather")
+def gather_1_0(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Up to 1.5 the index is as large as the tensor, apart from the dimension."""
+    del sparse_grad
+    if index.array.dtype != INT64:
+        raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
+    at = axis(dim, self.array.ndim)
+    for one, (size, wanted) in enumerate(zip(index.array.shape, self.array.shape, strict=False)):
+        if one != at and size != wanted and index.array.size:
+            raise fail(f"Size does not match at dimension {one} get {wanted} vs {size}")
+    return _gathered(self, dim, index, ints=False)
+
+
+@functional("gather", since="1.6.0")
+def gather_1_6(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Places are int64."""
+    del sparse_grad
+    return _gathered(self, dim, index, ints=False)
+
+
+@functional("gather", since="2.8.0")
+def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Places are int64 or int32."""
+    del sparse_grad
+    return _gathered(self, dim, index, ints=True)
+
+
+def _integers(where: str, places: Array, *, ints: bool) -> None:
+    if places.dtype != INT64 and not (ints and places.dtype == np.int32):
+        raise fail(f"{where}(): Expected dtype {'int32/int64' if ints else 'int64'} for index")
+
+
+def _gathered(self: Tensor, dim: int, index: Tensor, *, ints: bool) -> Tensor:
+    """For each place of the index, the element of that place along a dimension. Of an empty index the type is not looked at."""
+    array, places = self.array, index.array
+    at = axis(dim, array.ndim)
+    if not places.size:
+        return Tensor(np.empty(places.shape, array.dtype))
+    _integers("gather", places, ints=ints)
+    if (array.ndim or 1) != (places.ndim or 1):
+        raise fail("Index tensor must have the same number of dimensions as input tensor")
+    full, here = array.reshape(array.shape or (1,)), places.reshape(places.shape or (1,))
+    _fits("gather", full, here, at)
+    cut = full[tuple(slice(None) if one == at else slice(0, size) for one, size in enumerate(here.shape))]
+    return Tensor(np.take_along_axis(cut, here, axis=at).reshape(places.shape))
+
+
+def _fits(where: str, array: Array, places: Array, at: int) -> None:
+    for one, size in enumerate(places.shape):
+        if one != at and size > array.shape[one]:
+            raise fail(
+                f"Size does not match at dimension {one} expected index {list(places.shape)} to be no larger than self {list(array.shape)} apart from "
+                f"dimension {at}"
+            )
+    bad = (places < 0) | (places >= array.shape[at])
+    if bad.any():
+        raise fail(f"index {int(places[bad][0])} is out of bounds for dimension {at} with size {array.shape[at]}")
+    del where
+
+
+_REDUCE: dict[str, Any] = {
+    "add": np.add,
+    "sum": np.add,
+    "multiply": np.multiply,
+    "prod": np.multiply,
+    "amax": np.maximum,
+    "amin": np.minimum,
+}
+
+
+def _scattered(
+    self: Tensor, dim: int, index: Tensor, src: Any, reduce: str | None, *, era: int, include_self: bool = True
+) -> Array:
+    """Places are int64; since 1.11 (era 1) the type of an empty index is not looked at, since 2.8 (era 2) int32 will do."""
+    array, places = self.array.copy(), index.array
+    at = axis(dim, array.ndim)
+    if places.size or not era:
+        _integers("scatter", places, ints=era > 1)
+    if not places.size:
+        return array
+    full = array.reshape(array.shape or (1,))
+    if max(places.ndim, 1) != full.ndim:
+        raise fail("Index tensor must have the same number of dimensions as self tensor")
+    here = places.reshape(places.shape or (1,))
+    if src.__class__ is Tensor:
+        if src.array.dtype != array.dtype:
+            raise fail("scatter(): Expected self.dtype to be equal to src.dtype")
+        value = src.array.reshape(src.array.shape or (1,))
+        if value.ndim != here.ndim or full.ndim != here.ndim:
+            raise fail("Index tensor must have the same number of dimensions as src tensor")
+        if any(a > b for a, b in zip(here.shape, value.shape, strict=True)):
+            raise fail(
+                f"Expected index {list(places.shape)} to be no larger than self {list(self.array.shape)} apart from dimension {at} and to be no larger size than src {list(src.array.shape)}"
+            )
+        value = value[tuple(slice(0, size) for size in here.shape)]
+    else:
+        value = np.broadcast_to(checked_scalar(src, array.dtype), here.shape)
+    _fits("scatter", full, here, at)
+    where = list(np.indices(here.shape, sparse=True))
+    where[at] = here
+    if reduce is None:
+        full[tuple(where)] = value
+        return array
+    if reduce == "mean":
+        total, count = np.zeros_like(full), np.zeros(full.shape, INT64)
+        np.add.at(total, tuple(where), value)
+        np.add.at(count, tuple(where), 1)
+        base = full + total if include_self else np.where(count > 0, total, full)
+        divisor = count + 1 if include_self else np.maximum(count, 1)
+        mean = base / divisor if array.dtype.kind not in "iu" else np.floor_divide(base, divisor)
+        full[...] = mean.astype(array.dtype)
+        return array
+    if reduce not in _REDUCE:
+        raise fail(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    if not include_self:
+        start = {"sum": 0, "prod": 1, "amax": _lowest(array.dtype), "amin": _highest(array.dtype)}[reduce]
+        full[tuple(where)] = start
+    _REDUCE[reduce].at(full, tuple(where), value)
+    return array
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    if dtype == BOOL:
+        return False
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    if dtype == BOOL:
+        return True
+    return np.inf if dtype.kind not in "iu" else np.iinfo(dtype).max
+
+
+def _scatters() -> None:
+    for era, since in enumerate(("1.0.0", "1.11.0", "2.8.0")):
+
+        def scatter(
+            self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None, reduce: str | None = None, era: int = era
+        ) -> Tensor:  # fmt: skip
+            """Elements written to places along a dimension."""
+            return Tensor(_scattered(self, dim, index, value if src is None else src, reduce, era=era))
+
+        def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor, *, era: int = era) -> Tensor:
+            """Elements added at places along a dimension, one after the other."""
+            return Tensor(_scattered(self, dim, index, src, "add", era=era))
+
+        def scatter_reduce(
+            self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, era: int = era
+        ) -> Tensor:
+            """Elements reduced at places along a dimension."""
+            return Tensor(_scattered(self, dim, index, src, reduce, include_self=include_self, era=era))
+
+        functional("scatter", inplace=True, since=since)(scatter)
+        functional("scatter_add", inplace=True, since=since)(scatter_add)
+        functional("scatter_reduce", inplace=True, since=since)(scatter_reduce)
+
+
+_scatters()
+
+
+def _slices(self: Tensor, dim: int, index: Tensor, where: str, *, ints: bool = False) -> tuple[Array, Array, tuple[Any, ...]]:
+    array = self.array.copy()
+    at = axis(dim, array.ndim)
+    full = array.reshape(array.shape or (1,))
+    if index.array.ndim > 1:
+        raise raised("IndexError", f"{where}(): Index has to be a vector/scalar")
+    places = _places(where, index.array, full.shape[at], negative=where == "index_fill", ints=ints).reshape(-1)
+    return array, full, (*(slice(None),) * at, places)
+
+
+def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool) -> Tensor:
+    """Slices added at places, one after the other."""
+    if source.array.dtype != self.array.dtype:
+        raise fail(
+            f"index_add_(): self ({words(self.array.dtype)}) and source ({words(source.array.dtype)}) must have the same scalar type"
+        )
+    array, full, where = _slices(self, dim, index, "index_add", ints=ints)
+    value = source.array.reshape(source.array.shape or (1,))
+    at = axis(dim, self.array.ndim)
+    if (
+        value.ndim != full.ndim
+        or value.shape[at] != index.array.size
+        or any(a != b for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if one != at)
+    ):
+        raise fail(
+            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(self.array.shape)} source.shape = {list(source.array.shape)}"
+        )
+    np.add.at(full, where, value if alpha == 1 else value * checked_scalar(alpha, array.dtype))
+    return Tensor(array)
+
+
+# Places may be int32 since 1.8.
+functional("index_add", inplace=True)(
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False)
+)
+functional("index_add", inplace=True, since="1.8.0")(
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True)
+)
+
+
+@functional("index_copy", inplace=True)
+def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Slices written at places."""
+    if source.array.dtype != self.array.dtype:
+        raise fail("index_copy_(): self and source expected to have the same dtype")
+    if index.array.ndim > 1:
+        raise raised("IndexError", f"index_copy_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
+    array, full, where = _slices(self, dim, index, "index_copy")
+    full[where] = source.array.reshape(source.array.shape or (1,))
+    return Tensor(array)
+
+
+@functional("index_fill", inplace=True, out=False)
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """One number at places."""
+    if value.__class__ is Tensor and value.array.ndim:
+        raise fail(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
+        )
+    number = value.item() if value.__class__ is Tensor else value
+    array, full, where = _slices(self, dim, index, "index_fill")
+    full[where] = checked_scalar(number, array.dtype)
+    return Tensor(array)
+
+
+@functional("take")
+def take(self: Tensor, index: Tensor) -> Tensor:
+    """Elements by their number in order."""
+    flat = self.array.reshape(-1)
+    places = _places("take", index.array, flat.size, negative=True)
+    return Tensor(np.asarray(flat[places]))
+
+
+def _take_along_dim(self: Tensor, indices: Tensor, dim: int | None, *, ints: bool, wraps: bool = False) -> Tensor:
+    """As numpy's ``take_along_axis``, by way of ``gather``; along a dimension places are int64 in every release.
+
+    Parameters:
+        self: of which elements are taken.
+        indices: their places.
+        dim: along which; of all elements in order where there is none.
+        ints: whether ``gather`` takes int32.
+        wraps: whether places along a dimension are taken modulo its size, so that none is out of range.
+    """
+    array, places = self.array, indices.array
+    if dim is None:
+        return _gathered(Tensor(array.reshape(-1)), 0, Tensor(places.reshape(-1)), ints=ints)
+    if array.ndim != places.ndim:
+        raise fail(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {array.ndim} dimensions for input, and "
+            f"{places.ndim} dimensions for indices"
+        )
+    if places.dtype != INT64:
+        raise fail(f"torch.take_along_dim(): dtype of indices should be Long but got {words(places.dtype)}")
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return _gathered(self, 0, indices, ints=ints)
+    if wraps and places.size:
+        if not array.shape[at]:
+            raise fail("ZeroDivisionError")
+        places = places % array.shape[at]
+    lead, rest = array.shape[:at], array.shape[at + 1 :]
+    whole = broadcast(np.empty((*lead, 1, *rest), BOOL), np.empty((*places.shape[:at], 1, *places.shape[at + 1 :]), BOOL))
+    wide = np.broadcast_to(array, (*whole[:at], array.shape[at], *whole[at + 1 :]))
+    chosen = np.broadcast_to(places, (*whole[:at], places.shape[at], *whole[at + 1 :]))
+    return _gathered(Tensor(wide), at, Tensor(chosen), ints=ints)
+
+
+functional("take_along_dim")(lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=False))
+functional("take_along_dim", since="2.8.0")(lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=True))
+functional("take_along_dim", since="2.10.0")(
+    lambda self, indices, dim=None: _take_along_dim(self, indices, dim, ints=True, wraps=True)
+)
+
+
+@operator("aten::put_")
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Elements written by their number in order."""
+    flat = self.array.reshape(-1).copy()
+    if source.array.dtype != flat.dtype:
+        raise fail(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {words(flat.dtype)} and source.dtype = "
+            f"{words(source.array.dtype)}"
+        )
+    if source.array.size != index.array.size:
+        raise raised(
+            "IndexError",
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.array.size}, index.numel() = "
+            f"{index.array.size}",
+        )
+    places = _places("put_", index.array, flat.size, negative=True).reshape(-1)
+    if accumulate:
+        np.add.at(flat, places, source.array.reshape(-1))
+    else:
+        flat[places] = source.array.reshape(-1)
+    return overwrite(self, flat.reshape(self.array.shape))
+
+
+# ---------------------------------------------------------------------------------------------------------------- masks
+
+
+def _mask(mask: Tensor, *, bytes_too: bool) -> Array:
+    array = mask.array
+    if array.dtype == BOOL:
+        return array
+    if not bytes_too or array.dtype.kind not in "iu":
+        raise fail(f"masked_fill_ only supports boolean masks, but got mask with dtype {array.dtype}")
+    return array != 0
+
+
+def _masked_fill(self: Tensor, mask: Tensor, value: Any, *, bytes_too: bool) -> Tensor:
+    if value.__class__ is Tensor:
+        if value.array.ndim:
+            raise fail(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
+            )
+        value = value.item()
+    array = self.array
+    chosen = _mask(mask, bytes_too=bytes_too)
+    broadcast(array, chosen)
+    return Tensor(np.where(chosen, checked_scalar(value, array.dtype), array))
+
+
+def _bytes_only(mask: Tensor) -> None:
+    """Up to 1.1 masks are of uint8."""
+    if mask.array.dtype != np.uint8:
+        raise fail(f"Expected object of scalar type Byte but got scalar type {words(mask.array.dtype)} for argument #2 'mask'")
+
+
+def _masked_fill_1_0(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _bytes_only(mask)
+    return _masked_fill(self, mask, value, bytes_too=True)
+
+
+# Masks of bool are taken since 1.2, those of integers are refused since 2.1.
+functional("masked_fill", inplace=True, out=False)(_masked_fill_1_0)
+functional("masked_fill", inplace=True, out=False, since="1.2.0")(
+    lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True)
+)
+functional("masked_fill", inplace=True, out=False, since="2.1.0")(
+    lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False)
+)
+
+
+def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Where the mask is set, the source's elements in order."""
+    if source.array.dtype != self.array.dtype:
+        raise fail(
+            f"masked_scatter: expected self and source to have same dtypes but got {words(self.array.dtype)} and {words(source.array.dtype)}"
+        )
+    chosen = _mask(mask, bytes_too=True)
+    shape = broadcast(self.array, chosen)
+    array, chosen = np.broadcast_to(self.array, shape).copy(), np.broadcast_to(chosen, shape)
+    count = int(chosen.sum())
+    if source.array.size < count:
+        raise fail(
+            f"masked_scatter: expected self and source to have as many elements: {count} needed, {source.array.size} there"
+        )
+    array[chosen] = source.array.reshape(-1)[:count]
+    return Tensor(array)
+
+
+def _masked_scatter_1_0(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    _bytes_only(mask)
+    return _masked_scatter(self, mask, source)
+
+
+functional("masked_scatter", inplace=True, out=False)(_masked_scatter_1_0)
+functional("masked_scatter", inplace=True, out=False, since="1.2.0")(_masked_scatter)
+
+
+def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
+    chosen = mask.array
+    if chosen.dtype != BOOL:
+        if not bytes_too or chosen.dtype != np.uint8:
+            raise fail("masked_select: expected BoolTensor for mask")
+        chosen = chosen != 0
+    shape = broadcast(self.array, chosen)
+    meter.read(math.prod(shape))  # numpy writes both out
+    return Tensor(np.broadcast_to(self.array, shape)[np.broadcast_to(chosen, shape)].copy())
+
+
+def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
+    _bytes_only(mask)
+    return _masked_select(self, mask, bytes_too=True)
+
+
+functional("masked_select")(_masked_select_1_0)
+functional("masked_select", since="1.2.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
+functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, bytes_too=False))
+
+
+@functional("nonzero", gradient=False)
+def nonzero(self: Tensor) -> Tensor:
+    """Places of what is not zero, one in a row."""
+    array = self.array
+    if not array.ndim:
+        return Tensor(np.zeros((int(array != 0), 0), INT64))
+    return Tensor(np.argwhere(array != 0).astype(INT64))
+
+
+@operator("aten::nonzero_numpy", gradient=False)
+def nonzero_numpy(self: Tensor) -> list[Tensor]:
+    """Places of what is not zero, one tensor for each dimension."""
+    array = self.array if self.array.ndim else self.array.reshape(1)
+    return [Tensor(one.astype(INT64)) for one in np.nonzero(array != 0)]
+
+
+@operator("aten::argwhere", gradient=False)
+def argwhere(self: Tensor) -> Tensor:
+    """Places of what is not zero, one in a row."""
+    return nonzero(self)
+
+
+def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor:
+    chosen = condition.array
+    if chosen.dtype not in (BOOL, np.uint8):
+        raise fail(f"where expected condition to be a boolean tensor, but got a tensor with dtype {words(chosen.dtype)}")
+    if not promote and self.__class__ is Tensor and other.__class__ is Tensor and self.array.dtype != other.array.dtype:
+        raise fail(f"expected scalar type {words(self.array.dtype)} but found {words(other.array.dtype)}")
+    if self.__class__ is not Tensor and other.__class__ is not Tensor:
+        kind = dtypes.promote(dtypes.of_scalar(self), dtypes.of_scalar(other)).array
+        x, y = cast(as_array(self), kind), cast(as_array(other), kind)
+    else:
+        x, y = common(self, other)
+        for one in (self, other):
+            if one.__class__ is not Tensor:
+                checked_scalar(one, x.dtype)
+    broadcast(chosen, np.asarray(x), np.asarray(y))
+    return Tensor(np.where(chosen != 0, x, y))
+
+
+def _wheres() -> None:
+    for since, promote in (("1.0.0", False), ("1.12.0", True)):
+
+        def call(
+            condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None, promote: bool = promote
+        ) -> Any:
+            if self is None and other is None:
+                return nonzero_numpy(condition)
+            result = _where(condition, self, other, promote=promote)
+            return result if out is None else into(out, result.array)
+
+        operator("aten::where", "aten::_s_where", since=since)(call)
+
+
+_wheres()
+
+
+# ---------------------------------------------------------------------------------------------------- views written, as copies
+
+
+def _written(self: Tensor, where: Any, src: Tensor) -> Tensor:
+    array = self.array.copy()
+    if array[where].shape != src.array.shape:
+        raise fail(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(array[where].shape)}"
+        )
+    array[where] = cast(src.array, array.dtype)
+    return Tensor(array)
+
+
+@operator("aten::select_scatter")
+def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with one place of a dimension written."""
+    return _written(self, (*(slice(None),) * axis(dim, self.array.ndim), index, ...), src)
+
+
+@operator("aten::slice_scatter")
+def slice_scatter(
+    self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy with a stretch of a dimension written."""
+    if step <= 0:
+        raise fail("slice step must be positive")
+    return _written(self, (*(slice(None),) * axis(dim, self.array.ndim), slice(start, end, step)), src)
+
+
+@operator("aten::diagonal_scatter")
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with a diagonal written."""
+    from torch_compat.runtime.operators.views import diagonal  # noqa: PLC0415
+
+    copied = Tensor(self.array.copy())
+    write(diagonal(copied, offset, dim1, dim2), src.array)
+    return copied
+
+
+__all__ = ["index_put_of"]

@@ -1,0 +1,372 @@
+"""Images made larger and smaller, and sampled at given points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented
+from torch_compat.runtime.operators._products import looped, sized, summed
+from torch_compat.runtime.registry import operator, resolve
+from torch_compat.runtime.tensor import Tensor
+
+
+def _unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """In which scales and places are computed."""
+    return FLOAT64 if dtype == FLOAT64 else FLOAT32
+
+
+def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[int], list[float | None]]:
+    if array.ndim != n + 2:
+        raise fail(f"It is expected input_size equals to {n + 2}, but got size {array.ndim}")
+    if output_size is not None and len(output_size) != n:
+        raise fail(f"It is expected output_size equals to {n}, but got size {len(output_size)}")
+    if output_size is None and factors is None:
+        raise fail("Must specify exactly one of output_size and scale_factors")
+    sizes = (
+        [int(one) for one in output_size]
+        if output_size is not None
+        else [int(size * one) for size, one in zip(array.shape[2:], factors, strict=True)]
+    )
+    scales: list[float | None] = [None] * n if factors is None else [None if one is None else float(one) for one in factors]
+    if array.size == 0 or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
+        raise fail(f"Input and output sizes should be greater than 0, but got input {list(array.shape[2:])} and output {sizes}")
+    sized(*array.shape[:2], *sizes)
+    return sizes, scales
+
+
+def _scale(size: int, out: int, factor: float | None, align_corners: bool, unit: np.dtype[Any]) -> Any:
+    if align_corners:
+        return unit.type((size - 1) / unit.type(out - 1)) if out > 1 else unit.type(0)
+    return unit.type(1.0 / factor) if factor is not None and factor > 0 else unit.type(unit.type(size) / unit.type(out))
+
+
+def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Scales stand as a list (the overload ``vec``) or one by one."""
+    if "scale_factors" in keywords:
+        return keywords["scale_factors"]
+    if rest and rest[0].__class__ is list:
+        return rest[0]
+    names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}[n]
+    given = [*rest, *(keywords[one] for one in names if one in keywords)]
+    return given if any(one is not None for one in given) else None
+
+
+# ----------------------------------------------------------------------------------------------------------------- nearest
+
+
+def _nearest(n: int, *, exact: bool) -> None:
+    def call(self: Tensor, output_size: Any = None, *rest: Any, **keywords: Any) -> Tensor:
+        array = self.array
+        sizes, scales = _sizes(array, output_size, _arguments(n, rest, keywords), n)
+        unit = _unit(array.dtype)
+        for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
+            size = array.shape[2 + at]
+            scale = _scale(size, out, factor, False, FLOAT32)
+            points = np.arange(out).astype(FLOAT32)
+            where = np.floor((points + np.float32(0.5)) * scale if exact else points * scale)
+            array = np.take(array, np.minimum(where.astype(INT64), size - 1), axis=2 + at)
+        del unit
+        return Tensor(np.ascontiguousarray(array))
+
+    operator(f"aten::_upsample_nearest_exact{n}d" if exact else f"aten::upsample_nearest{n}d")(call)
+
+
+for _n in (1, 2, 3):
+    _nearest(_n, exact=False)
+    _nearest(_n, exact=True)
+
+
+# ------------------------------------------------------------------------------------------------------------------ linear
+
+
+def _places(out: int, scale: Any, align_corners: bool, unit: np.dtype[Any], *, cubic: bool = False) -> Array:
+    points = np.arange(out).astype(unit)
+    if align_corners:
+        return points * scale
+    found = scale * (points + unit.type(0.5)) - unit.type(0.5)
+    return found if cubic else np.where(found < 0, unit.type(0), found)
+
+
+def _linear(n: int, name: str) -> None:
+    def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+        array = self.array
+        if array.dtype.kind in "ib":
+            raise not_implemented("compute_indices_weights_linear", array.dtype)
+        sizes, scales = _sizes(array, output_size, _arguments(n, rest, keywords), n)
+        unit = _unit(array.dtype)
+        value = array.astype(FLOAT64)
+        for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
+            size = array.shape[2 + at]
+            if size == out:
+                continue
+            where = _places(out, _scale(size, out, factor, align_corners, unit), align_corners, unit)
+            low = np.minimum(where.astype(INT64), size - 1)
+            high = np.minimum(low + 1, size - 1)
+            part = np.clip(where - low.astype(unit), 0, 1).astype(FLOAT64)
+            shape = [1] * value.ndim
+            shape[2 + at] = out
+            part = part.reshape(shape)
+            value = np.take(value, low, axis=2 + at) * (1 - part) + np.take(value, high, axis=2 + at) * part
+        return Tensor(_rounded(value, array.dtype))
+
+    operator(f"aten::{name}")(call)
+
+
+def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
+    return np.clip(np.rint(value), 0, 255).astype(dtype) if dtype.kind == "u" else value.astype(dtype)
+
+
+for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
+    _linear(_n, _name)
+
+
+def _cubic_weights(t: Array) -> list[Array]:
+    a = -0.75
+
+    def near(x: Array) -> Array:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Array) -> Array:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+@operator("aten::upsample_bicubic2d")
+def upsample_bicubic2d(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+    """By cubic polynomials through four points in each direction."""
+    array = self.array
+    if array.dtype.kind in "ib":
+        raise not_implemented("compute_indices_weights_cubic", array.dtype)
+    sizes, scales = _sizes(array, output_size, _arguments(2, rest, keywords), 2)
+    unit = _unit(array.dtype)
+    value = array.astype(FLOAT64)
+    for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
+        size = array.shape[2 + at]
+        where = _places(out, _scale(size, out, factor, align_corners, unit), align_corners, unit, cubic=True)
+        base = np.floor(where)
+        shape = [1] * value.ndim
+        shape[2 + at] = out
+        weights = _cubic_weights((where - base).astype(FLOAT64))
+        value = sum(
+            np.take(value, np.clip(base.astype(INT64) + offset - 1, 0, size - 1), axis=2 + at) * weight.reshape(shape)
+            for offset, weight in enumerate(weights)
+        )
+    return Tensor(_rounded(value, array.dtype))
+
+
+def _filtered(name: str, support: float, weigh: Any) -> None:
+    """With a filter as wide as the scale, so that nothing is skipped (antialias)."""
+
+    def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+        array = self.array
+        sizes, scales = _sizes(array, output_size, _arguments(2, rest, keywords), 2)
+        value = array.astype(FLOAT64)
+        for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
+            size = array.shape[2 + at]
+            scale = float(_scale(size, out, factor, align_corners, FLOAT64))
+            reach = support * max(scale, 1.0)
+            looped(out, int(min(size, 2 * reach + 2)) * 100)
+            sized(out, size)
+            table = np.zeros((out, size))
+            for place in range(out):
+                center = scale * (place + 0.5)
+                low, high = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), size)
+                weights = np.asarray([weigh(abs((one - center + 0.5) / max(scale, 1.0))) for one in range(low, high)])
+                table[place, low:high] = weights / weights.sum()
+            value = np.moveaxis(np.tensordot(value, table, ([2 + at], [1])), -1, 2 + at)
+        return Tensor(_rounded(value, array.dtype))
+
+    operator(f"aten::{name}")(call)
+
+
+def _triangle(x: float) -> float:
+    return max(1 - x, 0.0)
+
+
+def _cubic(x: float) -> float:
+    a = -0.5
+    if x < 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
+
+
+def _lanczos(x: float) -> float:
+    return float(np.sinc(x) * np.sinc(x / 3)) if x < 3 else 0.0
+
+
+_filtered("_upsample_bilinear2d_aa", 1.0, _triangle)
+_filtered("_upsample_bicubic2d_aa", 2.0, _cubic)
+_filtered("_upsample_lanczos2d_aa", 3.0, _lanczos)
+
+
+# ------------------------------------------------------------------------------------- the operators of F.interpolate to 1.4
+
+
+def _by_mode(
+    input: Tensor,  # noqa: A002
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: bool | None,
+    *,
+    by_factor: bool = False,
+) -> Tensor:
+    """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
+    factors: list[float] = []
+    n = input.array.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise fail("either size or scale_factor should be defined")
+    if size is not None:
+        out = [size] * n if size.__class__ is int else list(size)
+    else:
+        factors = [float(scale_factor)] * n if scale_factor.__class__ in {int, float} else list(scale_factor)
+        out = [math.floor(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=True)]
+    if mode in {"nearest", "area"} and align_corners is not None:
+        raise fail("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    if n not in {1, 2, 3}:
+        raise fail(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | linear | bilinear | trilinear (got {mode})"
+        )
+    if mode == "area":
+        return resolve(f"aten::adaptive_avg_pool{n}d")(input, out)  # type: ignore[no-any-return]
+    given = factors if by_factor else []
+    if mode == "nearest":
+        return resolve(f"aten::upsample_nearest{n}d")(input, out, *given)  # type: ignore[no-any-return]
+    name = {
+        ("linear", 1): "linear1d",
+        ("bilinear", 2): "bilinear2d",
+        ("bicubic", 2): "bicubic2d",
+        ("trilinear", 3): "trilinear3d",
+    }.get((mode, n))
+    if name is None:
+        raise fail(f"Got {n + 2}D input, but mode {mode} needs another number of dimensions")
+    return resolve(f"aten::upsample_{name}")(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
+
+
+@operator("aten::__interpolate", "aten::__upsample")
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,  # noqa: A002
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """``F.interpolate`` as one operator."""
+    if antialias:
+        raise Unsupported("the reference reader has no aten::__interpolate with antialias", code="operator")
+    by_factor = recompute_scale_factor is False and scale_factor is not None
+    return _by_mode(input, size, scale_factor, mode, align_corners, by_factor=by_factor)
+
+
+@operator("aten::__upsample_nearest")
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:  # noqa: A002
+    """``F.upsample_nearest``."""
+    return _by_mode(input, size, scale_factor, "nearest", None)
+
+
+@operator("aten::__upsample_bilinear")
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:  # noqa: A002
+    """``F.upsample_bilinear``, with corners aligned."""
+    return _by_mode(input, size, scale_factor, "bilinear", True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- sampling
+
+
+def _unnormalised(x: Array, size: int, align_corners: bool) -> Array:
+    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+
+
+def _reflected(x: Array, low2: float, high2: float) -> Array:
+    if low2 == high2:
+        return np.zeros_like(x)
+    low, span = low2 / 2, (high2 - low2) / 2
+    away = np.abs(x - low)
+    extra = np.fmod(away, span)
+    return np.where(np.floor(away / span) % 2 == 0, extra + low, span - extra + low)
+
+
+def _bounded(x: Array, size: int, padding_mode: int, align_corners: bool) -> Array:
+    if padding_mode == 2:
+        x = _reflected(x, 0, 2 * (size - 1)) if align_corners else _reflected(x, -1, 2 * size - 1)
+    return np.clip(x, 0, size - 1) if padding_mode else x
+
+
+def _pick(image: Array, coordinates: list[Array]) -> Array:
+    """Elements of [batch, channels, *spatial] at whole places [batch, ...]; zero outside."""
+    spatial = image.shape[2:]
+    inside = np.ones(coordinates[0].shape, np.bool_)
+    whole = []
+    for one, size in zip(coordinates, spatial, strict=True):
+        inside &= (one >= 0) & (one <= size - 1)
+        whole.append(np.clip(np.nan_to_num(one, nan=-1), 0, size - 1).astype(INT64))
+    batch = np.arange(image.shape[0]).reshape(-1, *(1,) * (coordinates[0].ndim - 1))
+    found = np.moveaxis(image, 1, -1)[(batch, *whole)]
+    return np.moveaxis(np.where(inside[..., None], found, 0.0), -1, 1)
+
+
+def _grid_sample(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:  # noqa: A002
+    image, points = input.array, grid.array
+    n = image.ndim - 2
+    if points.dtype != image.dtype:
+        raise fail("grid_sampler(): expected input and grid to have same dtype")
+    if points.shape[0] != image.shape[0] or points.shape[-1] != n or points.ndim != image.ndim:
+        raise fail(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(points.shape)}"
+        )
+    wide = image.astype(FLOAT64)
+    sizes = image.shape[2:]
+    unit = FLOAT32 if interpolation_mode == 2 and image.dtype == FLOAT32 else FLOAT64  # whose weights do not sum to 1 exactly
+    raw = [_unnormalised(points[..., n - 1 - at].astype(unit), sizes[at], align_corners) for at in range(n)]
+    if interpolation_mode == 2:
+        return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
+    where = [_bounded(one, size, padding_mode, align_corners) for one, size in zip(raw, sizes, strict=True)]
+    if interpolation_mode == 1:
+        return Tensor(_pick(wide, [np.rint(one) for one in where]).astype(image.dtype))
+    base = [np.floor(one) for one in where]
+    value: Any = 0.0
+    for corner in np.ndindex(*(2,) * n):
+        weight: Any = 1.0
+        for side, one, low in zip(corner, where, base, strict=True):
+            weight = weight * (one - low if side else low + 1 - one)
+        value = value + _pick(wide, [low + side for side, low in zip(corner, base, strict=True)]) * weight[:, None]
+    return Tensor(value.astype(image.dtype))
+
+
+def _bicubic_sample(image: Array, raw: list[Array], sizes: tuple[int, ...], padding_mode: int, align_corners: bool) -> Array:
+    base = [np.floor(one) for one in raw]
+    weights = [_cubic_weights(one - low) for one, low in zip(raw, base, strict=True)]
+    value: Any = 0.0
+    for i, j in np.ndindex(4, 4):
+        at = [
+            _bounded(low + offset - 1, size, padding_mode, align_corners)
+            for low, offset, size in zip(base, (i, j), sizes, strict=True)
+        ]
+        value = value + _pick(image, at) * (weights[0][i] * weights[1][j])[:, None]
+    return np.asarray(value)
+
+
+@operator("aten::grid_sampler", "aten::grid_sampler_2d", "aten::grid_sampler_3d")
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool = True) -> Tensor:  # noqa: A002
+    """Up to 1.3 corners were always aligned, and there was no argument that says so."""
+    return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@operator("aten::affine_grid_generator")
+def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = True) -> Tensor:
+    """Points of a grid, mapped."""
+    if any(one <= 0 for one in size):
+        raise fail(f"Expected non-zero, positive output size. Got {list(size)}")
+    matrices = theta.array.astype(FLOAT64)
+    sized(*size[2:], len(size))
+    sized(*size[2:], *matrices.shape[:-1])
+    axes = []
+    for one in size[2:]:
+        line = np.linspace(-1, 1, one) if one > 1 else np.zeros(1)
+        axes.append(line if align_corners else line * (one - 1) / one)
+    grid = np.meshgrid(*axes, indexing="ij")
+    points = np.stack([*reversed(grid), np.ones_like(grid[0])], axis=-1)
+    value = summed("...k,bjk->b...j", points, matrices)
+    return Tensor(value.astype(theta.array.dtype))

@@ -1,0 +1,469 @@
+"""Tensors put together, repeated, turned around and padded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.arrays import repeated
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    FLOAT32,
+    INT64,
+    Array,
+    axis,
+    cast,
+    checked_scalar,
+    fail,
+    functional,
+    into,
+    not_implemented,
+    words,
+)
+from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.operators.views import atleast_1d, atleast_2d, atleast_3d
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+MOST_DIMENSIONS = 32  # of an array of any numpy
+
+
+def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
+    arrays = [one.array for one in tensors]
+    if not arrays:
+        raise fail("torch.cat(): expected a non-empty list of Tensors")
+    for place, one in enumerate(arrays):
+        if not one.ndim:
+            raise fail(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
+    if promote:
+        kind = dtypes.result_type(tensors).array
+    else:
+        kind = arrays[0].dtype
+        for place, one in enumerate(arrays):
+            if one.dtype != kind:
+                raise fail(
+                    f"Expected object of scalar type {words(kind)} but got scalar type {words(one.dtype)} for sequence element {place} in sequence "
+                    "argument at position #1 'tensors'"
+                )
+    # Empty vectors may stand anywhere, whatever the others look like.
+    kept = [one for one in arrays if one.shape != (0,)]
+    if not kept:  # along whatever dimension
+        return np.empty(0, kind)
+    at = axis(dim, kept[0].ndim)
+    for place, one in enumerate(kept):
+        if one.ndim != kept[0].ndim:
+            raise fail(f"Tensors must have same number of dimensions: got {kept[0].ndim} and {one.ndim}")
+        for where, (a, b) in enumerate(zip(kept[0].shape, one.shape, strict=True)):
+            if a != b and where != at:
+                raise fail(
+                    f"Sizes of tensors must match except in dimension {at}. Expected size {a} but got size {b} for tensor number {place} in the list."
+                )
+    sized(sum(one.size for one in kept))
+    return np.concatenate([cast(one, kind) for one in kept], axis=at)
+
+
+def _cats() -> None:
+    for since, promote in (("1.0.0", False), ("1.6.0", True)):
+
+        def call(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:
+            array = _joined(tensors, dim, promote=promote)
+            return Tensor(array) if out is None else into(out, array)
+
+        def stacked(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:
+            if not tensors:
+                raise fail("stack expects a non-empty TensorList")
+            first = tensors[0].array
+            for place, one in enumerate(tensors):
+                if one.array.shape != first.shape:
+                    raise fail(
+                        f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and {list(one.array.shape)} at entry {place}"
+                    )
+            at = axis(dim, first.ndim + 1)
+            array = _joined([Tensor(np.expand_dims(one.array, at)) for one in tensors], at, promote=promote)
+            return Tensor(array) if out is None else into(out, array)
+
+        operator("aten::cat", "aten::concat", "aten::concatenate", "aten::_cat", since=since)(call)
+        operator("aten::stack", "aten::_stack", since=since)(stacked)
+
+
+_cats()
+
+
+def _stacks(name: str, shape_up: Any, dim_of: Any) -> None:
+    def call(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+        parts = shape_up(list(tensors))
+        array = _joined(parts, dim_of(parts[0].array.ndim), promote=True)
+        return Tensor(array) if out is None else into(out, array)
+
+    operator(f"aten::{name}")(call)
+
+
+_stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1)
+_stacks("vstack", atleast_2d, lambda _ndim: 0)
+_stacks("row_stack", atleast_2d, lambda _ndim: 0)
+_stacks("dstack", atleast_3d, lambda _ndim: 2)
+
+
+@functional("block_diag")
+def block_diag(tensors: list[Tensor]) -> Tensor:
+    """Matrices along a diagonal."""
+    if not tensors:
+        return Tensor(np.zeros((1, 0), FLOAT32))
+    parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
+    shape = sum(one.shape[0] for one in parts), sum(one.shape[1] for one in parts)
+    sized(*shape)
+    whole = np.zeros(shape, dtypes.result_type(tensors).array)
+    row = column = 0
+    for one in parts:
+        whole[row : row + one.shape[0], column : column + one.shape[1]] = one
+        row, column = row + one.shape[0], column + one.shape[1]
+    return Tensor(whole)
+
+
+_grid: Any = np.meshgrid
+
+
+@operator("aten::meshgrid")
+def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
+    """Coordinates of a grid."""
+    if indexing not in {"ij", "xy"}:
+        raise fail(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if not tensors:
+        raise fail("meshgrid expects a non-empty TensorList")
+    vectors = [one.array.reshape(-1) for one in tensors]
+    sized(*(one.size for one in vectors), len(vectors))
+    return [Tensor(one) for one in _grid(*vectors, indexing=indexing)]
+
+
+@operator("aten::cartesian_prod")
+def cartesian_prod(tensors: list[Tensor]) -> Tensor:
+    """Every combination, one in a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    sized(*(one.array.size for one in tensors), len(tensors))
+    return Tensor(np.stack([one.reshape(-1) for one in np.meshgrid(*(one.array for one in tensors), indexing="ij")], axis=1))
+
+
+@operator("aten::combinations")
+def combinations_1_3(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Up to 1.11 there is no choice of nothing."""
+    if r < 1:
+        raise fail(f"Expect a positive number, but got {r}")
+    return combinations(self, r, with_replacement)
+
+
+@operator("aten::combinations", since="1.12.0")
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of some elements, one in a row."""
+    from itertools import combinations as without  # noqa: PLC0415
+    from itertools import combinations_with_replacement  # noqa: PLC0415
+
+    if self.array.ndim != 1:
+        raise fail(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
+    if r < 0:
+        raise fail(f"Expect a non-negative number, but got {r}")
+    if self.array.size > 1 and (r >= 63 or self.array.size**r >= 1 << 63):  # it makes them all, repeated ones too, and takes some
+        raise fail("numel: integer multiplication overflow")
+    if r == 0:
+        return Tensor(np.empty(0, self.array.dtype))
+    choose: Any = combinations_with_replacement if with_replacement else without
+    looped(math.comb(self.array.size + (r - 1 if with_replacement else 0), r), r * 100)
+    places = np.asarray(list(choose(range(self.array.size), r)), INT64).reshape(-1, r)
+    return Tensor(self.array[places])
+
+
+# --------------------------------------------------------------------------------------------------------------- repeating
+
+
+def _tiled(array: Array, repeats: list[int]) -> Array:
+    """The array several times along each dimension, the last ones first."""
+    shape = (1,) * (len(repeats) - array.ndim) + array.shape
+    times = (1,) * (len(shape) - len(repeats)) + tuple(repeats)
+    if 0 in times or 0 in shape:
+        return np.empty([size * by for size, by in zip(shape, times, strict=True)], array.dtype)
+    sized(*shape, *times)
+    spread = [one for size, by in zip(shape, times, strict=True) for one in (by, size)]
+    if len(spread) > MOST_DIMENSIONS:
+        raise Unsupported(f"the reference reader repeats tensors of up to {MOST_DIMENSIONS // 2} dimensions", code="operator")
+    whole = np.broadcast_to(array.reshape([one for size in shape for one in (1, size)]), spread)
+    return whole.reshape([size * by for size, by in zip(shape, times, strict=True)])
+
+
+@operator("aten::repeat")
+def repeat(self: Tensor, repeats: list[int]) -> Tensor:
+    """The whole, several times along each dimension."""
+    array = self.array
+    if len(repeats) < array.ndim:
+        raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(one < 0 for one in repeats):
+        raise fail("Trying to create tensor with negative dimension")
+    return Tensor(_tiled(array, repeats))
+
+
+@operator("aten::tile")
+def tile(self: Tensor, dims: list[int]) -> Tensor:
+    """As :func:`repeat`, also with fewer numbers than dimensions."""
+    if any(one < 0 for one in dims):
+        raise fail("Trying to create tensor with negative dimension")
+    return Tensor(_tiled(self.array, dims))
+
+
+def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
+    places = array.size if at is None else array.shape[at]
+    numbers = np.asarray(counts)
+    total = int(numbers.sum(dtype=np.float64)) if numbers.size > 1 else places * int(numbers.sum())  # near enough for memory
+    sized(total, array.size // max(1, places))
+    return repeated(array, counts, axis=at)
+
+
+@operator("aten::repeat_interleave")
+def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element several times."""
+    del output_size
+    if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
+        if self.array.ndim != 1:
+            raise fail("repeat_interleave only accept 1D vector as repeat")
+        return Tensor(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
+    counts = repeats.array if repeats.__class__ is Tensor else repeats
+    if np.min(counts, initial=0) < 0:
+        raise fail("repeats can not be negative")
+    array = self.array
+    if dim is None:
+        return Tensor(_repeated(array.reshape(-1), counts))
+    return Tensor(_repeated(array, counts, axis(dim, array.ndim)))
+
+
+# ------------------------------------------------------------------------------------------------------------ turned around
+
+
+@functional("flip")
+def flip(self: Tensor, dims: Any) -> Tensor:
+    """A copy in the other order."""
+    array = self.array
+    found = tuple(axis(one, array.ndim) for one in dims)
+    if len(set(found)) != len(found):
+        raise fail(f"dim {found[0]} appears multiple times in the list of dims")
+    return Tensor(np.flip(array, found).copy() if array.ndim else array.copy())
+
+
+@operator("aten::fliplr")
+def fliplr(self: Tensor) -> Tensor:
+    """Left for right."""
+    return Tensor(np.fliplr(self.array).copy())
+
+
+@operator("aten::flipud")
+def flipud(self: Tensor) -> Tensor:
+    """Up for down."""
+    return Tensor(np.flipud(self.array).copy())
+
+
+@operator("aten::roll")
+def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """Pushed along, what falls off comes in at the other end."""
+    array = self.array
+    by = [shifts] if shifts.__class__ is int else list(shifts)
+    at = [dims] if dims.__class__ is int else list(dims)
+    if not by:
+        raise fail("`shifts` required")
+    if not at and len(by) == 1:
+        return Tensor(np.roll(array, by[0]))
+    if len(at) != len(by):
+        raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
+    if not array.size:  # of which torch does not look at the dimensions
+        return Tensor(array.copy())
+    looped(len(by))
+    pushed: dict[int, int] = {}
+    for shift, one in zip(by, at, strict=True):
+        place = axis(one, array.ndim)
+        pushed[place] = pushed.get(place, 0) + shift
+    for place, shift in pushed.items():  # numpy's own way with several takes two to the power of their number
+        array = np.roll(array, shift % array.shape[place], place)
+    return Tensor(array)
+
+
+@operator("aten::rot90")
+def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Turned by right angles."""
+    return Tensor(np.rot90(self.array, k, tuple(dims)).copy())
+
+
+@functional("diag")
+def diag(self: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as a diagonal, or the diagonal of a matrix."""
+    if self.array.ndim not in {1, 2}:
+        raise fail("diag(): Supports 1D or 2D tensors. Got " + str(self.array.ndim) + "D")
+    if self.array.ndim == 1:
+        return diagflat(self, diagonal)
+    return Tensor(arrays.diagonal(self.array, diagonal).copy())
+
+
+@functional("diag_embed")
+def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Vectors as diagonals of matrices."""
+    array = self.array
+    size = array.shape[-1] + abs(offset)
+    sized(*array.shape[:-1], size, size)
+    whole = np.zeros((*array.shape[:-1], size, size), array.dtype)
+    places = np.arange(array.shape[-1])
+    whole[..., places + max(-offset, 0), places + max(offset, 0)] = array
+    a, b = axis(dim1, whole.ndim), axis(dim2, whole.ndim)
+    return Tensor(np.moveaxis(whole, (-2, -1), (a, b)))
+
+
+@operator("aten::diagflat")
+def diagflat(self: Tensor, offset: int = 0) -> Tensor:
+    """All elements as a diagonal."""
+    flat = self.array.reshape(-1)
+    size = flat.size + abs(offset)
+    sized(size, size)
+    whole = np.zeros((size, size), flat.dtype)
+    places = np.arange(flat.size)
+    whole[places + max(-offset, 0), places + max(offset, 0)] = flat
+    return Tensor(whole)
+
+
+# ------------------------------------------------------------------------------------------------------------------ padding
+
+
+def _widths(array: Array, pad: list[int]) -> list[tuple[int, int]]:
+    if len(pad) % 2:
+        raise fail("Length of pad must be even but instead it equals " + str(len(pad)))
+    if len(pad) > 2 * array.ndim:
+        raise fail(
+            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} while the input has {array.ndim} dimensions."
+        )
+    widths = [(0, 0)] * array.ndim
+    for place in range(len(pad) // 2):
+        widths[array.ndim - 1 - place] = (pad[2 * place], pad[2 * place + 1])
+    return widths
+
+
+def _cut(array: Array, widths: list[tuple[int, int]]) -> tuple[Array, list[tuple[int, int]]]:
+    """Negative padding cuts."""
+    pieces = []
+    for size, (before, after) in zip(array.shape, widths, strict=True):
+        if size + before + after < 0:
+            raise fail(
+                f"The input size {size}, plus negative padding {before} and {after} resulted in a negative output size, which is invalid."
+            )
+        pieces.append(slice(max(-before, 0), size - max(-after, 0)))
+    return array[tuple(pieces)], [(max(a, 0), max(b, 0)) for a, b in widths]
+
+
+@functional("constant_pad_nd")
+def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
+    """A number around."""
+    array, widths = _cut(self.array, _widths(self.array, list(pad)))
+    if all(pair == (0, 0) for pair in widths):
+        return Tensor(array.copy())
+    sized(*(size + max(0, sum(pair)) for size, pair in zip(array.shape, widths, strict=True)))
+    return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
+
+
+def _padding(mode: str, *, whole: bool = True) -> Any:
+    """Padding with elements of the tensor. Up to 2.0 not of whole numbers."""
+    how: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+    def compute(self: Tensor, padding: list[int]) -> Tensor:
+        array = self.array
+        if array.dtype.kind in ("b" if whole else "biu") and mode != "circular":
+            raise not_implemented(f"{mode}_padding", array.dtype)
+        widths = _widths(array, list(padding))
+        if array.ndim - len(padding) // 2 not in {1, 2}:
+            raise fail(
+                f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, not {len(padding)} of {array.ndim}"
+            )
+        if mode == "reflect":
+            for size, (before, after) in zip(array.shape, widths, strict=True):
+                if (before >= size > 0 and before) or (after >= size > 0 and after):
+                    raise fail(
+                        f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at "
+                        f"dimension of size {size}"
+                    )
+        cut, widths = _cut(array, widths)
+        if mode == "circular" and any(max(pair) > size for pair, size in zip(widths, cut.shape, strict=True)):
+            raise fail("Padding value causes wrapping around more than once.")
+        sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
+        return Tensor(np.pad(cut, widths, mode=how[mode]))
+
+    return compute
+
+
+for _mode, _names in {
+    "reflect": ("reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
+    "replicate": ("replication_pad1d", "replication_pad2d", "replication_pad3d"),
+    "circular": ("_pad_circular",),
+}.items():
+    functional(*_names)(_padding(_mode, whole=False))
+    if _mode != "circular":
+        functional(*_names, since="2.1.0")(_padding(_mode))
+
+
+@operator("aten::pad", "aten::_pad_enum")
+def pad_1_0(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Up to 2.0 whole numbers are padded with a constant only."""
+    return _pad(self, pad, mode, value, whole=False)
+
+
+@operator("aten::pad", "aten::_pad_enum", since="2.1.0")
+def pad(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Around a tensor."""
+    return _pad(self, pad, mode, value, whole=True)
+
+
+_MODES = ("reflect", "replicate", "circular", "constant")
+
+
+def _pad(self: Tensor, pad: list[int], mode: Any, value: float | None, *, whole: bool) -> Tensor:
+    if mode.__class__ is int and 0 <= mode < len(_MODES):
+        mode = _MODES[mode]
+    if mode == "constant":
+        return constant_pad_nd(self, pad, 0 if value is None else value)
+    if value:
+        raise fail(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in {"reflect", "replicate", "circular"}:
+        raise fail(f"Unrecognised padding mode {mode}")
+    return _padding(mode, whole=whole)(self, pad)  # type: ignore[no-any-return]
+
+
+@operator("aten::pixel_shuffle")
+def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
+    """Channels as finer pixels."""
+    array, r = self.array, upscale_factor
+    if array.ndim < 3:
+        raise fail(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {array.ndim} dimension(s)")
+    *lead, c, h, w = array.shape
+    if c % (r * r):
+        raise fail(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
+        )
+    parts = array.reshape(*lead, c // (r * r), r, r, h, w)
+    n = len(lead)
+    return Tensor(parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r).copy())
+
+
+@operator("aten::pixel_unshuffle")
+def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
+    """Finer pixels as channels."""
+    array, r = self.array, downscale_factor
+    *lead, c, h, w = array.shape
+    if h % r or w % r:
+        raise fail(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but they are {h} and {w}, {r}")
+    parts = array.reshape(*lead, c, h // r, r, w // r, r)
+    n = len(lead)
+    return Tensor(parts.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r).copy())
+
+
+@operator("aten::channel_shuffle", "aten::native_channel_shuffle")
+def channel_shuffle(self: Tensor, groups: int) -> Tensor:
+    """Channels of groups in turn."""
+    array = self.array
+    if array.ndim < 3:
+        raise fail(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(array.shape)}")
+    b, c, *rest = array.shape
+    return Tensor(array.reshape(b, groups, c // groups, *rest).swapaxes(1, 2).reshape(array.shape).copy())

@@ -1,0 +1,758 @@
+"""Products of vectors and matrices, sums with them, and solvers.
+
+Floats of 32 bits and fewer are multiplied and summed in double precision and rounded once: as near as any order of summing comes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    Array,
+    Scalar,
+    axis,
+    broadcast,
+    can_cast,
+    checked_scalar,
+    common,
+    fail,
+    full_words,
+    functional,
+    into,
+    not_implemented,
+    resized,
+    words,
+    write,
+)
+from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied, sized, summed
+from torch_compat.runtime.operators.reductions import norm_of
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+
+def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
+    """The matrix product of arrays of one type.
+
+    Raises:
+        Raised: unlike types or shapes.
+    """
+    if a.dtype != b.dtype:
+        raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
+    if a.dtype == BOOL:
+        raise not_implemented(kernel, a.dtype)
+    return multiplied(exact(a), exact(b)).astype(a.dtype, copy=False)
+
+
+def _matrices(a: Array, b: Array) -> None:
+    if a.ndim != 2 or b.ndim != 2:
+        raise fail("self must be a matrix" if a.ndim != 2 else "mat2 must be a matrix")
+    if a.shape[1] != b.shape[0]:
+        raise fail(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+
+
+@functional("mm", exact=True)
+def mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """Of two matrices."""
+    _matrices(self.array, mat2.array)
+    return Tensor(product(self.array, mat2.array))
+
+
+@functional("bmm", exact=True)
+def bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    """Of batches of matrices."""
+    _batches(self.array, mat2.array)
+    return Tensor(product(self.array, mat2.array, "bmm"))
+
+
+def _batches(a: Array, b: Array) -> None:
+    if a.ndim != 3 or b.ndim != 3:
+        raise fail("batch1 must be a 3D tensor" if a.ndim != 3 else "batch2 must be a 3D tensor")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise fail(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+
+
+@functional("mv", exact=True)
+def mv(self: Tensor, vec: Tensor) -> Tensor:
+    """Of a matrix and a vector."""
+    a, b = self.array, vec.array
+    if a.ndim != 2 or b.ndim != 1:
+        raise fail(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise fail(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+    return Tensor(product(a, b))
+
+
+@functional("vdot", exact=True)
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    """Of two vectors, the first one conjugate."""
+    return dot(Tensor(np.conj(self.array)) if self.array.dtype.kind == "c" else self, other)
+
+
+@functional("dot", "inner_1d", exact=True)
+def dot(self: Tensor, tensor: Tensor) -> Tensor:
+    """Of two vectors."""
+    a, b = self.array, tensor.array
+    if a.ndim != 1 or b.ndim != 1:
+        raise fail(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype != b.dtype:
+        raise fail(f"dot : expected both vectors to have same dtype, but found {words(a.dtype)} and {words(b.dtype)}")
+    if a.shape != b.shape:
+        raise fail(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
+    return Tensor(product(a, b, "dot"))
+
+
+@functional("matmul", "linalg_matmul", "__matmul__", exact=True)
+def matmul(self: Tensor, other: Tensor) -> Tensor:
+    """Of vectors, matrices, and batches of them."""
+    a, b = self.array, other.array
+    if not a.ndim or not b.ndim:
+        raise fail(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        if a.ndim <= 2 and b.ndim <= 2:
+            raise fail(
+                f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and {'x'.join(map(str, b.shape))})"
+            )
+        raise fail(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: {list(b.shape[-2:])}."
+        )
+    if a.ndim > 2 and b.ndim > 2:
+        broadcast(np.empty(a.shape[:-2], BOOL), np.empty(b.shape[:-2], BOOL))
+    return Tensor(product(a, b, "dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_"))
+
+
+def _inner(a: Array, b: Array) -> Array:
+    if a.shape[-1]:
+        meter.work(a.size * (b.size // b.shape[-1]) if b.shape[-1] else 0)
+    return np.asarray(np.inner(a, b))
+
+
+@functional("inner", exact=True)
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Sums of products over the last dimensions."""
+    a, b = self.array, other.array
+    if a.dtype != b.dtype:
+        raise fail("both inputs should have same dtype")
+    if not a.ndim or not b.ndim:
+        x, y = common(self, other)
+        return Tensor(x * y)
+    return Tensor(_inner(exact(a), exact(b)).astype(a.dtype))
+
+
+@functional("ger", "outer")
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of two elements."""
+    a, b = self.array, vec2.array
+    if a.ndim != 1 or b.ndim != 1:
+        raise fail(
+            f"outer: Expected 1-D argument self, but got {a.ndim}-D"
+            if a.ndim != 1
+            else f"outer: Expected 1-D argument vec2, but got {b.ndim}-D"
+        )
+    kind = dtypes.result_type((self, vec2)).array
+    sized(a.size, b.size)
+    return Tensor(np.multiply.outer(a.astype(kind), b.astype(kind)))
+
+
+# ------------------------------------------------------------------------------------------------------- sums with products
+
+
+def _sum_with(self: Array, computed: Array, kind: np.dtype[Any], beta: Scalar, alpha: Scalar, *, nothing: bool = True) -> Array:
+    """``beta * self + alpha * computed``; with beta 0, of self only the shape is looked at."""
+    scaled = computed if alpha == 1 else computed * checked_scalar(alpha, kind).astype(computed.dtype)
+    whole = _expanded(self, scaled.shape)
+    if beta == 0 and nothing:
+        return scaled.astype(kind)
+    base = exact(whole) if beta == 1 else exact(whole) * checked_scalar(beta, kind).astype(scaled.dtype)
+    return np.asarray(base + scaled).astype(kind)
+
+
+def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
+    """As ``expand``.
+
+    Raises:
+        Raised: it has more dimensions, or one of another size.
+    """
+    if array.ndim > len(shape):
+        raise fail(
+            f"expand({full_words(array.dtype)}{{{list(array.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({array.ndim})"
+        )
+    for at in range(-1, -array.ndim - 1, -1):
+        if array.shape[at] not in {1, shape[at]}:
+            raise fail(
+                f"The expanded size of the tensor ({shape[at]}) must match the existing size ({array.shape[at]}) at non-singleton dimension "
+                f"{len(shape) + at}.  Target sizes: {list(shape)}.  Tensor sizes: {list(array.shape)}"
+            )
+    return np.broadcast_to(array, shape)
+
+
+def _same(*arrays: Array) -> np.dtype[Any]:
+    first: np.dtype[Any] = arrays[0].dtype
+    for other in arrays[1:]:
+        if other.dtype != first:
+            raise fail(f"self and mat2 must have the same dtype, but got {words(first)} and {words(other.dtype)}")
+    return first
+
+
+@functional("addmm", inplace=True, exact=True)
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha * mat1 @ mat2``."""
+    a, b = mat1.array, mat2.array
+    kind = _same(self.array, a, b)
+    _matrices(a, b)
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
+
+
+@functional("addmv", inplace=True, exact=True)
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha * mat @ vec``."""
+    a, b = mat.array, vec.array
+    kind = _same(self.array, a, b)
+    if self.array.ndim > 1:
+        raise fail(f"vector + matrix @ vector expected, got {self.array.ndim}, {a.ndim}, {b.ndim}")
+    if a.ndim != 2 or b.ndim != 1 or a.shape[1] != b.shape[0]:
+        raise fail(f"size mismatch, got input ({self.array.size}), mat ({'x'.join(map(str, a.shape))}), vec ({b.size})")
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
+
+
+def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar, *, grows: bool) -> Tensor:
+    """``beta * self + alpha * outer(vec1, vec2)``; ``grows`` where the products may be expanded, too."""
+    for name, one in (("vec1", vec1), ("vec2", vec2)):
+        if one.array.ndim != 1:
+            raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
+    kind = dtypes.result_type((self, vec1, vec2)).array
+    sized(vec1.array.size, vec2.array.size)
+    pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
+    if grows and beta != 0:
+        pairs = np.broadcast_to(pairs, broadcast(self.array, pairs))
+    return Tensor(_sum_with(self.array.astype(kind), pairs, kind, beta, alpha))
+
+
+# In 1.7 alone the first tensor may have more dimensions and be larger than the products.
+functional("addr", inplace=True)(lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False))
+functional("addr", inplace=True, since="1.7.0")(
+    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=True)
+)
+functional("addr", inplace=True, since="1.8.0")(
+    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False)
+)
+
+
+def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, *, nothing: bool) -> Tensor:
+    a, b = batch1.array, batch2.array
+    kind = _same(self.array, a, b)
+    _batches(a, b)
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha, nothing=nothing))
+
+
+# Up to 1.10 a NaN in the first tensor stays although it counts nothing.
+functional("baddbmm", inplace=True)(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: _baddbmm(self, batch1, batch2, beta, alpha, nothing=False)
+)
+functional("baddbmm", inplace=True, since="1.11.0")(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: _baddbmm(self, batch1, batch2, beta, alpha, nothing=True)
+)
+
+
+@functional("addbmm")
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """``beta * self + alpha`` times the sum of a batch of products."""
+    a, b = batch1.array, batch2.array
+    kind = _same(self.array, a, b)
+    _batches(a, b)
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
+
+
+# In place, up to 1.6 the first tensor has the shape of the result; since 1.7 it becomes of that shape.
+operator("aten::addbmm_")(
+    lambda self, batch1, batch2, *, beta=1, alpha=1: write(self, addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array)
+)
+
+
+@operator("aten::addbmm_", since="1.7.0")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """The first tensor grows to the shape of the result."""
+    value = addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array
+    if not self.array.ndim and beta != 0:
+        raise fail(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the "
+            "tensor before performing the operation."
+        )
+    return write(resized(self, value.shape), value)
+
+
+def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
+    """``a @ w.T + bias``. What shapes a bias may have depends on whether all rows are multiplied as one matrix (see :func:`_biased`)."""
+    if a.dtype != w.dtype:
+        raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(w.dtype)}")
+    if not a.ndim or not w.ndim:
+        raise fail(f"both arguments to linear need to be at least 1D, but they are {a.ndim}D and {w.ndim}D")
+    if w.ndim > 2:
+        raise fail(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+    if a.shape[-1] != w.shape[-1]:
+        rows = int(np.prod(a.shape[:-1]))
+        raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
+    if a.dtype == BOOL:
+        raise not_implemented("addmm_impl_cpu_", a.dtype)
+    value = multiplied(exact(a), exact(w).T)
+    if bias is not None:
+        value = _biased(value, a, w, bias.array, era)
+    return value.astype(a.dtype, copy=False)
+
+
+def _biased(value: Array, a: Array, w: Array, b: Array, era: int) -> Array:
+    """The product with its bias.
+
+    A product of several rows is one of matrices, to whose shape the bias is expanded: for a matrix, always; since 1.12 (era 1) for
+    contiguous inputs of three dimensions, since 2.10 (era 2) for contiguous inputs of any where the bias has one dimension larger
+    than one. All others get the bias added in place. Era -1 is the form with ``out``, which adds it so but for matrices.
+    """
+    if era < 2:
+        as_rows = era == 1 and a.ndim == 3 and a.flags.c_contiguous
+    else:
+        larger = sum(size != 1 for size in b.shape)
+        as_rows = (b.ndim == 1 or larger == 1) and b.flags.c_contiguous and a.flags.c_contiguous
+    if a.ndim == 2 or as_rows:
+        if w.ndim != 2:
+            raise fail(f"mat2 must be a matrix, got {w.ndim}-D tensor")
+        if b.dtype != a.dtype:
+            raise fail(f"self and mat2 must have the same dtype, but got {words(b.dtype)} and {words(a.dtype)}")
+        rows = value.reshape(math.prod(value.shape[:-1]), w.shape[0])
+        return (rows + exact(_expanded(b, rows.shape))).reshape(value.shape)
+    whole = broadcast(value, b)
+    if whole != value.shape:
+        raise fail(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(whole)}")
+    if not can_cast(b.dtype, a.dtype):
+        raise fail(f"result type {words(b.dtype)} can't be cast to the desired output type {words(a.dtype)}")
+    return value + exact(b)
+
+
+def _linears() -> None:
+    for era, since in enumerate(("1.0.0", "1.12.0", "2.10.0")):
+
+        def linear(
+            input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None, era: int = era,  # noqa: A002
+        ) -> Tensor:  # fmt: skip
+            value = _linear(input.array, weight.array, bias, era if out is None else -1)
+            return Tensor(value) if out is None else into(out, value, exact=True)
+
+        operator("aten::linear", since=since)(linear)
+
+
+_linears()
+
+
+@operator("aten::bilinear")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A bilinear form of two inputs for every output."""
+    a, b, w = exact(input1.array), exact(input2.array), exact(weight.array)
+    value = summed("...i,oij,...j->...o", a, w, b)
+    if bias is not None:
+        value = value + exact(bias.array)
+    return Tensor(value.astype(input1.array.dtype))
+
+
+@operator("aten::einsum")
+def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = None) -> Tensor:
+    """Sums of products by an equation."""
+    del path
+    arrays = [one.array for one in tensors]
+    kind = arrays[0].dtype
+    _same(*arrays)
+    try:
+        return Tensor(summed(equation.replace(" ", ""), *(exact(one) for one in arrays)).astype(kind))
+    except ValueError as error:
+        raise fail(f"einsum(): {error}") from error
+
+
+@operator("aten::tensordot")
+def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
+    """Sums of products over given dimensions."""
+    a, b = self.array, other.array
+    for x, y in zip(dims_self, dims_other, strict=True):
+        if a.shape[x] == 1:  # it stands for as many as the other has
+            b = b.sum(axis=y, keepdims=True, dtype=b.dtype)
+        elif b.shape[y] == 1:
+            a = a.sum(axis=x, keepdims=True, dtype=a.dtype)
+        if a.shape[x] != b.shape[y]:
+            raise fail(
+                f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
+            )
+    kept = math.prod(b.shape) // max(1, math.prod(b.shape[y] for y in dims_other))
+    sized(math.prod(a.shape) // max(1, math.prod(a.shape[x] for x in dims_self)), kept)
+    if a.size * kept > meter.limits.elements:
+        meter.work(a.size * kept)
+    return Tensor(np.asarray(np.tensordot(exact(a), exact(b), (list(dims_self), list(dims_other)))).astype(a.dtype))
+
+
+@functional("linalg_multi_dot")
+def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
+    """Of several matrices, of which the first and the last may be vectors."""
+    if len(tensors) < 2:
+        raise fail(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    value = exact(tensors[0].array)
+    for one in tensors[1:]:
+        value = multiplied(value, exact(one.array))
+    return Tensor(np.asarray(value).astype(tensors[0].array.dtype))
+
+
+@functional("chain_matmul")
+def chain_matmul(matrices: list[Tensor]) -> Tensor:
+    """Of several matrices."""
+    if any(one.array.ndim != 2 for one in matrices):
+        raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
+    value = exact(matrices[0].array)
+    for one in matrices[1:]:
+        value = multiplied(value, exact(one.array))
+    return Tensor(value.astype(matrices[0].array.dtype))
+
+
+@functional("kron")
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """Kronecker's product."""
+    kind = dtypes.result_type((self, other)).array
+    sized(self.array.size, other.array.size)
+    return Tensor(np.kron(self.array.astype(kind), other.array.astype(kind)))
+
+
+def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
+    a, b = self.array, other.array
+    if dim is None:
+        found = [one for one, size in enumerate(a.shape) if size == 3]
+        if not found:
+            raise fail("no dimension of size 3 in input")
+        dim = found[0]
+    if a.ndim != b.ndim:
+        raise fail("linalg.cross: inputs must have the same number of dimensions.")
+    at = axis(dim, a.ndim)
+    if a.shape[at] != 3 or b.shape[axis(dim, b.ndim)] != 3:
+        raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
+    broadcast(a, b)
+    return Tensor(np.cross(a, b, axis=at).astype(a.dtype))
+
+
+functional("cross")(lambda self, other, dim=None: _cross(self, other, dim))
+functional("linalg_cross")(lambda self, other, *, dim=-1: _cross(self, other, dim))
+
+
+# ------------------------------------------------------------------------------------------------------------- solvers
+
+
+def _square(where: str, a: Array) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise fail(
+            f"{where}: A must be batches of square matrices, but they are {a.shape[-2] if a.ndim > 1 else 1} by {a.shape[-1] if a.ndim else 1} matrices"
+        )
+    _floating(where, a)
+
+
+def _floating(where: str, a: Array) -> None:
+    if a.dtype.kind not in "fc" or a.dtype.itemsize < 4:
+        raise fail(f"{where}: Expected a floating point or complex tensor as input. Got {words(a.dtype)}")
+
+
+def _factored(matrix: Array) -> tuple[Array, list[int], int]:
+    """LU with the largest pivot of each column, as LAPACK's getrf: both factors in one matrix, rows, and the first zero pivot."""
+    lu = matrix.copy()
+    n = lu.shape[0]
+    rows = list(range(n))
+    zero = 0
+    for k in range(looped(n, n * n)):
+        best = k + int(np.argmax(np.abs(lu[k:, k])))
+        if lu[best, k] == 0:
+            zero = zero or k + 1
+            continue
+        if best != k:
+            lu[[k, best]] = lu[[best, k]]
+            rows[k], rows[best] = rows[best], rows[k]
+        lu[k + 1 :, k] /= lu[k, k]
+        lu[k + 1 :, k + 1 :] -= np.outer(lu[k + 1 :, k], lu[k, k + 1 :])
+    return lu, rows, zero
+
+
+def _each(function: Any, a: Array) -> Array:
+    try:
+        return function(decomposed(a))
+    except np.linalg.LinAlgError as error:
+        raise raised(
+            "RuntimeError",
+            f"linalg: The diagonal element is zero, the inversion could not be completed because the input matrix is singular ({error}).",
+        ) from error
+
+
+@operator("aten::solve", "aten::gesv")
+def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """The solution of ``A X = self`` and the factors of A."""
+    b, a = self.array, A.array
+    _square("solve", a)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
+    solution, factors = np.empty_like(b), np.empty_like(a)
+    looped(math.prod(batch))
+    for index in np.ndindex(*batch):
+        lu, rows, zero = _factored(exact(a[index]))
+        if zero:
+            raise fail(f"solve_cpu: U({zero},{zero}) is zero, singular U.")
+        lower = np.tril(lu, -1) + np.eye(lu.shape[0])
+        solution[index] = np.linalg.solve(np.triu(lu), np.linalg.solve(lower, exact(b[index])[rows]))
+        factors[index] = lu
+    return Tensor(solution), Tensor(factors)
+
+
+@operator("aten::linalg_solve")
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
+    """The solution of ``A X = B``."""
+    a, b = A.array, B.array
+    _square("linalg.solve", a)
+    vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+    right = exact(b)[..., None] if vector else exact(b)
+    if not left:
+        found = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
+    else:
+        found = _each(lambda x: np.linalg.solve(x, right), a)
+    return Tensor((found[..., 0] if vector else found).astype(a.dtype))
+
+
+def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
+    a = self.array
+    _square("symeig", a)
+    values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
+    nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
+    return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
+
+
+# Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
+operator("aten::symeig")(lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=True))
+operator("aten::symeig", since="1.4.0")(
+    lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=False)
+)
+
+
+@operator("aten::linalg_eigh", "aten::_linalg_eigh")
+def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """Eigenvalues and vectors of symmetric matrices."""
+    _square("linalg.eigh", self.array)
+    decompose: Any = np.linalg.eigh
+    values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
+    if not compute_v:
+        vectors = np.zeros(0)
+    return Tensor(values.astype(_real(self.array.dtype))), Tensor(vectors.astype(self.array.dtype))
+
+
+@operator("aten::linalg_eigvalsh")
+def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """Eigenvalues of symmetric matrices."""
+    return linalg_eigh(self, UPLO)[0]
+
+
+@functional("inverse", "linalg_inv")
+def inverse(self: Tensor) -> Tensor:
+    """Of square matrices."""
+    _square("linalg.inv", self.array)
+    return Tensor(_each(np.linalg.inv, self.array).astype(self.array.dtype))
+
+
+@functional("det", "linalg_det")
+def det(self: Tensor) -> Tensor:
+    """Determinants."""
+    _square("linalg.det", self.array)
+    return Tensor(np.asarray(np.linalg.det(decomposed(self.array))).astype(self.array.dtype))
+
+
+@operator("aten::logdet")
+def logdet(self: Tensor) -> Tensor:
+    """Logarithms of determinants."""
+    _square("logdet", self.array)
+    return Tensor(np.log(np.asarray(np.linalg.det(decomposed(self.array)))).astype(self.array.dtype))
+
+
+@operator("aten::slogdet", "aten::linalg_slogdet")
+def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Signs and logarithms of determinants."""
+    _square("linalg.slogdet", self.array)
+    sign, size = np.linalg.slogdet(decomposed(self.array))
+    return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
+
+
+@functional("cholesky")
+def cholesky(self: Tensor, upper: bool = False) -> Tensor:
+    """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
+    if not self.array.size:
+        return Tensor(self.array.copy())
+    _square("cholesky", self.array)
+    try:
+        given = decomposed(self.array)  # of which one triangle is read
+        found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
+    except np.linalg.LinAlgError as error:
+        raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
+    return Tensor(np.swapaxes(found, -1, -2) if upper else found)
+
+
+@functional("linalg_cholesky")
+def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
+    """As :func:`cholesky`, of square matrices only."""
+    _square("linalg.cholesky", self.array)
+    return cholesky(self, upper)
+
+
+@operator("aten::qr")
+def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
+    """Orthogonal and triangular factors."""
+    _floating("qr", self.array)
+    q, r = np.linalg.qr(decomposed(self.array), mode="reduced" if some else "complete")
+    return Tensor(q.astype(self.array.dtype)), Tensor(r.astype(self.array.dtype))
+
+
+@operator("aten::linalg_qr")
+def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
+    """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+    q, r = qr(A, mode != "complete")
+    return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
+
+
+def _finite(array: Array) -> Array:
+    """Matrices without infinities and NaN, with which LAPACK's singular values may never end.
+
+    Raises:
+        Raised: one has some.
+    """
+    if not np.isfinite(array).all():
+        raise fail("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
+    return array
+
+
+@operator("aten::svd")
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular vectors and values."""
+    del compute_uv
+    _floating("svd", self.array)
+    u, s, vh = np.linalg.svd(_finite(decomposed(self.array)), full_matrices=not some)
+    kind = self.array.dtype
+    return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
+
+
+@operator("aten::linalg_svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
+    """Singular vectors and values."""
+    del driver
+    u, s, vh = np.linalg.svd(_finite(decomposed(A.array)), full_matrices=full_matrices)
+    return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
+
+
+@operator("aten::pinverse", "aten::linalg_pinv")
+def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
+    array = _finite(decomposed(self.array))
+    if atol is None and rtol is None:
+        cut = rcond.array if rcond.__class__ is Tensor else rcond
+    else:
+        given = [0.0 if one is None else one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
+        if rtol is None and not np.any(np.asarray(given[0]) > 0):
+            given[1] = max(array.shape[-2:]) * np.finfo(self.array.dtype).eps
+        largest = np.linalg.norm(array, 2, (-2, -1))
+        with np.errstate(all="ignore"):
+            cut = np.maximum(np.asarray(given[0]) / largest, given[1])
+    whole = np.broadcast_to(array, (*np.broadcast_shapes(np.shape(cut), array.shape[:-2]), *array.shape[-2:]))
+    return Tensor(np.linalg.pinv(whole, cut, hermitian).astype(self.array.dtype))
+
+
+@operator("aten::matrix_power", "aten::linalg_matrix_power")
+def matrix_power(self: Tensor, n: int) -> Tensor:
+    """Whole powers of square matrices."""
+    return Tensor(np.linalg.matrix_power(decomposed(self.array), n).astype(self.array.dtype))
+
+
+_matrix_norm: Any = np.linalg.norm
+
+
+def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the parts of complex numbers; others as they are."""
+    return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
+
+
+@functional("linalg_norm")
+def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """Of vectors and matrices."""
+    array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    dims = (
+        tuple(range(array.ndim))
+        if dim is None
+        else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
+    )
+    kind = _real(array.dtype)
+    if dim is not None and len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if ord is None:
+        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
+    if len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {array.ndim}D.")
+    if isinstance(ord, str) and len(dims) != 2:
+        raise fail(f"linalg.norm: Order {ord} is one of matrices, of two dimensions. Got {len(dims)}.")
+    if len(dims) == 2:
+        if not isinstance(ord, str) and abs(ord) not in {1, 2, math.inf}:
+            raise fail(f"linalg.matrix_norm: Order {ord} not supported.")
+        return Tensor(
+            np.asarray(_matrix_norm(decomposed(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
+        )
+    if (ord < 0 or ord == math.inf) and array.ndim and not array.shape[dims[0]]:
+        raise fail(
+            f"linalg.vector_norm cannot compute the {ord} norm on the dimension {dims[0]} because this dimension is empty and the operation does not have an "
+            "identity"
+        )
+    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(kind))
+
+
+@operator("aten::nuclear_norm")
+def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of singular values."""
+    dims = (-2, -1) if dim is None or dim.__class__ is bool else tuple(dim)
+    return Tensor(np.asarray(np.linalg.norm(decomposed(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
+
+
+@operator("aten::triangular_solve")
+def triangular_solve(
+    self: Tensor,
+    A: Tensor,  # noqa: N803
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The solution of a triangular system."""
+    b = exact(self.array)
+    for name, one in (("b", self), ("A", A)):
+        if one.array.ndim < 2:
+            raise fail(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {one.array.ndim} dimensions instead"
+            )
+    if A.array.shape[-1] != A.array.shape[-2]:
+        raise fail(
+            f"triangular_solve: A must be batches of square matrices, but they are {A.array.shape[-2]} by {A.array.shape[-1]} matrices"
+        )
+    if b.shape[-2] != A.array.shape[-1]:
+        raise fail(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.array.shape[-1]} by {A.array.shape[-1]} but each b matrix is "
+            f"{b.shape[-2]} by {b.shape[-1]}"
+        )
+    batch = broadcast(np.empty(b.shape[:-2], BOOL), np.empty(A.array.shape[:-2], BOOL))
+    b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    given = np.broadcast_to(A.array, (*batch, *A.array.shape[-2:]))  # the second result is as large as the first
+    a = decomposed(given)
+    triangle = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        n = a.shape[-1]
+        triangle = triangle - triangle * np.eye(n) + np.eye(n)
+    if transpose:
+        triangle = np.swapaxes(triangle, -1, -2)
+    return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype)), Tensor(given.copy())

@@ -1,0 +1,478 @@
+"""Losses and distances. Reductions are 0 for none, 1 for the mean, 2 for the sum; all is computed in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    FLOAT64,
+    INT64,
+    Array,
+    Scalar,
+    axis,
+    broadcast,
+    fail,
+    functional,
+    not_implemented,
+    words,
+)
+from torch_compat.runtime.operators.activations import log_softmax_of
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
+    if reduction == NONE:
+        return Tensor(value.astype(kind))
+    return Tensor(np.asarray(value.mean() if reduction == MEAN else value.sum()).astype(kind))
+
+
+def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
+    kind = dtypes.result_type(tensors).array
+    if kind.kind in "iub":
+        raise not_implemented(where, kind)
+    if kind.kind == "c":  # few losses take them, and only in some releases
+        raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
+    broadcast(*(one.array for one in tensors))
+    return kind, [one.array.astype(FLOAT64) for one in tensors]
+
+
+def _simple(name: str, compute: Any, kernel: str) -> None:
+    def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+        if not kernel:  # integers too, where no mean is taken
+            kind = dtypes.result_type((self, target)).array
+            if kind.kind in "iu" and reduction != MEAN:
+                value = np.abs(self.array.astype(kind) - target.array.astype(kind))
+                return Tensor(value if reduction == NONE else np.asarray(value.sum(dtype=INT64)))
+        kind, (x, y) = _floats(kernel or "mean", self, target)
+        return _reduce(compute(x, y), reduction, kind)
+
+    functional(name)(call)
+
+
+_simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu")
+_simple("l1_loss", lambda x, y: np.abs(x - y), "")
+
+
+def _no_smaller(target: Array, given: Array) -> None:
+    """What is calculated in place of something as large as the target has to fit there."""
+    whole = broadcast(target, given)
+    if whole != target.shape:
+        raise fail(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
+
+
+@functional("soft_margin_loss")
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """``log(1 + exp(-y * x))``, each step in the type of the elements."""
+    kind, (x, y) = _floats("soft_margin_loss", self, target)
+    _no_smaller(self.array, target.array)
+    value = -y * x
+    for step in (np.exp, lambda x: x + 1, np.log):
+        value = step(value.astype(kind).astype(FLOAT64))
+    return _reduce(value, reduction, kind)
+
+
+@functional("smooth_l1_loss")
+def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Tensor:
+    """Squares of small differences, absolute values of large ones."""
+    kind, (x, y) = _floats("smooth_l1_cpu", self, target)
+    if beta < 0:
+        raise fail("smooth_l1_loss does not support negative values for beta.")
+    gap = np.abs(x - y)
+    return _reduce(gap if not beta else np.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction, kind)
+
+
+@functional("huber_loss")
+def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
+    """As smooth_l1_loss times delta."""
+    kind, (x, y) = _floats("huber_cpu", self, target)
+    if delta <= 0:
+        raise fail("huber_loss does not support non-positive values for delta.")
+    gap = np.abs(x - y)
+    return _reduce(np.where(gap < delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta)), reduction, kind)
+
+
+def _cross_entropy(x: Array, y: Array, w: Array | None, lowest: float) -> Array:
+    value = (y - 1) * np.maximum(np.log1p(-x), lowest) - y * np.maximum(np.log(x), lowest)
+    return value if w is None else value * w
+
+
+def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *, old: bool, ranged: bool = False) -> Tensor:
+    kind, (x, y) = _floats("binary_cross_entropy", self, target)
+    broadcast(x, y)
+    if y.size == x.size:
+        y = y.reshape(x.shape)
+    if x.size and ((x < 0) | (x > 1)).any():
+        raise fail("all elements of input should be between 0 and 1")
+    if ranged and x.size and ((y < 0) | (y > 1)).any():
+        raise fail("all elements of target should be between 0 and 1")
+    w = None if weight is None else weight.array.astype(FLOAT64)
+    if w is not None:
+        _no_smaller(x, w)
+    if old:
+        eps = 1e-12
+        value = -(np.log(x + eps) * y + np.log(1.0 - x + eps) * (1 - y))
+        return _reduce(value if w is None else value * w, reduction, kind)
+    return _reduce(_cross_entropy(x, y, w, -100.0), reduction, kind)
+
+
+# Up to 1.4 logarithms of zero were kept finite by adding 1e-12, later by cutting them at -100.
+functional("binary_cross_entropy")(
+    lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=True)
+)
+functional("binary_cross_entropy", since="1.5.0")(
+    lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=False)
+)
+functional("binary_cross_entropy", since="2.1.0")(
+    lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=False, ranged=True)
+)
+
+
+@functional("binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
+    """Of the sigmoid, stable."""
+    kind, (x, y) = _floats("binary_cross_entropy_with_logits", self, target)
+    _no_smaller(target.array, self.array)
+    kind = target.array.dtype
+    soft = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)  # -log(sigmoid(x))
+    if pos_weight is not None:
+        _no_smaller(self.array, target.array)
+        value = (1 - y) * x + (1 + (pos_weight.array.astype(FLOAT64) - 1) * y) * soft
+    else:
+        value = (1 - y) * x + soft
+    if weight is not None:
+        value = value * weight.array.astype(FLOAT64)
+    return _reduce(value, reduction, kind)
+
+
+def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool, *, refuses: bool) -> Tensor:
+    """Kullback and Leibler's divergence; zeros of the target count nothing."""
+    if self.array.dtype.kind in "iub" or target.array.dtype.kind in "iub":
+        raise fail("kl_div: Integral inputs not supported.")
+    if refuses and (self.array.dtype.kind == "c" or target.array.dtype.kind == "c"):
+        raise fail("kl_div: Complex inputs not supported.")
+    kind, (x, y) = _floats("kl_div", self, target)
+    value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
+    return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
+
+
+# Complex numbers are refused since 1.13; before, some were computed.
+functional("kl_div", out=False)(
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=False)
+)
+functional("kl_div", out=False, since="1.13.0")(
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=True)
+)
+
+
+# ------------------------------------------------------------------------------------------------------- negative likelihood
+
+
+def _nll(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, *, empty: float, one: bool = True
+) -> tuple[Tensor, Tensor]:
+    x, y = self.array, target.array
+    if x.ndim == y.ndim == 1:  # of a row, the first target alone counts
+        if y.size != (1 if one else x.size) or not y.size:
+            raise raised(
+                "ValueError", f"For 1D input, 1D target must have size {1 if one else x.size}, but got target size: {y.size}"
+            )
+        y = y[0]
+    if x.dtype.kind in "iub":
+        raise not_implemented("nll_loss_out_frame", x.dtype)
+    if y.dtype not in {INT64, np.dtype(np.uint8)}:
+        raise fail(f"expected scalar type Long but found {words(y.dtype)}")
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    wide = np.moveaxis(x.astype(FLOAT64), 1, -1) if x.ndim > 1 else x.astype(FLOAT64)
+    if y.shape != wide.shape[:-1]:
+        raise raised(
+            "ValueError", f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({y.shape[0] if y.ndim else 1})."
+        )
+    kept = y != ignore_index
+    bad = kept & ((y < 0) | (y >= classes))
+    if bad.any():
+        raise raised("IndexError", f"Target {int(y[bad][0])} is out of bounds.")
+    if weight is not None and (weight.array.size != classes or (x.ndim < 3 and weight.array.ndim != 1)):
+        raise fail(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.array.shape)}"
+        )
+    if not classes:  # and so every target is ignored
+        wide, classes = np.zeros((*wide.shape[:-1], 1)), 1
+    places = np.where(kept, y, 0).astype(INT64)
+    weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64).reshape(-1)
+    each = np.where(kept, weights[places], 0.0)
+    chosen = np.take_along_axis(wide, places[..., None], axis=-1)[..., 0]
+    value = np.where(kept, -each * chosen, 0.0)
+    total = np.asarray(each.sum())
+    if reduction == NONE:
+        return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
+    if reduction == SUM:
+        return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
+    mean = np.asarray(value.sum()) / total if total else np.asarray(empty)
+    return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
+
+
+def _losses() -> None:
+    # The mean of nothing was 0 up to 1.10 and is NaN since.
+    # A row had as many targets as classes, of which the first counted, up to 2.8 and has one since.
+    for since, empty, one in (("1.0.0", 0.0, False), ("1.11.0", np.nan, False), ("2.9.0", np.nan, True)):
+
+        def call(
+            self: Tensor,
+            target: Tensor,
+            weight: Tensor | None = None,
+            reduction: int = MEAN,
+            ignore_index: int = -100,
+            empty: float = empty,
+            one: bool = one,
+        ) -> Tensor:
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)[0]
+
+        def both(
+            self: Tensor,
+            target: Tensor,
+            weight: Tensor | None,
+            reduction: int,
+            ignore_index: int,
+            empty: float = empty,
+            one: bool = one,
+        ) -> tuple[Tensor, Tensor]:
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)
+
+        operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
+        operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
+
+        def cross_entropy(
+            self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
+            empty: float = empty, one: bool = one,
+        ) -> Tensor:  # fmt: skip
+            return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, one)
+
+        operator("aten::cross_entropy_loss", since=since)(cross_entropy)
+
+
+_losses()
+
+
+def _one_for_each_class(weight: Array, classes: int, reduction: int) -> None:
+    """What is asked of a weight beyond its number of elements where losses are smoothed, or targets are probabilities."""
+    if not weight.ndim:
+        raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+    if weight.shape[0] != weight.size:
+        raise fail(f"shape '[1, {weight.shape[0]}]' is invalid for input of size {weight.size}")
+    if weight.size != classes or (weight.ndim != 1 and reduction == MEAN):
+        raise fail(
+            f"cross_entropy: weight tensor should be defined for all {classes} classes, but got one of shape {list(weight.shape)}"
+        )
+
+
+def _cross(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    smoothing: float,
+    empty: float,
+    one: bool,
+) -> Tensor:
+    x = self.array
+    at = 1 if x.ndim > 1 else 0
+    logs = log_softmax_of(x.astype(FLOAT64), at)
+    classes = x.shape[at]
+    floats = target.array.shape == x.shape
+    if floats and target.array.dtype.kind in "iub":
+        raise fail(f"Expected floating point type for target with class probabilities, got {words(target.array.dtype)}")
+    if weight is not None and (smoothing or floats):
+        _one_for_each_class(weight.array, classes, MEAN if floats else reduction)
+    weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64)
+    shaped = weights.reshape(*(1,) * at, -1, *(1,) * (x.ndim - at - 1))
+    if floats:
+        wanted = target.array.astype(FLOAT64) * (1 - smoothing) + smoothing / classes
+        value = -(wanted * shaped * logs).sum(axis=at)
+        if reduction == MEAN:
+            return Tensor(np.asarray(value.sum() / (x.size // classes)).astype(x.dtype))
+        return _reduce(np.asarray(value), reduction, x.dtype)
+    plain, total = _nll(Tensor(logs), target, weight, reduction, ignore_index, empty=empty, one=one)
+    if not smoothing:
+        return Tensor(plain.array.astype(x.dtype))
+    kept = target.array != ignore_index
+    smooth = np.where(kept, -(logs * shaped).sum(axis=at), 0.0)
+    if reduction == MEAN:
+        divisor = float(total.array) if weight is not None else float(kept.sum())
+        spread = np.asarray(smooth.sum() / divisor)
+    else:
+        spread = np.asarray(smooth.sum()) if reduction == SUM else smooth
+    return Tensor(((1 - smoothing) * plain.array + smoothing / classes * spread).astype(x.dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------- margins
+
+
+@operator("aten::hinge_embedding_loss")
+def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
+    """Small where the target is 1, large where it is -1."""
+    kind, (x, y) = _floats("hinge_embedding_loss", self, target)
+    hinge = margin - x
+    value = np.where(y != 1, np.where(hinge < 0, 0.0, hinge), 0.0) + np.where(y != -1, x, 0.0)
+    return _reduce(value, reduction, kind)
+
+
+@operator("aten::margin_ranking_loss")
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
+    """Whether one is ranked above the other."""
+    kind, (a, b, y) = _floats("margin_ranking_loss", input1, input2, target)
+    return _reduce(np.maximum(-y * (a - b) + margin, 0), reduction, kind)
+
+
+@operator("aten::cosine_embedding_loss")
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
+    """One minus the cosine, or the cosine above a margin."""
+    kind = dtypes.result_type((input1, input2)).array
+    a, b, y = (one.array.astype(FLOAT64) for one in (input1, input2, target))
+    cosine = (a * b).sum(axis=-1) / np.sqrt(((a * a).sum(axis=-1) + 1e-12) * ((b * b).sum(axis=-1) + 1e-12))
+    value = np.where(y == 1, 1 - cosine, 0.0) + np.where(y == -1, np.maximum(cosine - margin, 0), 0.0)
+    return _reduce(np.asarray(value), reduction, kind)
+
+
+def _distance(a: Array, b: Array, p: float, eps: float, *, keepdims: bool = False) -> Array:
+    gap = np.abs(a - b + eps)
+    if p == np.inf:
+        return np.asarray(gap.max(axis=-1, keepdims=keepdims))
+    if p == 0:
+        return np.asarray((gap != 0).sum(axis=-1, keepdims=keepdims).astype(FLOAT64))
+    return np.asarray((gap**p).sum(axis=-1, keepdims=keepdims) ** (1 / p))
+
+
+@operator("aten::pairwise_distance")
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """Norms of differences over the last dimension."""
+    kind, (a, b) = _floats("pairwise_distance", x1, x2)
+    return Tensor(_distance(a, b, float(p), eps, keepdims=keepdim).astype(kind))
+
+
+@operator("aten::triplet_margin_loss")
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = MEAN,
+) -> Tensor:
+    """Whether the anchor is nearer to one than to the other."""
+    kind, (a, b, c) = _floats("triplet_margin_loss", anchor, positive, negative)
+    near, far = _distance(a, b, float(p), eps), _distance(a, c, float(p), eps)
+    if swap:
+        far = np.minimum(far, _distance(b, c, float(p), eps))
+    return _reduce(np.maximum(margin + near - far, 0), reduction, kind)
+
+
+@functional("multi_margin_loss")
+def multi_margin_loss(
+    self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
+    """Hinges against every other class."""
+    x = self.array.astype(FLOAT64)
+    rows = x if x.ndim > 1 else x[None]
+    if target.array.size != len(rows):
+        raise fail(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples. Expected target size [{len(rows)}], but got {list(target.array.shape)}."
+        )
+    y = target.array.reshape(-1)
+    own = rows[np.arange(len(rows)), y]
+    if p.real not in {1, 2}:
+        raise fail("only p == 1 and p == 2 supported")
+    hinge = np.maximum(float(margin.real) - own[:, None] + rows, 0) ** int(p.real)
+    if weight is not None:
+        hinge = hinge * weight.array.astype(FLOAT64)[y][:, None]
+    hinge[np.arange(len(rows)), y] = 0
+    value = hinge.sum(axis=1) / rows.shape[1]
+    return _reduce(value if target.array.ndim or reduction else value[0], reduction, self.array.dtype)
+
+
+@operator("aten::multilabel_soft_margin_loss")
+def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
+    """Of independent labels."""
+    kind, (x, y) = _floats("multilabel_soft_margin_loss", self, target)
+    value = -(y * -np.logaddexp(0, -x) + (1 - y) * -np.logaddexp(0, x))
+    if weight is not None:
+        value = value * weight.array.astype(FLOAT64)
+    return _reduce(value.mean(axis=-1), reduction, kind)
+
+
+@operator("aten::poisson_nll_loss")
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
+    """Of counts."""
+    kind, (x, y) = _floats("poisson_nll_loss", input, target)
+    value = np.exp(x) - y * x if log_input else x - y * np.log(x + eps)
+    if full:
+        value = value + np.where(y > 1, y * np.log(y) - y + 0.5 * np.log(2 * np.pi * y), 0.0)
+    return _reduce(value, reduction, kind)
+
+
+# --------------------------------------------------------------------------------------------------------------- distances
+
+
+@operator("aten::cosine_similarity")
+def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Up to 2.0 not of two float16."""
+    if x1.array.dtype == x2.array.dtype == np.float16:
+        raise not_implemented("clamp_min_cpu", x1.array.dtype)
+    return _cosine(x1, x2, dim, (eps, eps))
+
+
+@operator("aten::cosine_similarity", since="2.1.0")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Products over lengths, which are at least ``eps`` in the type of each: nothing in float16."""
+    kinds = [FLOAT64 if one.array.dtype.kind in "iubc" else one.array.dtype for one in (x1, x2)]
+    return _cosine(x1, x2, dim, tuple(float(np.asarray(eps).astype(kind)) for kind in kinds))
+
+
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: tuple[float, ...]) -> Tensor:
+    kind, (a, b) = _floats("cosine_similarity", x1, x2)
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+    at = axis(dim, len(shape))
+    lengths = [np.maximum(np.sqrt((one * one).sum(axis=at)), least) for one, least in zip((a, b), eps, strict=True)]
+    return Tensor(np.asarray((a * b).sum(axis=at) / (lengths[0] * lengths[1])).astype(kind))
+
+
+@functional("_euclidean_dist")
+def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
+    """Distances of every pair of rows; the first may be one row."""
+    if x1.array.ndim == 1 and x2.array.ndim > 1:
+        return Tensor(np.squeeze(cdist(Tensor(x1.array[None]), x2).array, -2))
+    return cdist(x1, x2)
+
+
+@functional("cdist")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
+    """Distances of every pair of rows."""
+    del compute_mode
+    for name, one in (("X1", x1), ("X2", x2)):
+        if one.array.ndim < 2:
+            raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
+    a, b = x1.array.astype(FLOAT64), x2.array.astype(FLOAT64)
+    if a.shape[-1] != b.shape[-1]:
+        raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
+    return Tensor(_distance(a[..., :, None, :], b[..., None, :, :], float(p), 0.0).astype(x1.array.dtype))
+
+
+@operator("aten::pdist")
+def pdist(self: Tensor, p: float = 2.0) -> Tensor:
+    """Distances of every pair of rows, once."""
+    rows, columns = np.triu_indices(self.array.shape[0], 1)
+    wide = self.array.astype(FLOAT64)
+    return Tensor(_distance(wide[rows], wide[columns], float(p), 0.0).astype(self.array.dtype))

@@ -1,0 +1,402 @@
+"""Functions of single numbers and of pairs: exponentials, logarithms, angles, error and gamma functions.
+
+Integers become floats since 1.8 and are refused before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    FLOAT32,
+    FLOAT64,
+    HALVES,
+    Array,
+    broadcast,
+    common_floats,
+    fail,
+    floating,
+    functional,
+    not_implemented,
+    scalar_as,
+)
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+Operand = Any  # a tensor or a Python number: told apart at run time
+
+
+def through_double(function: Any) -> Any:
+    """Computed in double precision and rounded once; torch's vectorised functions are that good within a unit or two."""
+
+    def compute(array: Array) -> Array:
+        if array.dtype == FLOAT32 or array.dtype in HALVES:
+            return function(array.astype(FLOAT64)).astype(array.dtype)
+        return function(array)
+
+    return compute
+
+
+OBJECT = 3  # elements of memory that one of Python's floats takes
+CALL = 100  # multiplications that a call of a function of Python takes as long as
+
+
+def elementwise(function: Any) -> Any:
+    """A function of Python's floats for arrays."""
+    vectorised = np.frompyfunc(function, 1, 1)
+
+    def compute(array: Array) -> Array:
+        if array.dtype.kind == "c":
+            raise not_implemented(getattr(function, "__name__", "function"), array.dtype)
+        meter.array(OBJECT * array.size)
+        meter.work(CALL * array.size)
+        return np.asarray(vectorised(array.astype(FLOAT64)), FLOAT64).astype(array.dtype)
+
+    return compute
+
+
+def single(names: tuple[str, ...], function: Any) -> None:
+    """Register a function of one floating point number."""
+
+    def version_1_0(self: Tensor) -> Tensor:
+        if self.array.dtype.kind in "iub":
+            raise not_implemented(f"{names[0]}_vml_cpu", self.array.dtype)
+        return Tensor(np.asarray(function(self.array)))
+
+    def version_1_8(self: Tensor) -> Tensor:
+        return Tensor(np.asarray(function(floating(self.array))))
+
+    functional(*names, inplace=True)(version_1_0)
+    functional(*names, inplace=True, since="1.8.0")(version_1_8)
+
+
+def _erf(x: float) -> float:
+    return math.erf(x)
+
+
+def _erfc(x: float) -> float:
+    return math.erfc(x)
+
+
+def _lgamma(x: float) -> float:
+    if x in {math.inf, -math.inf}:
+        return math.inf
+    try:
+        return math.lgamma(x)
+    except ValueError:
+        return math.inf
+
+
+def _digamma(x: float) -> float:
+    """By the recurrence and the asymptotic series, as Cephes."""
+    if x == 0:
+        return math.copysign(math.inf, -x)
+    if math.isnan(x) or x == -math.inf:
+        return math.nan
+    if x == math.inf:
+        return x
+    value = 0.0
+    if x < 0:
+        if x == math.floor(x):
+            return math.nan
+        value = -math.pi / math.tan(math.pi * math.fmod(x, 1.0))
+        x = 1 - x
+    while x < 10:
+        value -= 1 / x
+        x += 1
+    if x == 10:
+        return value + 2.25175258906672110764
+    inverse = 1 / (x * x)
+    coefficients = (8.33333333333333333333e-2, -2.10927960927960927961e-2, 7.57575757575757575758e-3, -4.16666666666666666667e-3,
+                    3.96825396825396825397e-3, -8.33333333333333333333e-3, 8.33333333333333333333e-2)  # fmt: skip
+    series = 0.0
+    for one in coefficients:
+        series = series * inverse + one
+    return value + math.log(x) - 0.5 / x - inverse * series
+
+
+def _erfinv(y: float) -> float:
+    """Giles' start and three steps of Newton."""
+    if math.isnan(y) or abs(y) > 1:
+        return math.nan
+    if abs(y) == 1:
+        return math.copysign(math.inf, y)
+    if y == 0:
+        return y
+    w = -math.log((1 - y) * (1 + y))
+    if w < 5:
+        w -= 2.5
+        start = 2.81022636e-08
+        for one in (
+            3.43273939e-07,
+            -3.5233877e-06,
+            -4.39150654e-06,
+            0.00021858087,
+            -0.00125372503,
+            -0.00417768164,
+            0.246640727,
+            1.50140941,
+        ):
+            start = one + start * w
+    else:
+        w = math.sqrt(w) - 3
+        start = -0.000200214257
+        for one in (
+            0.000100950558,
+            0.00134934322,
+            -0.00367342844,
+            0.00573950773,
+            -0.0076224613,
+            0.00943887047,
+            1.00167406,
+            2.83297682,
+        ):
+            start = one + start * w
+    x = start * y
+    for _ in range(3):
+        x -= (math.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
+    return x
+
+
+def sigmoid_of(array: Array) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    if array.dtype.kind == "c":
+        return 1 / (1 + np.exp(-array))
+    x = array.astype(FLOAT64)
+    return (1 / (1 + np.exp(-x))).astype(array.dtype)
+
+
+def _rsqrt(array: Array) -> Array:
+    return (1 / np.sqrt(array.astype(FLOAT64) if array.dtype.kind != "c" else array)).astype(array.dtype)
+
+
+def _sinc(array: Array) -> Array:
+    x = array.astype(FLOAT64) if array.dtype.kind != "c" else array
+    product = np.pi * x
+    return np.where(x == 0, 1.0, np.sin(product) / np.where(product == 0, 1, product)).astype(array.dtype)
+
+
+def _erf_of_halves(array: Array) -> Array:
+    """Since 2.0 in 16 bits by a formula of Abramowitz and Stegun (7.1.26) in float32, which loses small results."""
+    if array.dtype not in HALVES:
+        return erf_of(array)
+    x = array.astype(FLOAT32)
+    size = np.abs(x)
+
+    def fused(a: Array, b: Array, c: Any) -> Array:
+        return (a.astype(FLOAT64) * b.astype(FLOAT64) + np.asarray(c, FLOAT32).astype(FLOAT64)).astype(FLOAT32)
+
+    one = np.ones((), FLOAT32)
+    t = one / fused(np.asarray(0.3275911, FLOAT32), size, 1.0)
+    series = np.asarray(1.061405429, FLOAT32)
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = fused(series, t, coefficient)
+    power = np.exp(-(size * size).astype(FLOAT64)).astype(FLOAT32)
+    return np.copysign(fused(-power, t * series, 1.0), x).astype(array.dtype)
+
+
+erf_of = elementwise(_erf)
+erfc_of = elementwise(_erfc)
+digamma_of = elementwise(_digamma)
+
+for _names, _function in {
+    ("exp",): through_double(np.exp), ("exp2", "special_exp2"): through_double(np.exp2), ("expm1", "special_expm1"): through_double(np.expm1),
+    ("log",): through_double(np.log), ("log2",): through_double(np.log2), ("log10",): through_double(np.log10),
+    ("log1p", "special_log1p"): through_double(np.log1p), ("sqrt",): np.sqrt, ("rsqrt",): _rsqrt,
+    ("sin",): through_double(np.sin), ("cos",): through_double(np.cos), ("tan",): through_double(np.tan),
+    ("asin", "arcsin"): through_double(np.arcsin), ("acos", "arccos"): through_double(np.arccos),
+    ("atan", "arctan"): through_double(np.arctan), ("sinh",): through_double(np.sinh), ("cosh",): through_double(np.cosh),
+    ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
+    ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
+    ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of, ("erfinv", "special_erfinv"): elementwise(_erfinv),
+    ("lgamma", "special_gammaln"): elementwise(_lgamma), ("digamma", "special_digamma", "special_psi"): digamma_of,
+    ("sinc", "special_sinc"): _sinc, ("deg2rad",): lambda x: (x.astype(FLOAT64) * (np.pi / 180)).astype(x.dtype),
+    ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
+}.items():  # fmt: skip
+    single(_names, _function)
+
+functional("erf", "special_erf", inplace=True, since="2.0.0")(
+    lambda self: Tensor(np.asarray(_erf_of_halves(floating(self.array))))
+)
+
+
+# -------------------------------------------------------------------------------------------------------------------- pairs
+
+
+def _floats(self: Operand, other: Operand) -> tuple[Array, Array]:
+    x, y = common_floats(self, other)
+    x, y = np.asarray(x), np.asarray(y)
+    broadcast(x, y)
+    return x, y
+
+
+def _in_double(function: Any, x: Array, y: Array) -> Tensor:
+    if x.dtype == FLOAT32 or x.dtype in HALVES:
+        return Tensor(function(x.astype(FLOAT64), y.astype(FLOAT64)).astype(x.dtype))
+    return Tensor(function(x, y))
+
+
+@functional("atan2", "arctan2", inplace=True)
+def atan2(self: Tensor, other: Tensor) -> Tensor:
+    """The angle of the point (other, self)."""
+    return _in_double(np.arctan2, *_floats(self, other))
+
+
+@functional("hypot", inplace=True)
+def hypot(self: Tensor, other: Tensor) -> Tensor:
+    """The length of the point (self, other)."""
+    return _in_double(np.hypot, *_floats(self, other))
+
+
+@functional("nextafter", inplace=True)
+def nextafter(self: Tensor, other: Tensor) -> Tensor:
+    """The next representable number towards the other."""
+    return Tensor(np.nextafter(*_floats(self, other)))
+
+
+@functional("logaddexp")
+def logaddexp_1_6(self: Tensor, other: Tensor) -> Tensor:
+    """Up to 2.1 not of complex numbers."""
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        raise not_implemented("logaddexp_cpu", x.dtype)
+    return _in_double(np.logaddexp, x, y)
+
+
+@functional("logaddexp", since="2.1.0")
+def logaddexp(self: Tensor, other: Tensor) -> Tensor:
+    """``log(exp(self) + exp(other))``."""
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        more = x.real >= y.real
+        high, low = (np.asarray(np.where(more, *pair), np.complex128) for pair in ((x, y), (y, x)))
+        return Tensor(np.asarray(high + np.log1p(np.exp(low - high))).astype(x.dtype))
+    return _in_double(np.logaddexp, x, y)
+
+
+@functional("logaddexp2")
+def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
+    """``log2(2 ** self + 2 ** other)``."""
+    x, y = _floats(self, other)
+    if x.dtype.kind == "c":
+        raise not_implemented("logaddexp2_cpu", x.dtype)
+    return _in_double(np.logaddexp2, x, y)
+
+
+def _x_log(function: Any) -> Any:
+    def compute(self: Operand, other: Operand) -> Tensor:
+        x, y = _floats(self, other)
+        value = np.where(np.isnan(y), np.nan, np.where(x == 0, 0.0, x.astype(FLOAT64) * function(y.astype(FLOAT64))))
+        return Tensor(value.astype(x.dtype))
+
+    return compute
+
+
+functional("xlogy", "special_xlogy", inplace=True)(_x_log(np.log))
+functional("special_xlog1py")(_x_log(np.log1p))
+
+
+@functional("ldexp", inplace=True)
+def ldexp_1_8(self: Tensor, other: Tensor) -> Tensor:
+    """``self * 2 ** other``, the power in the type of ``other``."""
+    power = floating(other.array)
+    x, y = _floats(self, Tensor(np.power(np.asarray(2, power.dtype), power).astype(power.dtype)))
+    return Tensor((x * y).astype(x.dtype))
+
+
+@functional("ldexp", inplace=True, since="2.5.0")
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
+    """A whole power is of the type of ``self``."""
+    whole = other.array.dtype.kind in "iub" and self.array.dtype.kind not in "iub"
+    return ldexp_1_8(self, Tensor(other.array.astype(self.array.dtype)) if whole else other)
+
+
+@operator("aten::frexp")
+def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent."""
+    mantissa, exponent = np.frexp(self.array)
+    return Tensor(mantissa), Tensor(np.asarray(exponent).astype(np.int32))
+
+
+@functional("logit", "special_logit", inplace=True)
+def logit(self: Tensor, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, of x kept ``eps`` away from 0 and 1."""
+    array = floating(self.array)
+    x = array
+    if eps is not None:  # in the type of the elements, to which 1 - eps may be 1
+        low = scalar_as(eps, array.dtype)
+        high = (scalar_as(1.0, array.dtype) - low).astype(array.dtype)
+        x = np.where(x < low, low, np.where(x > high, high, x))
+    x = x.astype(FLOAT64)
+    return Tensor(np.log(x / (1 - x)).astype(array.dtype))
+
+
+@functional("polygamma")
+def polygamma(n: int, self: Tensor) -> Tensor:
+    """Derivatives of digamma; the zeroth is digamma itself."""
+    array = floating(self.array)
+    if n < 0:
+        raise fail("polygamma(n, x) does not support negative n.")
+    if not n:
+        return Tensor(digamma_of(array))
+    if n == 1:
+        return Tensor(_trigamma(array.astype(FLOAT64)).astype(array.dtype))
+    sign = 1.0 if n % 2 else -1.0
+    factorial = math.gamma(n + 1) if n < 170 else math.inf
+    return Tensor((sign * factorial * _zeta(n + 1.0, array.astype(FLOAT64))).astype(array.dtype))
+
+
+def _trigamma(x: Array) -> Array:
+    """The second derivative of log(gamma) with the few terms that torch takes."""
+    mirrored = x < 0.5
+    total = np.where(mirrored, -((np.pi / np.sin(np.pi * x)) ** 2), 0.0)
+    x = np.where(mirrored, 1 - x, x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    square = 1 / (x * x)
+    total = total + (1 + 1 / (2 * x) + square * (1 / 6 - square * (1 / 30 - square * (1 / 42)))) / x
+    return np.where(mirrored, -total, total)
+
+
+# Coefficients of the Euler-Maclaurin formula: (2k)! / B2k.
+_BERNOULLI = (
+    12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10, -2.950130727918164224e12, 1.1646782814350067249e14,
+    -4.5979787224074726105e15, 1.8152105401943546773e17, -7.1661652561756670113e18,
+)  # fmt: skip
+
+
+def _zeta(s: float, q: Array) -> Array:
+    """Hurwitz' zeta function: the sum of ``(k + q) ** -s``; infinite at whole numbers that are not positive."""
+    q = np.asarray(q)
+    a = q.copy()
+    total = np.zeros_like(q)
+    for _ in range(12):
+        total = total + a**-s
+        a = a + 1.0
+    while np.any(a < 9.0) and np.all(np.isfinite(a)) and np.min(a) > -10_000:
+        total = np.where(a < 9.0, total + a**-s, total)
+        a = np.where(a < 9.0, a + 1.0, a)
+    total = total + a ** (1.0 - s) / (s - 1.0) + 0.5 * a**-s
+    factor, power = s, a ** (-s - 1.0)
+    for k, one in enumerate(_BERNOULLI):
+        total = total + factor * power / one
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2)
+        power = power / (a * a)
+    pole = (q <= 0) & (q == np.floor(q))
+    return np.where(pole, np.inf, total)
+
+
+@functional("special_entr")
+def special_entr(self: Tensor) -> Tensor:
+    """``-x log(x)``."""
+    array = floating(self.array)
+    x = array.astype(FLOAT64)
+    return Tensor(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0.0, np.where(np.isnan(x), x, -np.inf))).astype(array.dtype))
+
+
+__all__ = ["elementwise", "erf_of", "erfc_of", "sigmoid_of", "single", "through_double"]

@@ -1,0 +1,305 @@
+"""Pooling: largest, mean, adaptive, and its inverse.
+
+Up to 1.7 a last window with ceil_mode may start beyond the input where there is no padding; means of such windows are NaN up to 1.6.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, fail, not_implemented, sizes
+from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.operators.convolution import windows
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+Sizes = int | list[int]
+
+
+def _count(size: int, k: int, p: int, s: int, d: int, ceil: bool, *, inside: bool) -> int:
+    span = size + 2 * p - d * (k - 1) - 1
+    found = (span + (s - 1 if ceil else 0)) // s + 1
+    if ceil and (inside or p) and (found - 1) * s >= size + p:
+        found -= 1
+    return found
+
+
+def _prepared(
+    self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, inside: bool
+) -> tuple[Array, bool, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    array = self.array
+    alone = array.ndim == n + 1
+    if array.ndim not in {n + 1, n + 2}:
+        raise fail(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(array.shape)}"
+        )
+    full = array[None] if alone else array
+    k = sizes(kernel_size, n)
+    s = sizes(stride, n) if stride not in (None, [], ()) else k
+    p, d = sizes(padding, n), sizes(dilation, n)
+    if any(one <= 0 for one in d):
+        raise fail(f"dilation should be greater than zero, but got {list(d)}")
+    if any(one <= 0 for one in s):
+        raise fail("stride should not be zero")
+    for one, size in zip(p, k, strict=True):
+        if one < 0 or one > size / 2:
+            raise fail(
+                f"pad should be at most half of effective kernel size, but got pad={one}, kernel_size={size} and dilation=1"
+            )
+    out = tuple(
+        _count(size, a, b, c, e, ceil_mode, inside=inside) for size, a, b, c, e in zip(full.shape[2:], k, p, s, d, strict=True)
+    )
+    if any(one < 1 for one in out):
+        raise fail(
+            f"Given input size: ({'x'.join(map(str, full.shape[1:]))}). Calculated output size: ({'x'.join(map(str, (full.shape[1], *out)))}). Output size is too small"
+        )
+    return full, alone, k, s, p, d, out
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def _max_pool(
+    self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, inside: bool
+) -> tuple[Tensor, Tensor]:
+    full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
+    if full.dtype.kind in "bc":
+        raise not_implemented("max_pool2d", full.dtype)
+    spatial = full.shape[2:]
+    pads = [(0, 0), (0, 0)]
+    for size, a, b, c, e, count in zip(spatial, k, p, s, d, out, strict=True):
+        pads.append((b, max((count - 1) * c + e * (a - 1) + 1 - size - b, 0)))
+    kernel = math.prod(k)
+    sized(*full.shape[:2], *out, kernel)
+    sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
+    seen = windows(np.pad(full, pads, constant_values=_lowest(full.dtype)), k, s, d, out).reshape(*full.shape[:2], *out, kernel)
+    numbers = np.pad(np.arange(math.prod(spatial)).reshape(spatial), pads[2:], constant_values=-1)
+    places = windows(numbers, k, s, d, out).reshape(*out, kernel)
+    there = places >= 0
+    most = seen.max(axis=-1, keepdims=True)
+    if full.dtype.kind in "iu":
+        best = (there & (seen == most)).argmax(axis=-1)
+    else:
+        nothing = np.isnan(seen)
+        last = kernel - 1 - nothing[..., ::-1].argmax(axis=-1)
+        ranked = np.where(nothing, -np.inf, seen)
+        best = np.where(nothing.any(axis=-1), last, (there & (ranked == ranked.max(axis=-1, keepdims=True))).argmax(axis=-1))
+    values = np.take_along_axis(seen, best[..., None], axis=-1)[..., 0]
+    where = np.take_along_axis(np.broadcast_to(places, (*best.shape, kernel)), best[..., None], axis=-1)[..., 0].astype(INT64)
+    return (Tensor(values[0]), Tensor(where[0])) if alone else (Tensor(values), Tensor(where))
+
+
+def _max_pools() -> None:
+    for since, inside in (("1.0.0", False), ("1.8.0", True)):
+        for n in (1, 2, 3):
+
+            def values(
+                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
+                inside: bool = inside,
+            ) -> Tensor:  # fmt: skip
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)[0]
+
+            def both(
+                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
+                inside: bool = inside,
+            ) -> tuple[Tensor, Tensor]:  # fmt: skip
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
+
+            operator(f"aten::max_pool{n}d", since=since)(values)
+            operator(f"aten::max_pool{n}d_with_indices", since=since)(both)
+
+
+_max_pools()
+
+
+LOOKED_AT = 3  # with so many dimensions, the mean looks at the size before it is padded
+
+
+def _avg_pool(
+    self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None, *,
+    era: int,
+) -> Tensor:  # fmt: skip
+    """Eras: 0 up to 1.6, 1 for 1.7, 2 since."""
+    full, alone, k, s, p, _, out = _prepared(self, n, kernel_size, stride, padding, 1, ceil_mode, inside=era == 2)
+    if full.dtype.kind == "b":
+        raise not_implemented("avg_pool2d_out_frame", full.dtype)
+    if divisor_override == 0:
+        raise fail("divisor must be not zero")
+    spatial = full.shape[2:]
+    if n == LOOKED_AT and any(size < one for size, one in zip(spatial, k, strict=True)):
+        raise fail(
+            f"input image (T: {spatial[0]} H: {spatial[1]} W: {spatial[2]}) smaller than kernel size (kT: {k[0]} kH: {k[1]} kW: {k[2]})"
+        )
+    whole = full.dtype.kind in "iu"
+    pads = [(0, 0), (0, 0)]
+    counts_all: list[list[int]] = []
+    counts_in: list[list[int]] = []
+    for size, a, b, c, count in zip(spatial, k, p, s, out, strict=True):
+        pads.append((b, max((count - 1) * c + a - size - b, 0)))
+        looped(count)
+        starts = [place * c - b for place in range(count)]
+        ends = [min(start + a, size + b) for start in starts]
+        counts_all.append([end - start for start, end in zip(starts, ends, strict=True)])
+        counts_in.append([max(min(end, size) - max(start, 0), 0) for start, end in zip(starts, ends, strict=True)])
+    sized(*full.shape[:2], *out, *k)
+    sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
+    padded = np.pad(full if whole else full.astype(FLOAT64), pads)
+    seen = windows(padded, k, s, (1,) * n, out)
+    total = seen.sum(axis=tuple(range(-n, 0)))
+    inner = _table(counts_in)
+    divisor = (
+        np.full(out, divisor_override) if divisor_override is not None else (_table(counts_all) if count_include_pad else inner)
+    )
+    value = np.floor_divide(total, divisor) if whole else total / divisor.astype(FLOAT64)
+    if era >= 1:
+        value = np.where(inner > 0, value, 0)
+    value = value.astype(full.dtype)
+    return Tensor(value[0] if alone else value)
+
+
+def _table(counts: list[list[int]]) -> Array:
+    found = np.ones((), INT64)
+    for one in counts:
+        found = np.multiply.outer(found, np.asarray(one, INT64))
+    return np.asarray(found)
+
+
+def _avg_pools() -> None:
+    for since, era in (("1.0.0", 0), ("1.7.0", 1), ("1.8.0", 2)):
+        for n in (1, 2, 3):
+
+            def call(
+                self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+                divisor_override: int | None = None, *, _n: int = n, era: int = era,
+            ) -> Tensor:  # fmt: skip
+                return _avg_pool(self, _n, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, era=era)
+
+            operator(f"aten::avg_pool{n}d", since=since)(call)
+
+
+_avg_pools()
+
+
+# -------------------------------------------------------------------------------------------------------------- adaptive
+
+
+def _adaptive(self: Tensor, output_size: Any, n: int) -> tuple[Array, bool, list[list[slice]]]:
+    array = self.array
+    alone = array.ndim == n + 1
+    if array.ndim not in {n + 1, n + 2}:
+        raise fail(f"adaptive_pool{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(array.shape)}")
+    full = array[None] if alone else array
+    spatial = full.shape[2:]
+    if 0 in full.shape[1:]:
+        raise fail(
+            f"adaptive_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(array.shape)}"
+        )
+    wanted = [
+        spatial[at] if one is None else one
+        for at, one in enumerate([output_size] * n if output_size.__class__ is int else output_size)
+    ]
+    if any(one < 0 for one in wanted):
+        raise fail("adaptive_pool: elements of output_size must be greater than or equal to 0")
+    looped(math.prod(wanted) + sum(wanted), full.size // max(1, math.prod(wanted)))
+    pieces = [
+        [slice(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
+        for size, count in zip(spatial, wanted, strict=True)
+    ]
+    return full, alone, pieces
+
+
+def _places(*counts: range) -> list[tuple[int, ...]]:
+    return list(itertools.product(*counts))
+
+
+def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
+    full, alone, pieces = _adaptive(self, output_size, n)
+    if full.dtype.kind in "iub" and full.size:
+        raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
+    if full.dtype.kind == "c" and full.size:  # to one place, it is a mean
+        if any(len(one) != 1 for one in pieces):
+            raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
+        mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
+        return Tensor(mean[0] if alone else mean)
+    value: Array = np.empty((*full.shape[:2], *(len(one) for one in pieces)), full.dtype)
+    wide = full.astype(FLOAT64)
+    for place in _places(*(range(len(one)) for one in pieces)):
+        part = wide[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
+        value[(slice(None), slice(None), *place)] = part.mean(axis=tuple(range(2, 2 + n))).astype(full.dtype)
+    return Tensor(value[0] if alone else value)
+
+
+def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tensor]:
+    full, alone, pieces = _adaptive(self, output_size, n)
+    spatial = full.shape[2:]
+    numbers = np.arange(math.prod(spatial)).reshape(spatial)
+    shape = (*full.shape[:2], *(len(one) for one in pieces))
+    value: Array = np.empty(shape, full.dtype)
+    where: Array = np.empty(shape, INT64)
+    for place in _places(*(range(len(one)) for one in pieces)):
+        cut = tuple(one[at] for one, at in zip(pieces, place, strict=True))
+        order = numbers[cut].reshape(-1)
+        part = full[(slice(None), slice(None), *cut)].reshape(*full.shape[:2], order.size)
+        if full.dtype.kind in "iu":
+            best = part.argmax(axis=-1)
+        else:
+            nothing = np.isnan(part)
+            last = part.shape[-1] - 1 - nothing[..., ::-1].argmax(axis=-1)
+            best = np.where(nothing.any(axis=-1), last, np.where(nothing, -np.inf, part).argmax(axis=-1))
+        value[(slice(None), slice(None), *place)] = np.take_along_axis(part, best[..., None], axis=-1)[..., 0]
+        where[(slice(None), slice(None), *place)] = order[best]
+    return (Tensor(value[0]), Tensor(where[0])) if alone else (Tensor(value), Tensor(where))
+
+
+for _n in (1, 2, 3):
+    operator(f"aten::adaptive_avg_pool{_n}d", f"aten::_adaptive_avg_pool{_n}d")(
+        lambda self, output_size, *, _n=_n: _adaptive_avg(self, output_size, _n)
+    )
+    operator(f"aten::adaptive_max_pool{_n}d")(lambda self, output_size, *, _n=_n: _adaptive_max(self, output_size, _n))
+
+
+# --------------------------------------------------------------------------------------------------------------- inverse
+
+
+def _unpool(self: Tensor, indices: Tensor, output_size: list[int], n: int) -> Tensor:
+    array, places = self.array, indices.array
+    if places.dtype != INT64:
+        raise fail("elements in indices should be type int64")
+    if places.shape != array.shape:
+        raise fail(
+            f"Expected shape of indices to be same as that of the input tensor ({list(array.shape)}) but got indices tensor with shape: {list(places.shape)}"
+        )
+    lead = array.shape[: array.ndim - n]
+    room = math.prod(output_size)
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= room):
+        raise fail(
+            f"found an invalid max index: {int(places.max())} (output volumes are of size {'x'.join(map(str, output_size))}"
+        )
+    sized(*lead, room)
+    value = np.zeros((math.prod(lead), room), array.dtype)
+    np.put_along_axis(value, places.reshape(math.prod(lead), -1), array.reshape(math.prod(lead), -1), axis=1)
+    return Tensor(value.reshape(*lead, *output_size))
+
+
+@operator("aten::max_unpool2d")
+def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tensor:
+    """Values where they came from, zeros elsewhere."""
+    if len(output_size) != 2:
+        raise fail(f"There should be exactly two elements (height, width) in output_size, but got {len(output_size)} elements.")
+    return _unpool(self, indices, list(output_size), 2)
+
+
+@operator("aten::max_unpool3d")
+def max_unpool3d(self: Tensor, indices: Tensor, output_size: list[int], stride: list[int], padding: list[int]) -> Tensor:
+    """Values where they came from, zeros elsewhere."""
+    del stride, padding
+    if len(output_size) != 3:
+        raise fail(
+            f"There should be exactly three elements (depth, height, width) in output_size, but got {len(output_size)} elements."
+        )
+    return _unpool(self, indices, list(output_size), 3)

@@ -1,0 +1,273 @@
+"""Operators of the interpreter itself: texts of values, futures, what a tensor is."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from torch_compat.escapes import escaped_output
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.registry import grad, operator
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.texts import joined, shown
+from torch_compat.runtime.values import Device, Future, bounded, raised
+
+
+def _tensor(value: Any) -> Any:
+    """The value, which has to be a tensor: a program can ask for the properties of any value, and must not get Python's own.
+
+    Raises:
+        Raised: it is none.
+    """
+    if value.__class__ is not Tensor:
+        raise raised("RuntimeError", f"expected a Tensor, found a {type(value).__name__}")
+    return value
+
+
+def _any_tensor(value: Any) -> Any:
+    return value if value.__class__ is OpaqueTensor else _tensor(value)
+
+
+def _device(value: Any) -> Device:
+    if value.__class__ is not Device:
+        raise raised("RuntimeError", f"expected a Device, found a {type(value).__name__}")
+    return value
+
+
+@operator("aten::str", of="any")
+def str_(elem: Any) -> str:
+    """str(elem)."""
+    return shown(elem)
+
+
+@operator("aten::format", of="any")
+def format_(self: str, *args: Any) -> str:
+    """Each ``{}`` of a text becomes the next argument."""
+    parts = self.split("{}")
+    if len(parts) - 1 > len(args):
+        raise raised("RuntimeError", "Too few arguments for format string: " + self)
+    made = [parts[0]]
+    for part, arg in zip(parts[1:], args, strict=False):
+        made += [shown(arg), part]
+    return joined(made)
+
+
+@operator("aten::percentFormat", of="any")
+def percent_format(self: str, *args: Any) -> str:
+    """``self % args``, for the few forms that torch knows."""
+    if len(args) == 1 and args[0].__class__ is tuple:
+        args = args[0]
+    made, left, used = [], self, 0
+    while True:
+        before, mark, left = left.partition("%")
+        made.append(before)
+        if not mark:
+            break
+        code, left = left[:1], left[1:]
+        if code == "%":
+            made.append("%")
+            continue
+        if used >= len(args):
+            raise raised("RuntimeError", "Too few arguments for format string")
+        value, used = args[used], used + 1
+        if code == "d":
+            if value.__class__ not in {bool, int, float}:
+                raise raised("RuntimeError", f"%d requires a number, found a {type(value).__name__}")
+            made.append(str(int(value)))
+        elif code in {"f", "F", "e", "E", "g", "G"}:
+            if value.__class__ not in {bool, int, float}:
+                raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
+            made.append(f"{float(value):{code}}")
+        elif code == "s":
+            made.append(shown(value))
+        elif code == "c":
+            if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
+                raise raised("RuntimeError", "%c requires a byte or a text")
+            made.append(value if isinstance(value, str) else chr(value))
+        elif code in {"x", "X", "o"}:
+            if value.__class__ is not int:
+                raise raised("RuntimeError", f"%{code} requires an integer, found a {type(value).__name__}")
+            made.append(f"{value:{code}}")
+        else:
+            raise raised("RuntimeError", f"The specifier %{code} is not supported in TorchScript format strings")
+    if used < len(args):
+        raise raised("RuntimeError", "Too many arguments for format string")
+    return joined(made)
+
+
+@operator("prim::Print", of="any")
+def print_(*args: Any) -> None:
+    """Print to standard error: standard output is for data."""
+    text = " ".join("<tensor>" if arg.__class__ is Tensor else shown(arg) for arg in args)
+    sys.stderr.write(escaped_output(text) + "\n")  # which may be a terminal
+
+
+@operator("aten::warn", "aten::warnings", of="any")
+def warn(*_: Any, **__: Any) -> None:
+    """Programs warn people; results do not depend on it."""
+
+
+@operator("prim::NumToTensor", "aten::NumToTensor", of="any")
+def num_to_tensor(a: Any) -> Tensor:
+    """A number as a tensor without dimensions."""
+    if a.__class__ is Tensor:
+        return a
+    if a.__class__ not in {bool, int, float, complex}:
+        raise raised("RuntimeError", f"expected a number, found a {type(a).__name__}")
+    return Tensor(np.array(a, dtypes.FLOAT64.array if a.__class__ is float else dtypes.of_scalar(a).array))
+
+
+@operator("prim::dtype", of="any")
+def dtype(a: Any) -> int:
+    """The number of the dtype."""
+    return int(_any_tensor(a).dtype.code)
+
+
+@operator("prim::device", of="any")
+def device(a: Any) -> Device:
+    """Where a tensor is: everything is on the CPU."""
+    del a
+    return Device("cpu")
+
+
+@operator("aten::device", of="any")
+def device_of(a: str, index: int | None = None) -> Device:
+    """torch.device(a)."""
+    if a.__class__ is not str or (index.__class__ is not int and index is not None):
+        raise raised("RuntimeError", "expected a text, and perhaps an index, for a device")
+    return Device(a, index)
+
+
+@operator("prim::type", of="any")
+def type_(a: Device) -> str:
+    """The type of a device."""
+    return _device(a).type
+
+
+@operator("prim::index", of="any")
+def index(a: Device) -> int | None:
+    """The index of a device."""
+    return _device(a).index
+
+
+@operator("prim::layout", of="any")
+def layout(a: Any) -> int:
+    """The number of the layout: strided."""
+    del a
+    return 0
+
+
+@operator("prim::requires_grad", "aten::requires_grad", of="any")
+def requires_grad(a: Tensor) -> bool:
+    """Whether it requires gradients."""
+    return bool(_any_tensor(a).requires_grad)
+
+
+@operator("prim::shape", of="any")
+def shape(a: Tensor) -> list[int]:
+    """The shape."""
+    return list(_tensor(a).array.shape)
+
+
+@operator("prim::ndim", of="any")
+def ndim(a: Tensor) -> int:
+    """The number of dimensions."""
+    return int(_tensor(a).array.ndim)
+
+
+@operator("prim::itemsize", of="any")
+def itemsize(a: Tensor) -> int:
+    """Bytes of an element."""
+    return int(_tensor(a).array.itemsize)
+
+
+@operator("prim::is_cuda", "prim::is_mkldnn", "prim::is_quantized", "prim::is_sparse", "prim::is_meta", "prim::is_nested",
+          "prim::is_xla", "prim::is_mps", "prim::is_vulkan", "prim::is_ipu", "prim::is_hpu", "prim::is_maia", "prim::is_xpu",
+          "prim::is_sparse_csr", "prim::is_mtia", "aten::is_cuda", of="any")  # fmt: skip
+def is_something(a: Any) -> bool:
+    """Whether it is of another device or layout."""
+    return a.__class__ is OpaqueTensor
+
+
+@operator("prim::is_cpu", of="any")
+def is_cpu(a: Any) -> bool:
+    """Whether it is on the CPU."""
+    del a
+    return True
+
+
+@operator("prim::data", of="any", gradient=False)
+def data(a: Tensor) -> Tensor:
+    """The same memory without gradients."""
+    return Tensor(_tensor(a).array)
+
+
+@operator("prim::grad", of="any")
+def grad_of(a: Tensor) -> None:
+    """Its gradient: nothing is ever differentiated here."""
+    del a
+
+
+@operator("prim::is_leaf", of="any")
+def is_leaf(a: Tensor) -> bool:
+    """Whether nothing was computed to get it."""
+    return bool(_tensor(a).is_leaf)
+
+
+@operator("aten::wait", of="any")
+def wait(self: Any) -> Any:
+    """The value of a future."""
+    return self.wait() if self.__class__ is Future else self
+
+
+@operator("prim::unchecked_unwrap_optional", of="any")
+def unchecked_unwrap_optional(optional: Any) -> Any:
+    """The value, whatever it is."""
+    return optional
+
+
+@operator("aten::_unwrap_optional", of="any")
+def unwrap_optional(optional: Any) -> Any:
+    """The value, which must not be None."""
+    if optional is None:
+        raise raised("RuntimeError", "Unwrapping null optional")
+    return optional
+
+
+@operator("aten::set_grad_enabled", of="any")
+def set_grad_enabled(val: bool) -> None:
+    """Whether results require gradients from here on."""
+    grad.enabled = val is True
+
+
+@operator("aten::is_grad_enabled", of="any")
+def is_grad_enabled() -> bool:
+    """Whether results require gradients."""
+    return grad.enabled
+
+
+@operator("aten::is_scripting", of="any")
+def is_scripting() -> bool:
+    """Always, here."""
+    return True
+
+
+@operator("prim::tolist", of="any")
+def tolist(a: Tensor, *_: int) -> Any:
+    """The elements as nested lists."""
+    bounded(math.prod(size or 1 for size in _tensor(a).array.shape))
+    return a.array.tolist()
+
+
+@operator("prim::TupleUnpack", "prim::ListUnpack", of="any")
+def unpack(a: Any) -> Any:
+    """What is assigned to several variables."""
+    return a
+
+
+@operator("prim::AutogradZero", "prim::AutogradAnyNonZero", of="any")
+def autograd(*_: Any) -> None:
+    """Stands only where gradients are computed."""

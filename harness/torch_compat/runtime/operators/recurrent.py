@@ -1,0 +1,233 @@
+"""Recurrent networks: cells and whole layers, one and two directions, padded and packed sequences."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import INT64, Array, fail, random, words
+from torch_compat.runtime.operators._products import exact, looped, multiplied, sized
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+State = tuple[Array, ...]
+Gates = tuple[Array, Array, Array | None, Array | None]
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _affine(x: Array, w: Array, b: Array | None) -> Array:
+    value = multiplied(x, w.T)
+    return value if b is None else value + b
+
+
+def _lstm_step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+    h, c = state
+    i, f, g, o = np.split(_affine(x, w[0], w[2]) + _affine(h, w[1], w[3]), 4, axis=-1)
+    c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+    h = _sigmoid(o) * np.tanh(c)
+    return (h if projection is None else multiplied(h, projection.T)), c
+
+
+def _gru_step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+    del projection
+    (h,) = state
+    a, b, n = np.split(_affine(x, w[0], w[2]), 3, axis=-1)
+    u, v, m = np.split(_affine(h, w[1], w[3]), 3, axis=-1)
+    reset, update = _sigmoid(a + u), _sigmoid(b + v)
+    new = np.tanh(n + reset * m)
+    return ((1 - update) * new + update * h,)
+
+
+def _simple_step(activation: Callable[[Array], Array]) -> Any:
+    def step(x: Array, state: State, w: Gates, projection: Array | None = None) -> State:
+        del projection
+        return (activation(_affine(x, w[0], w[2]) + _affine(state[0], w[1], w[3])),)
+
+    return step
+
+
+def _relu(x: Array) -> Array:
+    return np.where(x < 0, 0.0, x)
+
+
+STEPS: dict[str, tuple[Any, int]] = {
+    "lstm": (_lstm_step, 2), "gru": (_gru_step, 1), "rnn_tanh": (_simple_step(np.tanh), 1), "rnn_relu": (_simple_step(_relu), 1),
+}  # fmt: skip
+
+
+def _weights(params: list[Tensor], has_biases: bool, projected: bool, layer: int, width: int) -> tuple[Gates, Array | None]:
+    first = layer * width
+    found = [exact(one.array) for one in params[first : first + width]]
+    projection = found[-1] if projected else None
+    return (found[0], found[1], found[2] if has_biases else None, found[3] if has_biases else None), projection
+
+
+def _run(
+    step: Any, steps: list[Array], state: State, w: Gates, projection: Array | None, *, back: bool
+) -> tuple[list[Array], State]:
+    """One layer in one direction over steps, of which later ones may have fewer rows."""
+    outputs: list[Array] = [np.empty(0)] * len(steps)
+    whole = tuple(one.copy() for one in state)
+    order = range(len(steps) - 1, -1, -1) if back else range(len(steps))
+    for at in order:
+        rows = len(steps[at])
+        found = step(steps[at], tuple(one[:rows] for one in whole), w, projection)
+        for old, new in zip(whole, found, strict=True):
+            old[:rows] = new
+        outputs[at] = found[0].copy()
+    return outputs, whole
+
+
+def _layers(
+    kind: str, steps: list[Array], states: list[Array], params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool,
+) -> tuple[list[Array], list[Array]]:  # fmt: skip
+    if train and dropout and num_layers > 1:
+        raise random(f"aten::{kind} with dropout in training")
+    step, _ = STEPS[kind]
+    directions = 2 if bidirectional else 1
+    width = len(params) // (num_layers * directions)
+    projected = kind == "lstm" and width == (5 if has_biases else 3)
+    final: list[list[Array]] = [[] for _ in states]
+    looped(num_layers * directions * len(steps))
+    for layer in range(num_layers):
+        found = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            w, projection = _weights(params, has_biases, projected, place, width)
+            outputs, last = _run(step, steps, tuple(one[place] for one in states), w, projection, back=direction == 1)
+            found.append(outputs)
+            for whole, one in zip(final, last, strict=True):
+                whole.append(one)
+        steps = [np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)] if directions == 2 else found[0]
+    return steps, [np.stack(one) for one in final]
+
+
+def _check(kind: str, x: Array, params: list[Tensor], hidden: list[Array]) -> None:
+    if not params:
+        raise fail(f"{kind}: no weights given")
+    first = params[0].array
+    if first.dtype != x.dtype:
+        raise fail(f"input must have the type {words(first.dtype)}, got type {words(x.dtype)}")
+    if x.shape[-1] != first.shape[1]:
+        raise fail(f"input.size(-1) must be equal to input_size. Expected {first.shape[1]}, got {x.shape[-1]}")
+    for one in hidden:
+        if one.dtype != x.dtype:
+            raise fail(f"hidden state has the type {words(one.dtype)}, the input {words(x.dtype)}")
+
+
+def _network(kind: str) -> None:
+    _, count = STEPS[kind]
+
+    def of(hx: Any) -> list[Array]:
+        return [one.array for one in hx] if count == 2 else [hx.array]
+
+    def padded(
+        input: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,  # noqa: A002
+        batch_first: bool,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        x = input.array
+        hidden = of(hx)
+        _check(kind, x, params, hidden)
+        wide = exact(x.swapaxes(0, 1) if batch_first else x)
+        if hidden[0].shape[1] != wide.shape[1]:
+            raise fail(
+                f"Expected hidden size {(hidden[0].shape[0], wide.shape[1], hidden[0].shape[2])}, got {list(hidden[0].shape)}"
+            )
+        steps, final = _layers(
+            kind, list(wide), [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
+        )
+        output = np.stack(steps).astype(x.dtype)
+        return Tensor(np.ascontiguousarray(output.swapaxes(0, 1)) if batch_first else output), *(
+            Tensor(one.astype(x.dtype)) for one in final
+        )
+
+    def packed(
+        data: Tensor, batch_sizes: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
+        bidirectional: bool,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        x = data.array
+        hidden = of(hx)
+        _check(kind, x, params, hidden)
+        bounds = np.cumsum([0, *batch_sizes.array.tolist()])
+        wide = exact(x)
+        pieces = [wide[a:b] for a, b in pairwise(bounds)]
+        steps, final = _layers(
+            kind, pieces, [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
+        )
+        return Tensor(np.concatenate(steps).astype(x.dtype)), *(Tensor(one.astype(x.dtype)) for one in final)
+
+    def call(*args: Any, **keywords: Any) -> tuple[Tensor, ...]:
+        is_packed = "data" in keywords or "batch_sizes" in keywords or (len(args) > 3 and args[3].__class__ is list)
+        return (packed if is_packed else padded)(*args, **keywords)
+
+    operator(f"aten::{kind}")(call)
+
+    step = STEPS[kind][0]
+
+    def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Any:  # noqa: A002
+        x = input.array
+        hidden = of(hx)
+        _check(kind, x, [w_ih], hidden)
+        gates = tuple(None if one is None else exact(one.array) for one in (w_ih, w_hh, b_ih, b_hh))
+        found = [Tensor(one.astype(x.dtype)) for one in step(exact(x), tuple(exact(one) for one in hidden), gates)]
+        return tuple(found) if count == 2 else found[0]
+
+    operator(f"aten::{kind}_cell")(cell)
+
+
+for _kind in STEPS:
+    _network(_kind)
+
+
+# --------------------------------------------------------------------------------------------------------------- packing
+
+
+@operator("aten::_pack_padded_sequence")
+def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:  # noqa: A002
+    """Steps of sequences sorted by length, without padding, and how many rows each step has."""
+    x = input.array.swapaxes(0, 1) if batch_first else input.array
+    counts = lengths.array
+    if counts.dtype != INT64 or counts.ndim != 1:
+        raise fail(f"'lengths' argument should be a 1D CPU int64 tensor, but got {counts.ndim}D cpu {words(counts.dtype)} tensor")
+    if counts.size != x.shape[1]:
+        raise fail(f"Expected `len(lengths)` to be equal to batch_size, but got {counts.size} (batch_size={x.shape[1]})")
+    if (counts <= 0).any():
+        raise fail("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if (counts > len(x)).any():
+        raise fail(f"Expected lengths of at most {len(x)}, the number of steps, but got {int(counts.max())}")
+    if (counts[1:] > counts[:-1]).any():
+        raise fail(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+        )
+    rows = np.asarray([(counts > step).sum() for step in range(looped(int(counts[0])))], INT64)
+    return Tensor(np.concatenate([x[step, :many] for step, many in enumerate(rows)])), Tensor(rows)
+
+
+@operator("aten::_pad_packed_sequence")
+def pad_packed_sequence(
+    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
+) -> tuple[Tensor, Tensor]:
+    """The other way round, with lengths."""
+    rows = batch_sizes.array
+    if rows.dtype != INT64 or rows.ndim != 1 or not rows.size or (rows < 1).any() or (rows[1:] > rows[:-1]).any():
+        raise fail("'batch_sizes' argument should be a 1D CPU int64 tensor of sizes that are positive and do not increase")
+    if int(rows[0]) > len(data.array):
+        raise fail(f"'data' argument has {len(data.array)} rows, but the first of 'batch_sizes' is {int(rows[0])}")
+    steps = max(looped(rows.size), total_length)
+    sized(steps, int(rows[0]), *data.array.shape[1:])
+    value = np.full((steps, int(rows[0]), *data.array.shape[1:]), padding_value, data.array.dtype)
+    start = 0
+    for step, many in enumerate(rows):
+        value[step, :many] = data.array[start : start + many]
+        start += int(many)
+    lengths = np.asarray([(rows > row).sum() for row in range(looped(int(rows[0])))], INT64)
+    return Tensor(np.ascontiguousarray(value.swapaxes(0, 1)) if batch_first else value), Tensor(lengths)

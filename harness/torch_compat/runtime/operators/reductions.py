@@ -1,0 +1,569 @@
+"""Sums, means, extremes, truth of all or any, spread, norms, and running ones."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    HALVES,
+    INT64,
+    Array,
+    Scalar,
+    any_dtype,
+    axes,
+    axis,
+    broadcast,
+    cast,
+    common,
+    common_1_0,
+    fail,
+    floating,
+    functional,
+    into,
+    not_implemented,
+    wide,
+    words,
+)
+from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+Dims = int | list[int] | None
+
+
+def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
+    """Sums of float32 and narrower in double precision, rounded once: as near as torch's own order of summing comes."""
+    if array.dtype == FLOAT32 or array.dtype in HALVES:
+        return np.asarray(array.astype(FLOAT64).sum(axis=dims, keepdims=keepdims)).astype(array.dtype)
+    if array.dtype == np.complex64:
+        return np.asarray(array.astype(np.complex128).sum(axis=dims, keepdims=keepdims)).astype(array.dtype)
+    return np.asarray(array.sum(axis=dims, keepdims=keepdims, dtype=array.dtype))
+
+
+def _sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
+    return any_dtype(dtype, INT64 if array.dtype.kind in "iub" else array.dtype)
+
+
+@functional("sum", out_type=True)
+def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Integers and bools sum to int64."""
+    array = cast(self.array, _sum_type(self.array, dtype))
+    return Tensor(exact_sum(array, axes(dim, array.ndim), keepdims=keepdim))
+
+
+@functional("nansum", out_type=True)
+def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Without what is no number."""
+    array = cast(self.array, _sum_type(self.array, dtype))
+    kept = np.where(np.isnan(array), np.zeros((), array.dtype), array) if array.dtype.kind not in "iub" else array
+    return Tensor(exact_sum(kept, axes(dim, array.ndim), keepdims=keepdim))
+
+
+@functional("mean", out_type=True)
+def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """1.0 does not convert whole numbers, whatever dtype is asked for; along an empty dimension it fills in its own NaN."""
+    if self.array.dtype.kind in "iub":
+        raise fail(f"Can only calculate the mean of floating types. Got {words(self.array.dtype)} instead.")
+    found = mean(self, dim, keepdim, dtype=dtype)
+    if not self.array.size and found.array.size:
+        found.array[...] = np.nan
+    return found
+
+
+@functional("mean", out_type=True, since="1.1.0")
+def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Of floating point and complex numbers only."""
+    array = cast(self.array, any_dtype(dtype, self.array.dtype))
+    if array.dtype.kind in "iub":
+        raise fail(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            + words(array.dtype)
+        )
+    found = axes(dim, array.ndim)
+    count = math.prod(array.shape[one] for one in found)
+    exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
+    total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
+    return Tensor((total / np.asarray(float(count))).astype(array.dtype))
+
+
+@functional("mean", out_type=True, since="1.10.0")
+def mean_1_10(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """1.10 and 1.11 look at the dtype that the tensor has, not at the one that is asked for."""
+    if self.array.dtype.kind in "iub":
+        raise fail(
+            f"mean(): input dtype should be either floating point or complex dtypes. Got {words(self.array.dtype)} instead."
+        )
+    return mean(self, dim, keepdim, dtype=dtype)
+
+
+functional("mean", out_type=True, since="1.12.0")(mean)
+
+
+@functional("nanmean")
+def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Without what is no number."""
+    array = cast(self.array, any_dtype(dtype, self.array.dtype))
+    found = axes(dim, array.ndim)
+    there = ~np.isnan(array)
+    total = np.where(there, array, 0).astype(FLOAT64).sum(axis=found, keepdims=keepdim)
+    return Tensor(np.asarray(total / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
+
+
+@functional("prod", out_type=True)
+def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Integers and bools multiply to int64."""
+    array = cast(self.array, _sum_type(self.array, dtype))
+    found = axes(dim, array.ndim)
+    exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
+    return Tensor(np.asarray(exact.prod(axis=found, keepdims=keepdim, dtype=exact.dtype)).astype(array.dtype))
+
+
+# ------------------------------------------------------------------------------------------------------------- extremes
+
+
+def _best(array: Array, at: int, *, largest: bool, last: bool, nan_first: bool = True) -> Array:
+    """Where the extreme stands along a dimension: a NaN before all else; of equals the first, or the last up to 1.5."""
+    if array.dtype.kind in "iub":
+        ranked: Array = array
+    else:
+        ranked = wide(array)
+        if nan_first:
+            ranked = np.where(np.isnan(ranked), np.inf if largest else -np.inf, ranked)
+            nothing = np.isnan(array)
+            if nothing.any():
+                first = np.argmax(nothing, axis=at)
+                plain = _place(ranked, at, largest=largest, last=last)
+                return np.where(nothing.any(axis=at), first, plain)
+    return _place(ranked, at, largest=largest, last=last)
+
+
+def _place(ranked: Array, at: int, *, largest: bool, last: bool) -> Array:
+    find = np.argmax if largest else np.argmin
+    if last:
+        return np.asarray(ranked.shape[at] - 1 - find(np.flip(ranked, axis=at), axis=at))
+    return np.asarray(find(ranked, axis=at))
+
+
+def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last: bool) -> tuple[Tensor, Tensor]:
+    array = self.array
+    name = "max" if largest else "min"
+    if array.dtype.kind == "c":
+        raise not_implemented(f"{name}_cpu", array.dtype)
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if not array.shape[at]:
+        raise _no_identity(name, at, array.size == 0)
+    if not array.size:
+        shape = tuple(1 if one == at and keepdim else size for one, size in enumerate(array.shape) if one != at or keepdim)
+        return Tensor(np.empty(shape, array.dtype)), Tensor(np.empty(shape, INT64))
+    places = np.expand_dims(_best(array, at, largest=largest, last=last), at)
+    values = np.take_along_axis(array, places, axis=at)
+    if not keepdim:
+        values, places = values.squeeze(at), places.squeeze(at)
+    return Tensor(values.copy()), Tensor(places.astype(INT64))
+
+
+def _no_identity(name: str, at: int, _empty: bool) -> Any:
+    from torch_compat.runtime.values import raised  # noqa: PLC0415
+
+    return raised("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
+
+
+def _extreme_of_all(array: Array, *, largest: bool) -> Tensor:
+    name = "max" if largest else "min"
+    if not array.size:
+        raise fail(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
+    if array.dtype.kind == "c":
+        raise not_implemented(f"{name}_all", array.dtype)
+    return Tensor(_extreme(array, None, largest=largest))
+
+
+def _extreme(array: Array, dims: Any, *, largest: bool, keepdims: bool = False) -> Array:
+    """With NaN where there is one."""
+    found = (array.max if largest else array.min)(axis=dims, keepdims=keepdims)
+    if array.dtype.kind == "V":  # numpy does not know that bfloat16 has NaN
+        widened = array.astype(FLOAT32)
+        return np.asarray((widened.max if largest else widened.min)(axis=dims, keepdims=keepdims)).astype(array.dtype)
+    return np.asarray(found)
+
+
+def _extremes(name: str, *, largest: bool) -> None:
+    pick = larger if largest else smaller
+    old_pick = old_larger if largest else old_smaller
+
+    def version(
+        since: str, both: Callable[[Tensor, Tensor], tuple[Array, Array]], choose: Callable[[Array, Array], Array], *, last: bool
+    ) -> None:
+        def call(
+            self: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None, **outs: Tensor
+        ) -> Tensor | tuple[Tensor, Tensor]:
+            if outs:
+                out = tuple(outs.values())
+            if dim.__class__ is Tensor:
+                other = dim
+            result: Any
+            if other is not None:
+                result = Tensor(choose(*both(self, other)))
+                return result if out is None else into(out, result.array)
+            if dim is None:
+                result = _extreme_of_all(self.array, largest=largest)
+                return result if out is None else into(out, result.array)
+            result = _extreme_along(self, dim, keepdim, largest=largest, last=last)
+            return result if out is None else (into(out[0], result[0].array), into(out[1], result[1].array))
+
+        operator(f"aten::{name}", since=since)(call)
+
+    version("1.0.0", common_1_0, old_pick, last=True)
+    version("1.5.0", common_1_0, pick, last=True)
+    version("1.6.0", common_1_0, pick, last=False)
+    version("1.7.0", common, pick, last=False)
+
+
+_extremes("max", largest=True)
+_extremes("min", largest=False)
+
+
+def _arg(name: str, *, largest: bool) -> None:
+    def version(since: str, *, last: bool) -> None:
+        def call(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+            array = self.array
+            if dim is None:
+                if not array.size:
+                    raise fail(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+                place = _best(array.reshape(-1), 0, largest=largest, last=last)
+                return Tensor(np.asarray(place, INT64).reshape((1,) * array.ndim if keepdim and since == "1.10.0" else ()))
+            return _extreme_along(self, dim, keepdim, largest=largest, last=last)[1]
+
+        functional(name, since=since, gradient=False)(call)
+
+    version("1.0.0", last=True)
+    version("1.7.0", last=False)
+    version("1.10.0", last=False)
+
+
+_arg("argmax", largest=True)
+_arg("argmin", largest=False)
+
+
+def _along_dims(name: str, *, largest: bool) -> None:
+    def call(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:  # type: ignore[assignment]
+        array = self.array
+        found = axes(dim, array.ndim)
+        if array.dtype.kind == "c" and array.size:
+            raise not_implemented(f"{'max' if largest else 'min'}_values_cpu", array.dtype)
+        for one in found:
+            if not array.shape[one]:
+                raise _no_identity(name, one, True)
+        if not array.ndim:
+            return Tensor(array.copy())
+        return Tensor(_extreme(array, found, largest=largest, keepdims=keepdim))
+
+    functional(name)(call)
+
+
+_along_dims("amax", largest=True)
+_along_dims("amin", largest=False)
+
+
+@functional("aminmax")
+def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Both at once."""
+    array = self.array
+    if array.dtype.kind == "c":
+        raise not_implemented("aminmax_cpu", array.dtype)
+    found = None if dim is None else axes(dim, array.ndim)
+    return Tensor(_extreme(array, found, largest=False, keepdims=keepdim)), Tensor(
+        _extreme(array, found, largest=True, keepdims=keepdim)
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- truth
+
+
+def _truth(name: str, reduce: Any) -> None:
+    def version(since: str, *, strict: bool, bools: bool) -> None:
+        def call(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+            array = self.array
+            if strict and array.dtype not in (BOOL, np.uint8):
+                raise fail(f"{name} only supports torch.uint8 and torch.bool dtypes")
+            value = np.asarray(reduce(array != 0, axis=axes(dim, array.ndim, empty_is_all=False), keepdims=keepdim))
+            return Tensor(value.astype(np.uint8) if array.dtype == np.uint8 or not bools else value)
+
+        functional(name, since=since, gradient=False)(call)
+
+    version("1.0.0", strict=True, bools=False)
+    version("1.2.0", strict=True, bools=True)
+    version("1.8.0", strict=False, bools=True)
+
+
+_truth("all", np.all)
+_truth("any", np.any)
+
+
+@functional("count_nonzero", gradient=False)
+def count_nonzero(self: Tensor, dim: Dims = None) -> Tensor:
+    """How many are not zero."""
+    return Tensor(np.asarray((self.array != 0).sum(axis=axes(dim, self.array.ndim), dtype=INT64)))
+
+
+# --------------------------------------------------------------------------------------------------------------- spread
+
+
+def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: bool) -> tuple[Array, Array]:
+    """Variance and mean, in double precision; not rounded to the tensor's type yet."""
+    if array.dtype.kind in "iub":
+        raise fail("std and var only support floating point and complex dtypes")
+    exact = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
+    count = math.prod(array.shape[one] for one in dims)
+    center = exact.sum(axis=dims, keepdims=True) / np.asarray(float(count))
+    gap = np.abs(exact - center) if array.dtype.kind == "c" else exact - center
+    squares = (gap * gap).sum(axis=dims, keepdims=keepdims)
+    return np.asarray(squares / np.asarray(max(count - correction, 0.0))), np.asarray(
+        center if keepdims else center.reshape(np.shape(squares))
+    )
+
+
+def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
+    def call(
+        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
+    ) -> Any:
+        if dim.__class__ is bool:  # the overload without dimensions
+            dim, unbiased = None, dim
+        array = self.array
+        amount = float(correction.real) if correction is not None else float(unbiased)
+        if not array.size:
+            amount = 0.0  # nothing over nothing, whatever is taken off
+        variance, center = spread(array, axes(dim, array.ndim), amount, keepdims=keepdim)
+        value = np.sqrt(variance) if root else variance
+        real = np.dtype(np.float32) if array.dtype == np.complex64 else (FLOAT64 if array.dtype.kind == "c" else array.dtype)
+        first = Tensor(np.asarray(value).astype(real))
+        return (first, Tensor(center.astype(array.dtype))) if with_mean else first
+
+    functional(name)(call)
+
+
+_spreads("std", root=True, with_mean=False)
+_spreads("var", root=False, with_mean=False)
+_spreads("std_mean", root=True, with_mean=True)
+_spreads("var_mean", root=False, with_mean=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- norms
+
+
+def norm_of(array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool) -> Array:
+    """The p-norm of vectors, in double precision."""
+    size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(FLOAT64))
+    if p == math.inf:
+        return np.asarray(size.max(axis=dims, keepdims=keepdims))
+    if p == -math.inf:
+        return np.asarray(size.min(axis=dims, keepdims=keepdims))
+    if p == 0:
+        return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
+    if p == 1:
+        return np.asarray(size.sum(axis=dims, keepdims=keepdims))
+    if all(size.shape[one] == 1 for one in dims):
+        return np.asarray(size.sum(axis=dims, keepdims=keepdims))  # of one element, itself
+    total = np.asarray((size * size if p == 2 else size**p).sum(axis=dims, keepdims=keepdims))
+    if _real_type(array.dtype) != FLOAT64:  # what single precision cannot hold, torch has lost
+        single = total.astype(FLOAT32)
+        total = np.where(np.isfinite(single) & (single != 0), total, single)
+    return np.asarray(np.sqrt(total) if p == 2 else total ** (1 / p))
+
+
+def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return FLOAT32 if dtype == np.complex64 else FLOAT64 if dtype.kind == "c" else dtype
+
+
+@functional("norm")
+def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Of vectors, over all dimensions unless told otherwise."""
+    array = cast(self.array, any_dtype(dtype, self.array.dtype))
+    if array.dtype.kind in "iub":
+        raise fail(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
+    value = norm_of(array, 2.0 if p is None else float(p.real), axes(dim, array.ndim), keepdims=keepdim)
+    return Tensor(value.astype(_real_type(array.dtype)))
+
+
+@functional("linalg_vector_norm")
+def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """As :func:`norm`."""
+    return norm(self, ord, dim, keepdim, dtype=dtype)
+
+
+@functional("frobenius_norm")
+def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The 2-norm."""
+    return norm(self, 2, dim, keepdim)
+
+
+@functional("dist", out=False)
+def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """The norm of the difference."""
+    if BOOL in {self.array.dtype, other.array.dtype}:
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    x, y = common(self, other)
+    broadcast(x, y)
+    return norm(Tensor(x - y), p)
+
+
+@functional("renorm", inplace=True)
+def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
+    """Slices whose norm is above a limit are scaled down to it."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not float(p.real) > 0:
+        raise fail("renorm: non-positive-norm not supported")
+    if array.ndim < 2:
+        raise fail(f"renorm: input needs at least 2 dimensions, got {array.ndim} dimensions")
+    others = tuple(one for one in range(array.ndim) if one != at)
+    size = norm_of(array, float(p.real), others, keepdims=True)
+    limit = float(maxnorm.real)
+    if limit < 0:
+        raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
+    factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
+    return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))
+
+
+@functional("logsumexp")
+def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(x)))``, stable."""
+    array = floating(self.array)
+    found = axes(dim, array.ndim)
+    if dim.__class__ is list and not dim and array.ndim and array.size and not keepdim:
+        whole = [1] * array.ndim
+        raise fail(f"output with shape [] doesn't match the broadcast shape {whole}")
+    x = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
+    if array.dtype.kind == "c":
+        value = np.log(np.exp(x).sum(axis=found, keepdims=keepdim))
+        return Tensor(np.asarray(value).astype(array.dtype))
+    if not x.size:
+        return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
+    most = x.max(axis=found, keepdims=True)
+    most = np.where(np.isinf(most), 0.0, most)
+    value = np.log(np.exp(x - most).sum(axis=found, keepdims=True)) + most
+    return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))).astype(array.dtype))
+
+
+functional("special_logsumexp")(logsumexp)
+
+
+# -------------------------------------------------------------------------------------------------------------- running
+
+
+def _running(name: str, accumulate: Any) -> None:
+    def call(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        array = cast(self.array, _sum_type(self.array, dtype))
+        at = axis(dim, array.ndim)
+        if not array.ndim:
+            return Tensor(array.copy())
+        exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
+        return Tensor(accumulate(exact, axis=at, dtype=exact.dtype).astype(array.dtype))
+
+    functional(name, out_type=True)(call)
+    operator(f"aten::{name}_")(lambda self, dim, *, dtype=None: _store(self, call(self, dim, dtype=dtype)))
+
+
+def _store(self: Tensor, value: Tensor) -> Tensor:
+    self.array[...] = cast(value.array, self.array.dtype)
+    return self
+
+
+_running("cumsum", np.cumsum)
+_running("cumprod", np.cumprod)
+
+
+@functional("logcumsumexp")
+def logcumsumexp(self: Tensor, dim: int) -> Tensor:
+    """The logarithm of running sums of exponentials."""
+    array = self.array
+    if array.dtype.kind in "iub":
+        raise not_implemented("logcumsumexp_out_cpu", array.dtype)
+    if not array.ndim:
+        return Tensor(array.copy())
+    if array.dtype.kind == "c":
+        return Tensor(np.log(np.cumsum(np.exp(array.astype(np.complex128)), axis=axis(dim, array.ndim))).astype(array.dtype))
+    return Tensor(np.logaddexp.accumulate(array.astype(FLOAT64), axis=axis(dim, array.ndim)).astype(array.dtype))
+
+
+def _running_extreme(name: str, *, largest: bool) -> None:
+    def call(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        array = self.array
+        at = axis(dim, array.ndim)
+        if not array.ndim:
+            return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+        moved = np.moveaxis(array, at, 0)
+        values, places = np.empty_like(moved), np.zeros(moved.shape, INT64)
+        for step in range(looped(moved.shape[0])):
+            if not step:
+                values[0] = moved[0]
+                continue
+            row, best = moved[step], values[step - 1]
+            better = row >= best if largest else row <= best
+            if array.dtype.kind not in "iub":
+                better = (better & ~np.isnan(best)) | np.isnan(row)
+            values[step] = np.where(better, row, best)
+            places[step] = np.where(better, step, places[step - 1])
+        return Tensor(np.moveaxis(values, 0, at)), Tensor(np.moveaxis(places, 0, at))
+
+    functional(name)(call)
+
+
+_running_extreme("cummax", largest=True)
+_running_extreme("cummin", largest=False)
+
+
+# ----------------------------------------------------------------------------------------------------- products of means
+
+
+@operator("aten::trace")
+def trace(self: Tensor) -> Tensor:
+    """The sum of the diagonal."""
+    if self.array.ndim != 2:
+        raise fail(f"trace: expected a matrix, but got tensor with dim {self.array.ndim}")
+    diagonal = arrays.diagonal(self.array)
+    return Tensor(exact_sum(cast(diagonal, _sum_type(diagonal, None)), (0,)))
+
+
+@operator("aten::sum_to_size")
+def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
+    """Summed where it was broadcast."""
+    array = self.array
+    if not size:
+        return Tensor(exact_sum(cast(array, _sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
+    lead = array.ndim - len(size)
+    if lead < 0 or any(one not in {1, have} for one, have in zip(size, array.shape[lead:], strict=True)):
+        raise fail(f"size {{{list(size)}}} is not expandable to size {{{list(array.shape)}}}.")
+    dims = (*range(lead), *(lead + at for at, one in enumerate(size) if one == 1 and array.shape[lead + at] != 1))
+    return Tensor(exact_sum(cast(array, _sum_type(array, None)), dims, keepdims=True).reshape(tuple(size))) if dims else self
+
+
+@functional("diff", out=True)
+def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """Differences of neighbours."""
+    if not n and prepend is None and append is None:
+        return Tensor(self.array.copy())
+    at = axis(dim, self.array.ndim)
+    parts = [one.array for one in (prepend, self, append) if one is not None]
+    array = np.concatenate(parts, axis=at) if len(parts) > 1 else self.array
+    times = min(n, array.shape[at] + 1)
+    looped(times, array.size)
+    return Tensor(np.diff(array, times, axis=at))
+
+
+__all__ = ["exact_sum", "norm_of", "spread", "sum_"]

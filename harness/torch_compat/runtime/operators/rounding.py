@@ -1,0 +1,227 @@
+"""Whole parts, signs and bounds. ``clamp`` changed in 1.8 (which bound wins) and in 1.12 (bounds promote)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    Array,
+    Scalar,
+    broadcast,
+    cast,
+    checked_scalar,
+    dtypes_finfo,
+    fail,
+    functional,
+    not_implemented,
+    scalar_as,
+    wide,
+)
+from torch_compat.runtime.operators.comparison import larger, smaller
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FLOAT16 = np.dtype(np.float16)
+Bound = Any  # a tensor, a Python number or None
+
+
+def _rounding(names: tuple[str, ...], function: Any) -> None:
+    """Integers pass since 1.13 and are refused before; bools always."""
+
+    def version_1_0(self: Tensor) -> Tensor:
+        if self.array.dtype.kind in "iub":
+            raise not_implemented(f"{names[0]}_vml_cpu", self.array.dtype)
+        return Tensor(function(self.array))
+
+    def version_1_13(self: Tensor) -> Tensor:
+        array = self.array
+        if array.dtype.kind in "iu":
+            return Tensor(array.copy())
+        if array.dtype == BOOL or array.dtype.kind == "c":
+            raise not_implemented(f"{names[0]}_vml_cpu", array.dtype)
+        return Tensor(function(array))
+
+    functional(*names, inplace=True, exact=True)(version_1_0)
+    functional(*names, inplace=True, exact=True, since="1.13.0")(version_1_13)
+
+
+_rounding(("ceil",), np.ceil)
+_rounding(("floor",), np.floor)
+_rounding(("trunc", "fix"), np.trunc)
+
+
+def _round(self: Tensor) -> Tensor:
+    if self.array.dtype.kind in "iub":
+        raise not_implemented("round_vml_cpu", self.array.dtype)
+    return Tensor(np.rint(self.array))
+
+
+def _round_1_13(self: Tensor, *, decimals: int | None = None) -> Tensor:
+    """With decimals: bfloat16 is rounded at every step, float16 refused."""
+    if decimals and self.array.dtype == FLOAT16:
+        raise not_implemented("round_cpu", self.array.dtype)
+    return _round_2_1(self, decimals=decimals, widened=lambda array: array)
+
+
+def _round_2_1(self: Tensor, *, decimals: int | None = None, widened: Callable[[Array], Array] = wide) -> Tensor:
+    """Ties to even; with decimals, of the number times a power of ten."""
+    array = self.array
+    if array.dtype.kind in "iu":
+        if decimals is not None:
+            raise not_implemented("round_vml_cpu", array.dtype)
+        return Tensor(array.copy())
+    if array.dtype == BOOL or array.dtype.kind == "c":
+        raise not_implemented("round_vml_cpu", array.dtype)
+    if not decimals:
+        return Tensor(np.rint(array))
+    exact = widened(array)
+    ten = np.power(10.0, abs(decimals)).astype(exact.dtype)
+    return Tensor((np.rint(exact * ten) / ten if decimals > 0 else np.rint(exact / ten) * ten).astype(array.dtype))
+
+
+functional("round", inplace=True, exact=True)(_round)
+functional("round", inplace=True, exact=True, since="1.11.0")(
+    lambda self, *, decimals=None: _round_1_13(self, decimals=decimals) if decimals else _round(self)
+)
+functional("round", inplace=True, exact=True, since="1.13.0")(_round_1_13)
+functional("round", inplace=True, exact=True, since="2.1.0")(lambda self, *, decimals=None: _round_2_1(self, decimals=decimals))
+
+
+@functional("frac", inplace=True, exact=True)
+def frac(self: Tensor) -> Tensor:
+    """What is left of a number without its whole part."""
+    array = self.array
+    if array.dtype.kind in "iub":
+        raise not_implemented("frac_cpu", array.dtype)
+    return Tensor((wide(array) - np.trunc(wide(array))).astype(array.dtype))
+
+
+@functional("sign", "sgn", inplace=True, exact=True)
+def sign(self: Tensor) -> Tensor:
+    """-1, 0 or 1; 0 for NaN; a complex number of length one."""
+    array = self.array
+    if array.dtype.kind == "c":
+        length = np.abs(array)
+        return Tensor(np.where(length == 0, np.zeros_like(array), array / length).astype(array.dtype))
+    if array.dtype.kind in "ub":
+        return Tensor((array != 0).astype(array.dtype))
+    return Tensor((array > 0).astype(array.dtype) - (array < 0).astype(array.dtype))
+
+
+# -------------------------------------------------------------------------------------------------------------------- clamp
+
+
+def _nothing(low: Bound, high: Bound) -> None:
+    if low is None and high is None:
+        raise fail("torch.clamp: At least one of 'min' or 'max' must not be None")
+
+
+def _cut(array: Array, low: Any, high: Any, *, low_wins: bool) -> Array:
+    """NaN stays; a bound that is NaN bounds nothing, as comparisons with it are false."""
+    if low is not None and high is not None:
+        if low_wins:
+            return np.where(array < low, low, np.where(array > high, high, array))
+        return np.where((above := np.where(array < low, low, array)) > high, high, above)
+    return np.where(array < low, low, array) if low is not None else np.where(array > high, high, array)
+
+
+def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
+    """Up to 1.11: bounds are cut to the tensor's type."""
+    _nothing(low, high)
+    array = self.array
+    if array.dtype.kind in "bc":
+        raise not_implemented("clamp_cpu", array.dtype)
+    bounds = [
+        None if one is None else (cast(one.array, array.dtype) if one.__class__ is Tensor else scalar_as(one, array.dtype))
+        for one in (low, high)
+    ]
+    if any(one.__class__ is Tensor for one in (low, high)):
+        return _clamp(self, low, high)
+    return Tensor(_cut(array, *bounds, low_wins=low_wins))
+
+
+def _clamp(self: Tensor, low: Bound, high: Bound) -> Tensor:
+    """The upper bound wins where they are reversed; a bound that is NaN makes everything NaN; both take part in promotion."""
+    _nothing(low, high)
+    parts = [one for one in (self, low, high) if one is not None]
+    if self.array.dtype.kind == "c":
+        raise fail("clamp is not supported for complex types")
+    dtype = dtypes.result_type(parts).array
+    tensors = low.__class__ is Tensor or high.__class__ is Tensor
+    if dtype == BOOL and not tensors:
+        raise not_implemented("clamp_scalar_cpu", dtype)
+    array = cast(self.array, dtype)
+    if dtype.kind not in "iu" and not tensors:
+        for bound in (low, high):
+            if bound is not None and math.isnan(bound.real):
+                return Tensor(np.full(array.shape, np.nan, dtype))
+    a, b = (
+        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else checked_scalar(one, dtype))
+        for one in (low, high)
+    )
+    broadcast(*(one for one in (array, a, b) if one is not None))
+    if tensors:
+        value = array if a is None else larger(array, a)
+        return Tensor(value if b is None else smaller(value, b))
+    return Tensor(_cut(array, a, b, low_wins=False))
+
+
+def clamp_1_0(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """Up to 1.7 the lower bound wins."""
+    return _clamp_old(True, self, min, max)
+
+
+def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """1.8 to 1.11: the upper bound wins, and bounds are cut to the tensor's type."""
+    return _clamp_old(False, self, min, max)
+
+
+def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """Between two bounds."""
+    return _clamp(self, min, max)
+
+
+functional("clamp", "clip", inplace=True)(clamp_1_0)
+functional("clamp", "clip", inplace=True, since="1.8.0")(clamp_1_8)
+functional("clamp", "clip", inplace=True, since="1.12.0")(clamp)
+functional("clamp_min", inplace=True)(lambda self, min: _clamp_old(False, self, min, None))  # noqa: A006
+functional("clamp_min", inplace=True, since="1.12.0")(lambda self, min: _clamp(self, min, None))  # noqa: A006
+functional("clamp_max", inplace=True)(lambda self, max: _clamp_old(False, self, None, max))  # noqa: A006
+functional("clamp_max", inplace=True, since="1.12.0")(lambda self, max: _clamp(self, None, max))  # noqa: A006
+
+
+@functional("copysign", inplace=True)
+def copysign(self: Tensor, other: Tensor | Scalar) -> Tensor:
+    """The size of one and the sign of the other."""
+    dtype = dtypes.result_type((self, other))
+    target = dtype.array if dtype.category == 2 else dtypes.default_dtype().array
+    y = cast(other.array, target) if isinstance(other, Tensor) else scalar_as(other, target)
+    broadcast(self.array, np.asarray(y))
+    return Tensor(np.copysign(cast(self.array, target), y))
+
+
+@functional("nan_to_num", inplace=True)
+def nan_to_num(self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """Numbers in the place of what is none."""
+    array = self.array
+    if array.dtype.kind in "iub":
+        return Tensor(array.copy())
+    if array.dtype.kind == "c":
+        made = np.empty_like(array)
+        made.real, made.imag = (nan_to_num(Tensor(part), nan, posinf, neginf).array for part in (array.real, array.imag))
+        return Tensor(made)
+    limits: Any = np.finfo(array.dtype) if array.dtype.kind in "fc" else None
+    if limits is None:
+        limits = dtypes_finfo(array.dtype)
+    high = float(limits.max) if posinf is None else posinf
+    low = -float(limits.max) if neginf is None else neginf
+    value = np.where(np.isnan(array), scalar_as(0.0 if nan is None else nan, array.dtype), array)
+    value = np.where(array == np.inf, scalar_as(high, array.dtype), value)
+    return Tensor(np.where(array == -np.inf, scalar_as(low, array.dtype), value).astype(array.dtype))

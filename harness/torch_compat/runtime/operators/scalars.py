@@ -1,0 +1,669 @@
+"""Numbers of TorchScript: integers of 64 bits that wrap, floats, complex numbers, and conversions between them and tensors."""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+from typing import Any
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.operators._equality import equal, measured
+from torch_compat.runtime.registry import operator, resolve
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import bounded, raised
+
+HALF = 1 << 63
+FULL = (1 << 64) - 1
+
+
+def wrapped(value: Any) -> Any:
+    """An integer as 64 bits hold it; other numbers as they are."""
+    if value.__class__ is int and not -HALF <= value < HALF:
+        return ((value + HALF) & FULL) - HALF
+    return value
+
+
+NUMBERS: frozenset[Any] = frozenset({int, float, bool, complex})
+_NOTHING: Any = object()
+
+
+def _number(value: Any) -> Any:
+    return value.code if value.__class__ is Dtype else value
+
+
+@operator("aten::add", of="scalar")
+def add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """The sum a + b * alpha."""
+    value = a + b if alpha == 1 else a + _product(b, alpha)
+    return value if value.__class__ is float else wrapped(value)
+
+
+@operator("aten::sub", of="scalar")
+def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """The difference a - b * alpha."""
+    value = a - b if alpha == 1 else a - _product(b, alpha)
+    return value if value.__class__ is float else wrapped(value)
+
+
+@operator("aten::mul", of="scalar")
+def mul(a: Any, b: Any) -> Any:
+    """A * b; an integer and a list repeats the list."""
+    if b.__class__ is list:
+        if a < 0 and b:
+            raise raised("RuntimeError", "vector::reserve")
+        bounded(len(b) * a)
+        return list(b) * a
+    if b.__class__ is complex or a.__class__ is complex:
+        return _complex_product(a, b)
+    if b.__class__ not in NUMBERS:
+        return _product(a, b)
+    return wrapped(a * b)
+
+
+def _product(a: Any, b: Any) -> Any:
+    if a.__class__ not in NUMBERS or b.__class__ not in NUMBERS:  # Python would repeat texts, lists and tuples
+        raise raised("RuntimeError", f"expected two numbers, found a {a.__class__.__name__} and a {b.__class__.__name__}")
+    return a * b
+
+
+def _complex_product(a: Any, b: Any) -> complex:
+    """A real number multiplies both parts, and nothing else: infinities and NaN stay where they are."""
+    if a.__class__ is not complex:
+        return complex(a * b.real, a * b.imag)
+    return a * b if b.__class__ is complex else complex(a.real * b, a.imag * b)
+
+
+@operator("aten::div", of="scalar")
+def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
+    """True division, of integers, too."""
+    if rounding_mode is not None:
+        raise Unsupported("the reference reader has no aten::div of numbers with a rounding mode", code="operator")
+    if a.__class__ is complex or b.__class__ is complex:
+        return _complex_quotient(complex(a), complex(b))
+    if b == 0:
+        if a == 0 or math.isnan(a):
+            return _invalid(a)
+        return math.copysign(math.inf, a) * math.copysign(1.0, b)
+    try:
+        return float(a) / float(b)
+    except OverflowError:
+        return math.inf
+
+
+def _invalid(*numbers: Any) -> float:
+    """The first NaN that comes in, or what x86 makes of an operation that has no result: one with a sign."""
+    return next((float(one) for one in numbers if math.isnan(one)), -math.nan)
+
+
+def _complex_quotient(a: complex, b: complex) -> complex:
+    """As C99 divides: where both parts are no numbers, infinities and zeros decide."""
+    if b != 0:
+        found = a / b
+        if not (math.isnan(found.real) and math.isnan(found.imag)):
+            return found
+    if b == 0 and not (math.isnan(a.real) and math.isnan(a.imag)):
+        infinite = math.copysign(math.inf, b.real)
+        return complex(infinite * a.real, infinite * a.imag)
+
+    def sign(value: float, *, infinite: bool) -> float:
+        return math.copysign(1.0 if infinite else 0.0, value)
+
+    if cmath.isinf(a) and cmath.isfinite(b):
+        x, y = sign(a.real, infinite=math.isinf(a.real)), sign(a.imag, infinite=math.isinf(a.imag))
+        return complex(math.inf * (x * b.real + y * b.imag), math.inf * (y * b.real - x * b.imag))
+    if cmath.isinf(b) and cmath.isfinite(a):
+        x, y = sign(b.real, infinite=math.isinf(b.real)), sign(b.imag, infinite=math.isinf(b.imag))
+        return complex(0.0 * (a.real * x + a.imag * y), 0.0 * (a.imag * x - a.real * y))
+    return complex(math.nan, math.nan)
+
+
+@operator("aten::floordiv", of="scalar")
+def floordiv(a: Any, b: Any) -> Any:
+    """Division rounded down."""
+    if b == 0:
+        if a.__class__ is float or b.__class__ is float:
+            return div(float(a), float(b))
+        raise raised("RuntimeError", "division by 0")
+    if a.__class__ is float or b.__class__ is float:
+        quotient = a / b
+        return math.copysign(math.floor(quotient), quotient) if math.isfinite(quotient) else quotient  # also of a negative zero
+    return wrapped(a // b)
+
+
+def _cut_off(a: int, b: int) -> int:
+    """The remainder of a division that cuts off, as C has it."""
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+@operator("aten::remainder", of="scalar")
+def remainder(a: Any, b: Any) -> Any:
+    """The remainder with the sign of b."""
+    if b == 0:
+        if a.__class__ is float or b.__class__ is float:
+            return _invalid(a)
+        raise raised("RuntimeError", "modulo by zero")
+    if a.__class__ is int and b.__class__ is int and not -HALF // 2 <= b <= HALF // 2:
+        return _cut_off(wrapped(_cut_off(a, b) + b), b)
+    if a.__class__ is float or b.__class__ is float:
+        if not (math.isfinite(a) and math.isfinite(b)):
+            return _invalid(a, b)
+        return math.fmod(math.fmod(a, b) + b, b)
+    return a % b
+
+
+@operator("aten::fmod", of="scalar")
+def fmod(a: Any, b: Any) -> float:
+    """The remainder with the sign of a."""
+    if b == 0 or math.isinf(a) or math.isnan(a):
+        return _invalid(a, b)
+    return math.fmod(a, b)
+
+
+def _power(a: Any, b: Any) -> Any:
+    try:
+        value = float(a) ** float(b) if a.__class__ is not complex and b.__class__ is not complex else a**b
+    except OverflowError:
+        return math.inf if a > 0 or float(b) % 2 == 0 else -math.inf
+    except ZeroDivisionError:
+        return math.copysign(math.inf, a) if float(b).is_integer() and b % 2 else math.inf
+    if value.__class__ is complex and a.__class__ is not complex and b.__class__ is not complex:
+        return _invalid()  # of a negative number to a fraction
+    return value
+
+
+@operator("aten::pow", of="scalar")
+def power_1_0(a: Any, b: Any) -> Any:
+    """The power a ** b; always a float of integers and floats: the overloads that give an integer have a name of their own."""
+    return _power(a, b)
+
+
+@operator("aten::pow", of="scalar", since="1.10.0")
+def power(a: Any, b: Any) -> Any:
+    """The same; zero has no negative powers."""
+    if a.__class__ is not complex and b.__class__ is not complex and a == 0 and b < 0:
+        raise raised("RuntimeError", "0.0 cannot be raised to a negative power")
+    return _power(a, b)
+
+
+@operator("prim::pow_int_to_int", of="scalar")
+def power_integers(a: int, b: int) -> int:
+    """The power a ** b in 64 bits."""
+    return int(wrapped(pow(a, b, 1 << 64))) if b >= 0 else int(float(a) ** b)
+
+
+@operator("aten::neg", of="scalar")
+def neg(a: Any) -> Any:
+    """-a."""
+    return wrapped(-a)
+
+
+@operator("aten::__and__", of="scalar")
+def and_(a: Any, b: Any) -> Any:
+    """A & b."""
+    return a & b
+
+
+@operator("aten::__or__", of="scalar")
+def or_(a: Any, b: Any) -> Any:
+    """A | b."""
+    return a | b
+
+
+@operator("aten::__xor__", of="scalar")
+def xor(a: Any, b: Any) -> Any:
+    """A ^ b."""
+    return a ^ b
+
+
+@operator("aten::__lshift__", of="scalar")
+def lshift(a: int, b: int) -> Any:
+    """A << b in 64 bits."""
+    if not 0 <= b < 64:
+        return 0
+    return wrapped(a << b)
+
+
+@operator("aten::__rshift__", of="scalar")
+def rshift(a: int, b: int) -> Any:
+    """A >> b, arithmetic."""
+    return a >> min(max(b, 0), 63)
+
+
+@operator("aten::__not__", of="scalar")
+def not_(a: Any) -> bool:
+    """Not a."""
+    return not a
+
+
+@operator("aten::bitwise_not", of="scalar")
+def invert(a: int) -> int:
+    """~a."""
+    return ~a
+
+
+@operator("aten::eq", of="scalar")
+def eq(a: Any, b: Any) -> bool:
+    """A == b."""
+    return bool(a == b)
+
+
+@operator("aten::ne", of="scalar")
+def ne(a: Any, b: Any) -> bool:
+    """A != b."""
+    return bool(a != b)
+
+
+@operator("aten::lt", of="scalar")
+def lt(a: Any, b: Any) -> bool:
+    """A < b."""
+    return bool(a < b)
+
+
+@operator("aten::le", of="scalar")
+def le(a: Any, b: Any) -> bool:
+    """A <= b."""
+    return bool(a <= b)
+
+
+@operator("aten::gt", of="scalar")
+def gt(a: Any, b: Any) -> bool:
+    """A > b."""
+    return bool(a > b)
+
+
+@operator("aten::ge", of="scalar")
+def ge(a: Any, b: Any) -> bool:
+    """A >= b."""
+    return bool(a >= b)
+
+
+@operator("aten::eq", of="any")
+def eq_any(a: Any, b: Any) -> bool:
+    """A == b of devices, enumerations, tuples, None."""
+    return equal(_number(a), _number(b))
+
+
+@operator("aten::ne", of="any")
+def ne_any(a: Any, b: Any) -> bool:
+    """A != b of devices, enumerations, tuples, None."""
+    return not equal(_number(a), _number(b))
+
+
+def scalar_of(value: Any) -> Any:
+    """The number in a value: a tensor of one element, or a number.
+
+    Raises:
+        Raised: the tensor has another number of elements.
+    """
+    if value.__class__ is Tensor:
+        if value.array.size != 1:
+            raise raised("RuntimeError", f"a Tensor with {value.array.size} elements cannot be converted to Scalar")
+        return value.item()
+    return value
+
+
+def _real_part(value: Any, kind: str = "double") -> Any:
+    if value.__class__ is not complex:
+        return value
+    if value.imag:
+        raise raised("RuntimeError", f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
+def to_int(value: Any) -> int:
+    """As C converts: a fraction is cut off; what does not fit becomes the lowest integer."""
+    value = _real_part(scalar_of(value), "int64_t")
+    if value.__class__ is float:
+        if not math.isfinite(value) or not -float(HALF) <= value < float(HALF):
+            return -HALF
+        return int(value)
+    if value.__class__ is str:
+        try:
+            return int(wrapped(int(value, 10)))
+        except ValueError:
+            raise raised("RuntimeError", "stoll") from None
+    return int(_number(value))
+
+
+def to_float(value: Any) -> float:
+    """A number, a tensor of one element, or a text as a float."""
+    value = _real_part(scalar_of(value))
+    try:
+        return float(value)
+    except ValueError:
+        raise raised("RuntimeError", "stod") from None
+
+
+@operator("aten::Int", of="any")
+def aten_int(a: Any) -> int:
+    """int(a)."""
+    if (
+        a.__class__ is Tensor
+        and a.array.dtype.kind in "fc"
+        and a.array.size == 1
+        and not -float(HALF) <= a.array.item().real < float(HALF)
+    ):
+        raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
+    return to_int(a)
+
+
+@operator("aten::Float", of="any")
+def aten_float(a: Any) -> float:
+    """float(a)."""
+    return to_float(a)
+
+
+def _implicit(a: Any, *, whole: bool = False) -> Any:
+    """A tensor where a number is asked for: it has no dimensions, and holds an integer where one is asked for."""
+    if a.__class__ is Tensor:
+        if a.array.ndim:
+            raise raised("RuntimeError", "Cannot input a tensor of dimension other than 0 as a scalar argument")
+        if whole and a.array.dtype.kind not in "iu":
+            raise raised("RuntimeError", f"Cannot input a tensor of type {a.dtype} as an integral argument")
+    return a
+
+
+@operator("aten::IntImplicit", of="any")
+def int_implicit(a: Any) -> int:
+    """A tensor as an integer argument."""
+    return to_int(_implicit(a, whole=True))
+
+
+@operator("aten::FloatImplicit", of="any")
+def float_implicit(a: Any) -> float:
+    """A tensor as a float argument."""
+    return to_float(_implicit(a))
+
+
+@operator("aten::ScalarImplicit", of="any")
+def scalar_implicit(a: Any) -> Any:
+    """A tensor as a number argument."""
+    return scalar_of(_implicit(a))
+
+
+@operator("aten::Bool", of="any")
+def aten_bool(a: Any) -> bool:
+    """bool(a)."""
+    return bool(scalar_of(a))
+
+
+@operator("aten::ComplexImplicit", of="any")
+def complex_implicit(a: Any) -> complex:
+    """A tensor as a complex argument."""
+    return complex(scalar_of(_implicit(a)))
+
+
+@operator("aten::Complex", of="any")
+def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
+    """complex(a, b)."""
+    first, second = scalar_of(a), scalar_of(b)
+    if first.__class__ is str:
+        return complex(first)
+    if b is _NOTHING:
+        return complex(first)
+    if first.__class__ is complex or second.__class__ is complex:
+        first, second = (_real_part(one) for one in (first, second))
+    first = _int32(first) if a.__class__ is int else first  # as C++ has it, of int where 64 bits are meant
+    second = _int32(second) if b.__class__ is int else second
+    return complex(float(first), float(second))
+
+
+def _int32(value: int) -> int:
+    return ((int(value) + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
+
+
+@operator("aten::_local_scalar_dense", of="any")
+def first_item(a: Any) -> Any:
+    """The first number of a tensor."""
+    if a.__class__ is Tensor and a.array.size > 1:
+        return Tensor(a.array.reshape(-1)[:1]).item()
+    return scalar_of(a)
+
+
+@operator("aten::item", of="any")
+def item(a: Any) -> Any:
+    """The number of a tensor of one element."""
+    return scalar_of(a)
+
+
+@operator("aten::floor", of="scalar")
+def floor(a: Any) -> Any:
+    """Rounded down; an integer in every release that has it for numbers."""
+    if a.__class__ is int:
+        return to_int(float(a))  # by way of a double
+    return _whole(a, math.floor)
+
+
+def _whole(a: Any, function: Any) -> Any:
+    if a.__class__ is float and not -float(HALF) <= a < float(HALF):
+        raise raised("RuntimeError", f"Cannot convert float {a:f} to integer")
+    return function(a)
+
+
+@operator("aten::ceil", of="scalar")
+def ceil(a: Any) -> Any:
+    """Rounded up."""
+    return _whole(a, math.ceil)
+
+
+@operator("aten::round", of="scalar")
+def round_away(a: Any) -> float:
+    """Rounded to the nearest whole number, halves away from zero, up to 1.6."""
+    if not math.isfinite(a):
+        return float(a)
+    whole = math.floor(abs(a))
+    return math.copysign(whole + 1 if abs(a) - whole >= 0.5 else whole, a)
+
+
+@operator("aten::round", of="scalar", since="1.7.0")
+def round_(a: Any) -> float:
+    """Rounded to the nearest whole number, halves to the even one."""
+    return math.copysign(round(a), a) if math.isfinite(a) else float(a)  # also of what is rounded to zero
+
+
+@operator("prim::abs", of="tensor")
+def abs_tensor(x: Any) -> Any:
+    """|x| of a tensor."""
+    return resolve("aten::abs")(x)
+
+
+@operator("prim::abs", "aten::abs", of="scalar")
+def abs_(a: Any) -> Any:
+    """|a|."""
+    return wrapped(abs(a))
+
+
+# Where Python raises and C gives an infinity; where it does not, the result is no number.
+POLES = {
+    "log": {0: -math.inf}, "log2": {0: -math.inf}, "log10": {0: -math.inf}, "log1p": {-1: -math.inf}, "atanh": {1: math.inf, -1: -math.inf},
+}  # fmt: skip
+
+
+def _pole(name: str, a: Any) -> float:
+    if name in {"lgamma", "gamma"} and math.isfinite(a):
+        return math.inf if name == "lgamma" else math.copysign(math.inf, a) if a == 0 else math.nan
+    return POLES.get(name, {}).get(a, math.nan)
+
+
+def _float_function(name: str, function: Any) -> None:
+    complex_function = getattr(cmath, name, None)
+
+    def call(a: Any, b: Any = None) -> Any:
+        if b is not None:
+            return div(call(a), call(b))
+        if a.__class__ is complex:
+            if complex_function is None:
+                raise Unsupported(f"the reference reader has no aten::{name} of complex numbers", code="operator")
+            if (name == "atan" and a in {1j, -1j}) or (name == "atanh" and a in {1 + 0j, -1 + 0j}):
+                return complex(a.real * math.inf if a.real else a.real, a.imag * math.inf if a.imag else a.imag)
+            if a == 0 and name in {"log", "log2", "log10"}:
+                return complex(-math.inf, math.atan2(a.imag, a.real))
+            try:
+                return complex_function(a)
+            except (ValueError, OverflowError):
+                return complex(math.nan, math.nan)
+        try:
+            return function(a)
+        except ValueError:
+            return _pole(name, a)
+        except OverflowError:
+            return -math.inf if name == "sinh" and a < 0 else math.inf
+
+    call.__doc__ = f"{name}(a) of a number."
+    operator(f"aten::{name}", of="scalar")(call)
+
+
+for _name in ("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+              "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"):  # fmt: skip
+    _float_function(_name, getattr(math, _name))
+
+
+@operator("aten::atan2", of="scalar")
+def atan2(a: Any, b: Any) -> float:
+    """The angle of the point (b, a)."""
+    return math.atan2(a, b)
+
+
+@operator("aten::copysign", of="scalar")
+def copysign(a: Any, b: Any) -> float:
+    """The size of a with the sign of b."""
+    return math.copysign(a, b)
+
+
+@operator("aten::isnan", of="scalar")
+def isnan(a: Any) -> bool:
+    """Whether a is not a number."""
+    return cmath.isnan(a) if a.__class__ is complex else math.isnan(a)
+
+
+@operator("aten::isinf", of="scalar")
+def isinf(a: Any) -> bool:
+    """Whether a is infinite."""
+    return cmath.isinf(a) if a.__class__ is complex else math.isinf(a)
+
+
+@operator("aten::isfinite", of="scalar")
+def isfinite(a: Any) -> bool:
+    """Whether a is finite."""
+    return cmath.isfinite(a) if a.__class__ is complex else math.isfinite(a)
+
+
+@operator("aten::__range_length", of="scalar")
+def range_length(lo: int, hi: int, step: int) -> int:
+    """How many times a loop over a range runs."""
+    if not step:
+        raise raised("RuntimeError", "range() arg 3 must not be zero")
+    return len(range(lo, hi, step)) if -HALF <= hi - lo < HALF else max(0, -((lo - hi) // step))
+
+
+@operator("aten::__derive_index", of="scalar")
+def derive_index(index: int, start: int, step: int) -> Any:
+    """The value of a loop's variable by the number of the iteration."""
+    return wrapped(start + index * step)
+
+
+@operator("aten::angle", of="scalar")
+def angle(a: Any) -> float:
+    """The angle of a number: 0 or pi of one that is real."""
+    if a.__class__ is complex:
+        return cmath.phase(a)
+    return 0.0 if math.isnan(a) else math.atan2(0.0, a)
+
+
+@operator("aten::polar", of="scalar")
+def polar(a: Any, b: Any) -> complex:
+    """The complex number of a length and an angle."""
+    return complex(a * math.cos(b), a * math.sin(b))
+
+
+@operator("aten::frexp", of="scalar")
+def frexp(a: float) -> tuple[float, int]:
+    """The fraction and the power of two."""
+    return math.frexp(a)
+
+
+@operator("aten::ldexp", of="scalar")
+def ldexp(x: float, i: int) -> float:
+    """X * 2 ** i."""
+    try:
+        return math.ldexp(x, _int32(i))
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+@operator("aten::mathremainder", of="scalar")
+def mathremainder(a: Any, b: Any) -> float:
+    """The remainder to the nearest multiple."""
+    try:
+        return math.remainder(a, b)
+    except ValueError:
+        return math.nan
+
+
+@operator("aten::gcd", of="scalar")
+def gcd(a: int, b: int) -> int:
+    """The greatest common divisor."""
+    return int(wrapped(math.gcd(a, b)))
+
+
+@operator("aten::factorial", of="scalar")
+def factorial(a: int) -> Any:
+    """The product of 1 to a."""
+    if a < 0:
+        raise raised("RuntimeError", "factorial() not defined for negative values")
+    return wrapped(math.factorial(min(a, 66)))
+
+
+@operator("aten::divmod", of="scalar")
+def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
+    """(a // b, a % b)."""
+    if b == 0:
+        raise raised("RuntimeError", "ZeroDivisionError: integer division or modulo by zero")
+    if a.__class__ is not float and b.__class__ is not float:
+        return wrapped(a // b), a % b
+    if not math.isfinite(a) or math.isnan(b):
+        if a.__class__ is not b.__class__:
+            raise raised("RuntimeError", "Cannot convert float nan to integer")
+        return math.nan, math.nan
+    rest = math.fmod(a, b)
+    if rest and (b < 0) != (rest < 0):
+        rest += b
+    if a.__class__ is not b.__class__:
+        whole = math.floor(a / b)
+        return float(_int32(whole)), a - whole * b
+    return (a - rest) / b, rest
+
+
+@operator("prim::min", of="any")
+def min_(a: Any, b: Any = None) -> Any:
+    """The smaller one: of two numbers (the second one, where one is not a number), of the items of a list, of two lists."""
+    if b is None:
+        return _extreme(a, min_)
+    if a.__class__ is list:
+        measured(a)
+        measured(b)
+    return _mixed(a, b, a if a < b else b)  # noqa: FURB136 - as C does it, where one is not a number
+
+
+@operator("prim::max", of="any")
+def max_(a: Any, b: Any = None) -> Any:
+    """The greater one."""
+    if b is None:
+        return _extreme(a, max_)
+    if a.__class__ is list:
+        measured(a)
+        measured(b)
+    return _mixed(a, b, a if a > b else b)  # noqa: FURB136 - as C does it
+
+
+def _extreme(values: Any, choose: Any) -> Any:
+    if not values:
+        raise raised("RuntimeError", "min() or max() arg is an empty sequence")
+    return functools.reduce(lambda x, y: choose(y, x), values)
+
+
+def _mixed(a: Any, b: Any, chosen: Any) -> Any:
+    return float(chosen) if (a.__class__ is float) != (b.__class__ is float) and chosen.__class__ is int else chosen

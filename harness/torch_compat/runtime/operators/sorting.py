@@ -1,0 +1,430 @@
+"""Order: sorting, the best few, distinct values, counting into bins."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.arrays import counted
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    FLOAT64,
+    INT64,
+    Array,
+    Scalar,
+    axis,
+    common,
+    fail,
+    functional,
+    not_implemented,
+    wide,
+    words,
+)
+from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+FIELD = 128  # words of memory that a field of a record takes
+
+
+def order(array: Array, at: int, *, descending: bool) -> Array:
+    """Places in sorted order; stable; NaN counts as the largest."""
+    if array.dtype.kind == "c":
+        raise not_implemented("sort", array.dtype)
+    keys = wide(array)
+    if keys.dtype.kind == "b":
+        keys = keys.astype(np.int8)
+    if not descending:
+        return np.argsort(keys, axis=at, kind="stable")
+    # From behind: what a stable ascending sort of the flipped array gives, flipped again, is a stable descending one.
+    places = np.argsort(np.flip(keys, axis=at), axis=at, kind="stable")
+    return np.flip(keys.shape[at] - 1 - places, axis=at)
+
+
+def _sorted(self: Tensor, dim: int, *, descending: bool) -> tuple[Tensor, Tensor]:
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    places = order(array, at, descending=descending)
+    return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(np.ascontiguousarray(places))
+
+
+@functional("sort")
+def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """1.0.0 compares NaN like a number, and so leaves what it is compared with where it is: it sorts by insertion, up to ten."""
+    array = self.array
+    if array.dtype.kind != "f" or not np.isnan(array).any():
+        return _sorted(self, dim, descending=descending)
+    at = axis(dim, array.ndim)
+    if array.shape[at] > INSERTED:
+        raise Unsupported(f"aten::sort of more than {INSERTED} numbers with NaN among them, as in 1.0.0", code="operator")
+    looped(array.size // max(1, array.shape[at]))
+    places = np.apply_along_axis(_inserted, at, array, descending=descending)
+    return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
+
+
+INSERTED = 10
+
+
+def _inserted(values: Array, *, descending: bool) -> Array:
+    places = list(range(len(values)))
+    for end in range(1, len(places)):
+        one, at = places[end], end
+        while at and (values[places[at - 1]] < values[one] if descending else values[places[at - 1]] > values[one]):
+            places[at] = places[at - 1]
+            at -= 1
+        places[at] = one
+    return np.array(places, np.int64)
+
+
+@functional("sort", since="1.0.1")
+def sort(self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None) -> tuple[Tensor, Tensor]:
+    """Values and where they stood."""
+    if args:  # sort.stable(self, *, stable, dim, descending) of old programs has them by position
+        dim, descending = descending, args[0]
+    del stable  # always
+    return _sorted(self, dim, descending=descending)
+
+
+@functional("argsort", gradient=False)
+def argsort(self: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """Where sorted values stood."""
+    del stable
+    return _sorted(self, dim, descending=descending)[1]
+
+
+@functional("msort")
+def msort(self: Tensor) -> Tensor:
+    """Sorted along the first dimension."""
+    return _sorted(self, 0, descending=False)[0]
+
+
+@functional("topk")
+def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:  # noqa: A002
+    """The best few, in order."""
+    del sorted
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        if k > 1:
+            raise fail("selected index k out of range")
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if not 0 <= k <= array.shape[at]:
+        raise fail("selected index k out of range")
+    places = np.ascontiguousarray(np.take(order(array, at, descending=largest), np.arange(k), axis=at))
+    return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
+
+
+@functional("kthvalue")
+def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest, from one."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if not 1 <= k <= array.shape[at]:
+        raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
+    return _one_of(array, order(array, at, descending=False), at, k - 1, keepdim)
+
+
+def _one_of(array: Array, places: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    where = np.take(places, [rank], axis=at)
+    values = np.take_along_axis(array, where, axis=at)
+    if not keepdim:
+        values, where = values.squeeze(at), where.squeeze(at)
+    return Tensor(values.copy()), Tensor(where.copy())
+
+
+@functional("median")
+def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """Up to 1.7 a NaN counts as the largest, and says nothing of the rest."""
+    array = self.array
+    if dim is None:
+        flat = array.reshape(-1)
+        return Tensor(flat[order(flat, 0, descending=False)[(flat.size - 1) // 2], ...].copy()) if flat.size else median(self)
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    return _one_of(array, order(array, at, descending=False), at, (array.shape[at] - 1) // 2, keepdim)
+
+
+@functional("median", since="1.8.0")
+def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """The lower one of the middle; NaN where there is one."""
+    array = self.array
+    if dim is None:
+        flat = array.reshape(-1)
+        if not flat.size:
+            return Tensor(np.asarray(np.nan if array.dtype.kind not in "iu" else np.iinfo(array.dtype).min, array.dtype))
+        places = order(flat, 0, descending=False)
+        if array.dtype.kind not in "iub" and np.isnan(flat).any():
+            return Tensor(np.asarray(np.nan, array.dtype))
+        return Tensor(flat[places[(flat.size - 1) // 2], ...].copy())
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    places = order(array, at, descending=False)
+    values, where = _one_of(array, places, at, (array.shape[at] - 1) // 2, True)
+    if array.dtype.kind not in "iub":
+        nothing = np.isnan(array)
+        some = nothing.any(axis=at, keepdims=True)
+        first = np.expand_dims(nothing.argmax(axis=at), at)
+        values = Tensor(np.where(some, np.asarray(np.nan, array.dtype), values.array))
+        where = Tensor(np.where(some, first, where.array))
+    if not keepdim:
+        return Tensor(values.array.squeeze(at)), Tensor(where.array.squeeze(at))
+    return values, where
+
+
+INSERTED_BY_STD = 16  # as many as std::sort sorts by insertion
+
+
+def _most(values: Array) -> int:
+    """Where the last of the most frequent stands; each NaN is a value of its own, where std::sort leaves it."""
+    if values.dtype.kind in "iub" or not np.isnan(values).any():
+        distinct, counts = np.unique(values, return_counts=True)
+        return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
+    if values.size > INSERTED_BY_STD:
+        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers with NaN among them", code="operator")
+    places: list[int] = []
+    for place, one in enumerate(values):
+        at = len(places)
+        if places and one < values[places[0]]:
+            at = 0
+        while at and one < values[places[at - 1]]:
+            at -= 1
+        places.insert(at, place)
+    best, most, run = places[0], 0, 0
+    for rank, place in enumerate(places):
+        run += 1
+        if rank == len(places) - 1 or values[place] != values[places[rank + 1]]:
+            if run > most:
+                best, most = place, run
+            run = 0
+    return best
+
+
+@functional("mode")
+def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The value that occurs most, the smallest of several, and where it stands last."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    moved = np.moveaxis(array, at, -1)
+    values = np.empty(moved.shape[:-1], array.dtype)
+    places = np.zeros(moved.shape[:-1], INT64)
+    looped(math.prod(moved.shape[:-1]))
+    for index in np.ndindex(*moved.shape[:-1]):
+        places[index] = _most(moved[index])
+        values[index] = moved[index][places[index]]  # of zeros, that one's sign
+    if keepdim:
+        values, places = np.expand_dims(values, at), np.expand_dims(places, at)
+    return Tensor(values), Tensor(places)
+
+
+# ------------------------------------------------------------------------------------------------------------- quantiles
+
+
+def _quantile(name: str, *, ignore: bool) -> None:
+    def call(
+        self: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        array = self.array
+        if array.dtype.kind != "f":
+            raise fail(f"{name}() input tensor must be either float or double dtype")
+        if not array.size:
+            raise fail("quantile() input tensor must be non-empty")
+        if isinstance(q, Tensor) and q.array.dtype != array.dtype:
+            raise fail(f"{name}() q tensor must be same dtype as the input tensor")
+        wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
+        found = None if dim is None else axis(dim, array.ndim)
+        if not array.ndim:
+            found, keepdim = None, False
+        function: Any = np.nanquantile if ignore else np.quantile
+        return Tensor(
+            np.asarray(function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)).astype(
+                array.dtype
+            )
+        )
+
+    functional(name)(call)
+
+
+_quantile("quantile", ignore=False)
+_quantile("nanquantile", ignore=True)
+
+
+# -------------------------------------------------------------------------------------------------------------- distinct
+
+
+@operator("aten::_unique", gradient=False)
+def unique_2(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Distinct values in order, and where each element went."""
+    return unique(self, sorted, return_inverse)[:2]
+
+
+@operator("aten::_unique2", gradient=False)
+def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Distinct values in order, where each element went, and how often each occurs."""
+    del sorted
+    values, inverse, counts = np.unique(self.array.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
+    nothing = np.zeros(0, INT64)
+    return (
+        Tensor(values),
+        Tensor(inverse.reshape(self.array.shape).astype(INT64) if return_inverse else nothing),
+        Tensor(counts.astype(INT64) if return_counts else nothing),
+    )
+
+
+@operator("aten::unique_dim", gradient=False)
+def unique_dim(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Distinct slices."""
+    del sorted, return_inverse, return_counts  # both come in any case
+    at = axis(dim, self.array.ndim)
+    meter.array(FIELD * (self.array.size // max(1, self.array.shape[at])))  # numpy makes a field of each column
+    values, inverse, counts = np.unique(self.array, axis=at, return_inverse=True, return_counts=True)
+    return Tensor(values), Tensor(inverse.reshape(-1).astype(INT64)), Tensor(counts.astype(INT64))
+
+
+@operator("aten::unique_consecutive", gradient=False)
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs of equal values as one."""
+    if dim is not None:
+        raise fail("the reference reader has unique_consecutive of all elements only")
+    flat = self.array.reshape(-1)
+    starts = np.concatenate([[True], flat[1:] != flat[:-1]]) if flat.size else np.zeros(0, np.bool_)
+    inverse = np.cumsum(starts) - 1
+    nothing = np.zeros(0, INT64)
+    return (
+        Tensor(flat[starts]),
+        Tensor(inverse.reshape(self.array.shape).astype(INT64) if return_inverse else nothing),
+        Tensor(counted(inverse).astype(INT64) if return_counts else nothing),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ bins
+
+
+def _search(boundaries: Array, values: Array, *, right: bool) -> Array:
+    """Halving as torch does it, so that unsorted boundaries and NaN, which every boundary is below, come out the same."""
+    low = np.zeros(values.shape, INT64)
+    high = np.full(values.shape, boundaries.shape[-1], INT64)
+    for _ in range(boundaries.shape[-1].bit_length()):
+        middle = low + (high - low) // 2
+        at = np.minimum(middle, boundaries.shape[-1] - 1)
+        here = boundaries[at] if boundaries.ndim == 1 else np.take_along_axis(boundaries, at, axis=-1)
+        above = here > values if right else here >= values
+        open_ = low < high
+        low = np.where(open_ & ~above, middle + 1, low)
+        high = np.where(open_ & above, middle, high)
+    return low
+
+
+def _placed(boundaries: Tensor, values: Any, out_int32: bool, right: bool) -> Tensor:
+    bounds, array = (np.asarray(one) for one in common(boundaries, values))
+    if array.size and bounds.dtype.kind in "bc":
+        raise not_implemented("searchsorted_out_cpu", bounds.dtype)
+    return Tensor(_search(bounds, array, right=right).astype(np.int32 if out_int32 else INT64))
+
+
+def _sorter(places: Array, shape: tuple[int, ...]) -> Array:
+    if places.shape != shape:
+        raise fail(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(shape)}and got sorter tensor "
+            f"{list(places.shape)}"
+        )
+    if places.dtype != INT64:
+        raise fail(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {words(places.dtype)}")
+    if places.size and (places.min() < 0 or places.max() >= shape[-1]):
+        raise fail("torch.searchsorted(): sorter index out of range")
+    return places
+
+
+@functional("searchsorted", gradient=False)
+def searchsorted(
+    sorted_sequence: Tensor,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where values would have to be put in."""
+    bounds = sorted_sequence.array
+    if side not in {None, "left", "right"}:
+        raise fail(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise fail("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    shape = self.array.shape if self.__class__ is Tensor else ()
+    if not shape and bounds.ndim != 1:
+        raise fail(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            f"dim({bounds.ndim})"
+        )
+    if not bounds.ndim:
+        raise fail("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if bounds.ndim != 1 and bounds.shape[:-1] != shape[:-1]:
+        raise fail(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+            f"tensor must match, but we got boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
+        )
+    if sorter is not None:
+        sorted_sequence = Tensor(np.take_along_axis(bounds, _sorter(sorter.array, bounds.shape), axis=-1))
+    return _placed(sorted_sequence, self, out_int32, right or side == "right")
+
+
+@functional("bucketize", gradient=False)
+def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Between which boundaries values lie."""
+    if boundaries.array.ndim != 1:
+        raise fail(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
+    return _placed(boundaries, self, out_int32, right)
+
+
+@operator("aten::bincount", gradient=False)
+def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number occurs."""
+    array = self.array
+    if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
+        raise fail("bincount only supports 1-d non-negative integral inputs.")
+    sized(max(minlength, int(array.max(initial=-1)) + 1))
+    if weights is None or not array.size:
+        return Tensor(counted(array, minlength=minlength).astype(INT64))
+    kept = weights.array.dtype if weights.array.dtype == np.float32 else FLOAT64
+    return Tensor(counted(array, weights.array.astype(FLOAT64), minlength).astype(kept))
+
+
+@functional("histc", gradient=False)
+def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
+    """Counts of values in bins of equal width."""
+    array = self.array
+    if bins < 1:
+        raise fail(f"torch.histogram(): bins must be > 0, but got {bins}")
+    sized(bins)
+    low, high = float(min.real), float(max.real)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if low > high:
+        raise fail("torch.histc: max must be larger than min")
+    kept = array[(array >= low) & (array <= high)].astype(FLOAT64)
+    place = np.minimum(((kept - low) / (high - low) * bins).astype(INT64), bins - 1)
+    return Tensor(counted(place, minlength=bins).astype(array.dtype))
+
+
+__all__ = ["order"]

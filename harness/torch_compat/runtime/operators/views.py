@@ -1,0 +1,787 @@
+"""Other views of the same memory, questions about shape and strides, and copies."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    Array,
+    axes,
+    axis,
+    broadcast,
+    contiguous,
+    fail,
+    functional,
+    resized,
+    whole_numbers,
+)
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor, owner
+from torch_compat.runtime.values import bounded, raised
+
+END = 9223372036854775807
+CHANNELS_LAST, CHANNELS_LAST_3D = 2, 3
+
+
+def of_view(source: Tensor, array: Array) -> Tensor:
+    """A view of a tensor."""
+    return Tensor(array, source.requires_grad)
+
+
+# -------------------------------------------------------------------------------------------------------------- questions
+
+
+@operator("aten::size", gradient=False)
+def size(self: Tensor, dim: int | None = None) -> list[int] | int:
+    """The sizes, or one of them."""
+    shape = self.array.shape
+    return list(shape) if dim is None else shape[_real_axis(dim, len(shape))]
+
+
+def _real_axis(dim: int, ndim: int) -> int:
+    if not ndim:
+        raise raised(
+            "IndexError",
+            "Dimension specified as 0 but tensor has no dimensions"
+            if not dim
+            else f"Dimension specified as {dim} but tensor has no dimensions",
+        )
+    return axis(dim, ndim)
+
+
+@operator("aten::sym_size", gradient=False)
+def sym_size(self: Tensor, dim: int | None = None) -> list[int] | int:
+    """As :func:`size`."""
+    return size(self, dim)
+
+
+@operator("aten::dim", "aten::ndimension", gradient=False)
+def dim_(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.array.ndim
+
+
+@operator("aten::numel", "aten::sym_numel", gradient=False)
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return self.array.size
+
+
+@operator("aten::stride", gradient=False)
+def stride(self: Tensor, dim: int | None = None) -> list[int] | int:
+    """The strides, in elements."""
+    found = self.strides
+    return list(found) if dim is None else found[_real_axis(dim, len(found))]
+
+
+@operator("aten::storage_offset", gradient=False)
+def storage_offset(self: Tensor) -> int:
+    """Where it starts in its storage."""
+    return self.storage_offset
+
+
+@operator("aten::element_size", gradient=False)
+def element_size(self: Tensor) -> int:
+    """Bytes of an element."""
+    return self.array.itemsize
+
+
+@operator("aten::is_contiguous", gradient=False)
+def is_contiguous(self: Tensor, memory_format: int | None = None) -> bool:
+    """Whether elements stand in memory as in order."""
+    return _is_formatted(self.array, memory_format or 0)
+
+
+@operator("aten::is_floating_point", gradient=False)
+def is_floating_point(self: Tensor) -> bool:
+    """Of its type."""
+    return self.dtype.category == 2
+
+
+@operator("aten::is_complex", gradient=False)
+def is_complex(self: Tensor) -> bool:
+    """Of its type."""
+    return self.array.dtype.kind == "c"
+
+
+@operator("aten::is_signed", gradient=False)
+def is_signed(self: Tensor) -> bool:
+    """Of its type."""
+    return self.array.dtype.kind not in "ub"
+
+
+@operator("aten::is_same_size", gradient=False)
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether shapes are equal."""
+    return bool(self.array.shape == other.array.shape)
+
+
+@operator("aten::is_set_to", gradient=False)
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are one view."""
+    a, b = self.array, tensor.array
+    return bool(
+        a.shape == b.shape and a.strides == b.strides and owner(a) is owner(b) and self.storage_offset == tensor.storage_offset
+    )
+
+
+@operator("aten::is_neg", "aten::is_conj", "aten::is_inference", "aten::is_distributed", "aten::_is_zerotensor", gradient=False)
+def never(_self: Tensor) -> bool:
+    """Bits that tensors of this reader never have."""
+    return False
+
+
+# ----------------------------------------------------------------------------------------------------------------- shapes
+
+
+def resolved(shape: Any, count: int) -> tuple[int, ...]:
+    """A shape whose one -1 is worked out.
+
+    Raises:
+        Raised: it does not fit.
+    """
+    sizes = list(whole_numbers(shape))
+    if -1 in sizes:
+        if sizes.count(-1) > 1:
+            raise fail("only one dimension can be inferred")
+        rest = math.prod(one for one in sizes if one != -1)
+        if not rest:
+            raise fail(
+                f"cannot reshape tensor of 0 elements into shape {sizes} because the unspecified dimension size -1 can be any value and is ambiguous"
+            )
+        if count % rest:
+            raise fail(f"shape '{sizes}' is invalid for input of size {count}")
+        sizes[sizes.index(-1)] = count // rest
+    for one in sizes:
+        if one < 0:
+            raise fail(f"invalid shape dimension {one}")
+    if math.prod(sizes) != count:
+        raise fail(f"shape '{sizes}' is invalid for input of size {count}")
+    return tuple(sizes)
+
+
+@operator("aten::_reshape_alias")
+def reshape_alias(self: Tensor, size: list[int], stride: list[int]) -> Tensor:
+    """The same memory with a shape and strides that somebody has calculated."""
+    if len(stride) != len(size):
+        raise fail(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    return as_strided(self, size, stride)
+
+
+@operator("aten::view", "aten::_unsafe_view")
+def view(self: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
+    """Another shape of the same memory; or its bytes as another type."""
+    array = self.array
+    if dtype is not None or size.__class__ is int or size.__class__ is dtypes.Dtype:
+        return of_view(self, _bytes_as(array, dtypes.as_dtype(size if dtype is None else dtype)))
+    shape = resolved(size, array.size)
+    if shape == array.shape:
+        return of_view(self, array.view())
+    other = array.reshape(shape)
+    if array.size and owner(other) is not owner(array):
+        raise fail(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). "
+            "Use .reshape(...) instead."
+        )
+    return of_view(self, other)
+
+
+def _bytes_as(array: Array, dtype: Any) -> Array:
+    kind = dtype.array
+    if kind.itemsize != array.itemsize and (not array.ndim or array.strides[-1] != array.itemsize):
+        raise fail("self.stride(-1) must be 1 to view another element size")
+    return array.view(kind)
+
+
+@operator("aten::reshape")
+def reshape(self: Tensor, shape: Any) -> Tensor:
+    """A view where it can be one, else a copy."""
+    array = self.array
+    return of_view(self, array.reshape(resolved(shape, array.size)))
+
+
+@operator("aten::view_as")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """Of the other's shape."""
+    return view(self, list(other.array.shape))
+
+
+@operator("aten::reshape_as")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """Of the other's shape."""
+    return reshape(self, list(other.array.shape))
+
+
+def _flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    array = self.array
+    if not array.ndim:
+        return of_view(self, array.reshape(1))
+    first, last = axis(start_dim, array.ndim), axis(end_dim, array.ndim)
+    if first > last:
+        raise fail("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return self
+    return of_view(
+        self, array.reshape((*array.shape[:first], math.prod(array.shape[first : last + 1]), *array.shape[last + 1 :]))
+    )
+
+
+# Up to 1.2 a tensor without dimensions stays so.
+operator("aten::flatten")(lambda self, start_dim=0, end_dim=-1: _flatten(self, start_dim, end_dim) if self.array.ndim else self)
+operator("aten::flatten", since="1.3.0")(_flatten)
+
+
+@operator("aten::unflatten")
+def unflatten(self: Tensor, dim: int, sizes: list[int]) -> Tensor:
+    """One dimension as several."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    inner = resolved(sizes, array.shape[at])
+    return view(self, [*array.shape[:at], *inner, *array.shape[at + 1 :]])
+
+
+@operator("aten::ravel")
+def ravel(self: Tensor) -> Tensor:
+    """One dimension."""
+    return of_view(self, self.array.reshape(-1))
+
+
+@operator("aten::squeeze")
+def squeeze(self: Tensor, dim: Any = None) -> Tensor:
+    """Without dimensions of one element."""
+    array = self.array
+    if dim is None:
+        return of_view(self, array.squeeze())
+    dims = set(axes([dim] if dim.__class__ is int else dim, max(array.ndim, 1), empty_is_all=False))
+    return of_view(self, array.reshape(tuple(size for at, size in enumerate(array.shape) if size != 1 or at not in dims)) if array.flags.c_contiguous
+                   else array.squeeze(tuple(at for at in dims if array.ndim and array.shape[at] == 1)))  # fmt: skip
+
+
+@operator("aten::unsqueeze")
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """With one more dimension, of one element."""
+    at = axis(dim, self.array.ndim + 1)
+    return of_view(self, self.array[(slice(None),) * at + (None, ...)])
+
+
+def _changes(name: str, function: Any) -> None:
+    def in_place(self: Tensor, *args: Any) -> Tensor:
+        self.array = function(self, *args).array
+        return self
+
+    operator(f"aten::{name}_")(in_place)
+
+
+@operator("aten::transpose", "aten::swapaxes", "aten::swapdims")
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions in each other's place."""
+    array = self.array
+    a, b = axis(dim0, array.ndim), axis(dim1, array.ndim)
+    return of_view(self, array.swapaxes(a, b) if array.ndim else array[...])
+
+
+@operator("aten::t")
+def t(self: Tensor) -> Tensor:
+    """A matrix with rows as columns."""
+    if self.array.ndim > 2:
+        raise fail(f"t() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
+    return of_view(self, self.array.T)
+
+
+@operator("aten::numpy_T", "prim::T")
+def numpy_t(self: Tensor) -> Tensor:
+    """All dimensions from behind."""
+    return of_view(self, self.array.T)
+
+
+@operator("aten::matrix_H")
+def matrix_h(self: Tensor) -> Tensor:
+    """A matrix with rows as columns, and conjugate."""
+    if self.array.ndim not in {0, 2}:
+        raise fail(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.")
+    return m_h(self)
+
+
+@operator("aten::mH", "aten::adjoint", "prim::mH")
+def m_h(self: Tensor) -> Tensor:
+    """Every matrix with rows as columns, and conjugate."""
+    found = m_t(self)
+    return Tensor(np.conj(found.array)) if self.array.dtype.kind == "c" else found
+
+
+@operator("aten::mT", "prim::mT")
+def m_t(self: Tensor) -> Tensor:
+    """Every matrix with rows as columns."""
+    if not self.array.ndim:
+        return self
+    if self.array.ndim < 2:
+        raise fail("tensor.mT is only supported on matrices or batches of matrices.")
+    return of_view(self, self.array.swapaxes(-1, -2))
+
+
+@operator("aten::permute")
+def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
+    """Dimensions in another order."""
+    wanted = [dims, *more] if dims.__class__ is int else dims
+    if len(wanted) != self.array.ndim:
+        raise fail(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {self.array.ndim} is not equal to len(dims) = {len(wanted)}"
+        )
+    order = [axis(one, self.array.ndim) for one in wanted]
+    if len(set(order)) != len(order):
+        raise fail("permute(): duplicate dims are not allowed.")
+    return of_view(self, self.array.transpose(order))
+
+
+@operator("aten::movedim", "aten::moveaxis")
+def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """Some dimensions elsewhere."""
+    for one in (source, destination):
+        axes(one, max(self.array.ndim, 1), empty_is_all=False)
+    if not self.array.ndim:
+        return of_view(self, self.array[...])
+    return of_view(self, np.moveaxis(self.array, source, destination))
+
+
+for _name, _function in (
+    ("squeeze", squeeze),
+    ("unsqueeze", unsqueeze),
+    ("transpose", transpose),
+    ("t", t),
+    ("swapaxes", transpose),
+    ("swapdims", transpose),
+):
+    _changes(_name, _function)
+
+
+@operator("aten::expand")
+def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
+    """Dimensions of one element repeated, without memory."""
+    del implicit
+    array = self.array
+    sizes = list(whole_numbers(size))
+    lead = len(sizes) - array.ndim
+    if lead < 0:
+        raise fail(
+            f"expand({words_of(self)}{{{list(array.shape)}}}, size={sizes}): the number of sizes provided ({len(sizes)}) must be greater or equal to "
+            f"the number of dimensions in the tensor ({array.ndim})"
+        )
+    shape, steps = [], []
+    own = self.strides
+    for at, wanted in enumerate(sizes):
+        if at < lead:
+            if wanted < 0:
+                raise fail(f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {at}")
+            shape.append(wanted)
+            steps.append(0)
+            continue
+        size_here, step = array.shape[at - lead], own[at - lead]
+        if wanted in {-1, size_here}:
+            shape.append(size_here)
+            steps.append(step)
+        elif size_here == 1:
+            shape.append(wanted)
+            steps.append(0)
+        else:
+            raise fail(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({size_here}) at non-singleton dimension {at}.  "
+                f"Target sizes: {sizes}.  Tensor sizes: {list(array.shape)}"
+            )
+    return self.as_strided(tuple(shape), tuple(steps)) if math.prod(shape) else of_view(self, np.broadcast_to(array, shape))
+
+
+def words_of(tensor: Tensor) -> str:
+    """The old name of a tensor's type."""
+    from torch_compat.runtime.operators._common import full_words  # noqa: PLC0415
+
+    return full_words(tensor.array.dtype)
+
+
+@operator("aten::expand_as")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """To the other's shape."""
+    return expand(self, list(other.array.shape))
+
+
+@operator("aten::broadcast_to")
+def broadcast_to(self: Tensor, size: list[int]) -> Tensor:
+    """As :func:`expand`."""
+    return expand(self, size)
+
+
+@operator("aten::broadcast_tensors")
+def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
+    """To the shape that they have together."""
+    _many(len(tensors))
+    shape = list(broadcast(*(one.array for one in tensors)))
+    return [expand(one, shape) for one in tensors]
+
+
+@operator("aten::as_strided")
+def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
+    """Any view of the storage."""
+    whole_numbers(size)
+    if any(one < 0 for one in size):
+        raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    if any(one < 0 for one in stride):
+        raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if len(size) != len(stride):
+        raise fail(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+    start = self.storage_offset if storage_offset is None else storage_offset
+    if math.prod(size):
+        last = start + sum((one - 1) * step for one, step in zip(size, stride, strict=True))
+        room = owner(self.array).nbytes // self.array.itemsize
+        if last >= room or start < 0:
+            raise fail(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {self.array.itemsize} requiring a "
+                f"storage size of {(last + 1) * self.array.itemsize} are out of bounds for storage of size {owner(self.array).nbytes}"
+            )
+    return self.as_strided(tuple(size), tuple(stride), start)
+
+
+def _as_strided_in_place(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
+    self.array = as_strided(self, size, stride, storage_offset).array
+    return self
+
+
+operator("aten::as_strided_")(_as_strided_in_place)
+
+
+# ----------------------------------------------------------------------------------------------------------------- parts
+
+
+@operator("aten::select")
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    """One place of a dimension."""
+    array = self.array
+    if not array.ndim:
+        raise raised("IndexError", "select() cannot be applied to a 0-dim tensor.")
+    at = axis(dim, array.ndim)
+    place = int(index)
+    count = array.shape[at]
+    if not -count <= place < count:
+        raise raised(
+            "IndexError", f"select(): index {place} out of range for tensor of size {list(array.shape)} at dimension {at}"
+        )
+    return of_view(self, array[place, ...] if not at else array[(slice(None),) * at + (place, ...)])
+
+
+@operator("aten::slice")
+def slice_(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A stretch of a dimension."""
+    array = self.array
+    if not array.ndim:
+        raise fail("slice() cannot be applied to a 0-dim tensor.")
+    at = axis(dim, array.ndim)
+    if step <= 0:
+        raise fail("slice step must be positive")
+    piece = slice(0 if start is None else start, END if end is None else end, step)
+    return of_view(self, array[piece] if not at else array[(slice(None),) * at + (piece,)])
+
+
+@operator("aten::narrow")
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A stretch by start and length."""
+    array = self.array
+    if not array.ndim:
+        raise fail("narrow() cannot be applied to a 0-dim tensor.")
+    if start.__class__ is Tensor and (start.array.ndim or start.array.dtype.kind not in "iu"):
+        raise fail("start must be an 0-dim integral Tensor.")
+    at, first = axis(dim, array.ndim), int(start.array) if start.__class__ is Tensor else start
+    count = array.shape[at]
+    if length < 0:
+        raise fail("narrow(): length must be non-negative.")
+    if not -count <= first <= count:
+        raise raised("IndexError", f"start out of range (expected to be in range of [{-count}, {count}], but got {first})")
+    first += count if first < 0 else 0
+    if first + length > count:
+        raise fail(f"start ({first}) + length ({length}) exceeds dimension size ({count}).")
+    return of_view(self, array[(slice(None),) * at + (slice(first, first + length),)])
+
+
+@operator("aten::unbind")
+def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
+    """Every place of a dimension."""
+    array = self.array
+    if not array.ndim:
+        raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+    lead: tuple[Any, ...] = (slice(None),) * axis(dim, array.ndim)
+    _many(array.shape[len(lead)])
+    return [of_view(self, array[(*lead, place, ...)]) for place in range(array.shape[len(lead)])]
+
+
+def _many(count: int) -> None:
+    """Refuse to make too many tensors: each takes as much as some hundred items of a list."""
+    bounded(64 * count)
+
+
+def _pieces(self: Tensor, at: int, sizes: list[int]) -> list[Tensor]:
+    _many(len(sizes))
+    lead, start, found = (slice(None),) * at, 0, []
+    for one in sizes:
+        found.append(of_view(self, self.array[(*lead, slice(start, start + one))]))
+        start += one
+    return found
+
+
+@operator("aten::split", "aten::split_with_sizes", "aten::unsafe_split", "aten::unsafe_split_with_sizes")
+def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_sizes: Any = None) -> list[Tensor]:
+    """Pieces of one size, or of given sizes."""
+    array = self.array
+    wanted = split_sizes if split_size is None else split_size
+    if not array.ndim:
+        raise fail("split expects at least a 1-dimensional tensor")
+    at = axis(dim, array.ndim)
+    count = array.shape[at]
+    if wanted.__class__ is not int:
+        if sum(wanted) != count or any(one < 0 for one in wanted):
+            raise fail(
+                f"split_with_sizes expects split_sizes to sum exactly to {count} (input tensor's size at dimension {at}), but got split_sizes={list(wanted)}"
+            )
+        return _pieces(self, at, list(wanted))
+    if wanted < 0 or (not wanted and count):
+        raise fail(f"split expects split_size be non-negative, but got split_size={wanted}")
+    if not count:
+        return [of_view(self, array[...])]
+    _many(-(-count // wanted))
+    return _pieces(self, at, [min(wanted, count - start) for start in range(0, count, wanted)])
+
+
+@operator("aten::chunk", "aten::unsafe_chunk")
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
+    """At most so many pieces."""
+    array = self.array
+    if not array.ndim:
+        raise fail("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise fail(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    at = axis(dim, array.ndim)
+    count = array.shape[at]
+    each = -(-count // chunks)
+    _many(min(chunks, count))
+    if not each:
+        _many(chunks)
+        return [of_view(self, array[...]) for _ in range(chunks)]
+    return _pieces(self, at, [min(each, count - start) for start in range(0, count, each)])
+
+
+@operator("prim::ConstantChunk")
+def constant_chunk(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
+    """As :func:`chunk`."""
+    return chunk(self, chunks, dim)
+
+
+@operator("aten::tensor_split")
+def tensor_split(
+    self: Tensor, sections: Any = None, dim: int = 0, *, indices: Any = None, tensor_indices_or_sections: Any = None
+) -> list[Tensor]:
+    """So many pieces, or pieces between indices."""
+    if not self.array.ndim:
+        raise fail("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    at = axis(dim, self.array.ndim)
+    wanted = next(one for one in (sections, indices, tensor_indices_or_sections) if one is not None)
+    if wanted.__class__ is Tensor:
+        wanted = wanted.array.tolist()
+    count = self.array.shape[at]
+    if wanted.__class__ is int:
+        if wanted < 1:
+            raise fail(f"number of sections must be larger than 0, got {wanted}")
+        _many(wanted)
+        each, more = divmod(count, wanted)
+        return _pieces(self, at, [each + (place < more) for place in range(wanted)])
+    lead: tuple[Any, ...] = (slice(None),) * at
+    _many(len(wanted))
+    bounds = [0, *wanted, END]
+    return [of_view(self, self.array[(*lead, slice(a, b))]) for a, b in pairwise(bounds)]
+
+
+def _split_at(name: str, least: int, dim: int) -> None:
+    """Along a dimension that a tensor of at least so many has; the only one of a vector."""
+
+    def call(self: Tensor, sections: Any = None, *, indices: Any = None) -> list[Tensor]:
+        ndim = self.array.ndim
+        if ndim < least:
+            raise fail(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
+            )
+        at = min(dim, ndim - 1)
+        if sections.__class__ is int and sections >= 0 and (not sections or self.array.shape[at] % sections):
+            raise fail(
+                f"torch.{name} attempted to split along dimension {at}, but the size of the dimension {self.array.shape[at]} is not divisible by the "
+                f"split_size {sections}!"
+            )
+        return tensor_split(self, sections, at, indices=indices)
+
+    operator(f"aten::{name}")(call)
+
+
+_split_at("hsplit", 1, 1)
+_split_at("vsplit", 2, 0)
+_split_at("dsplit", 3, 2)
+
+
+@operator("aten::linalg_diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803
+    """The diagonal of the last two dimensions."""
+    return diagonal(A, offset, dim1, dim2)
+
+
+@operator("aten::diagonal")
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dimensions, as a last one."""
+    array = self.array
+    found = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
+    steps = tuple(step // array.itemsize for step in found.strides)
+    if not found.size:
+        return of_view(self, np.empty(found.shape, array.dtype))
+    shift = int(found.__array_interface__["data"][0] - array.__array_interface__["data"][0]) // array.itemsize
+    return self.as_strided(found.shape, steps, self.storage_offset + shift)  # numpy's own view cannot be written to
+
+
+@operator("aten::unfold")
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows that slide along a dimension."""
+    array = self.array
+    at = axis(dimension, array.ndim)
+    count = array.shape[at] if array.ndim else 1
+    if size > count:
+        raise fail(f"maximum size for tensor at dimension {at} is {count} but size is {size}")
+    if step <= 0:
+        raise fail(f"step is {step} but must be > 0")
+    steps = self.strides
+    if not array.ndim:
+        return self.as_strided((size,), (1,))
+    shape = [*array.shape, size]
+    shape[at] = (count - size) // step + 1
+    return self.as_strided(tuple(shape), (*steps[:at], steps[at] * step, *steps[at + 1 :], steps[at]))
+
+
+# ---------------------------------------------------------------------------------------------------------------- copies
+
+
+def _is_formatted(array: Array, memory_format: int) -> bool:
+    if memory_format == CHANNELS_LAST and array.ndim == 4:
+        return bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
+    if memory_format == CHANNELS_LAST_3D and array.ndim == 5:
+        return bool(array.transpose(0, 2, 3, 4, 1).flags.c_contiguous)
+    return bool(array.flags.c_contiguous)
+
+
+def formatted(array: Array, memory_format: int | None) -> Array:
+    """A copy in a memory format; 1, ``preserve_format``, keeps the order of strides."""
+    if memory_format == CHANNELS_LAST and array.ndim == 4:
+        return np.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    if memory_format == CHANNELS_LAST_3D and array.ndim == 5:
+        return np.ascontiguousarray(array.transpose(0, 2, 3, 4, 1)).transpose(0, 4, 1, 2, 3)
+    if memory_format in {None, 1} and 0 not in array.strides:
+        return array.copy(order="K")
+    return array.copy(order="C")
+
+
+@operator("aten::contiguous")
+def contiguous_(self: Tensor, *, memory_format: int = 0) -> Tensor:
+    """Itself where it is so, else a copy."""
+    return self if _is_formatted(self.array, memory_format) else Tensor(formatted(self.array, memory_format or 0))
+
+
+@functional("clone")
+def clone(self: Tensor, *, memory_format: int | None = None) -> Tensor:
+    """A copy."""
+    return Tensor(formatted(self.array, memory_format))
+
+
+@operator("aten::detach", "aten::data", "aten::_detach", gradient=False)
+def detach(self: Tensor) -> Tensor:
+    """The same memory, without gradients."""
+    return Tensor(self.array[...])
+
+
+@operator("aten::detach_", gradient=False)
+def detach_in_place(self: Tensor) -> Tensor:
+    """Without gradients from here on."""
+    self.requires_grad = False
+    return self
+
+
+@operator("aten::requires_grad_", gradient=False)
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """With gradients or without."""
+    if requires_grad and self.dtype.category < 2:
+        raise fail("only Tensors of floating point dtype can require gradients")
+    self.requires_grad = requires_grad
+    return self
+
+
+@operator("aten::alias", "aten::lift_fresh", "aten::lift")
+def alias(self: Tensor) -> Tensor:
+    """Another view of the whole."""
+    return of_view(self, self.array[...])
+
+
+@operator("aten::view_copy")
+def view_copy(self: Tensor, size: Any) -> Tensor:
+    """A copy of another shape, or of the same bytes as another type."""
+    if size.__class__ is not list:
+        return Tensor(view(self, size).array.copy())
+    return Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
+
+
+@operator("aten::resize_", gradient=False)
+def resize_(self: Tensor, size: Any, *, memory_format: int | None = None) -> Tensor:
+    """Another shape; more memory where it is needed."""
+    del memory_format
+    return resized(self, tuple(size))
+
+
+@operator("aten::resize_as_", gradient=False)
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: int | None = None) -> Tensor:
+    """The other's shape."""
+    del memory_format
+    return resized(self, the_template.array.shape)
+
+
+@operator("aten::set_", gradient=False)
+def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
+    """The other's memory."""
+    self.array = np.empty(0, self.array.dtype) if source is None else source.array[...]
+    return self
+
+
+@operator("aten::set_data", gradient=False)
+def set_data(self: Tensor, new_data: Tensor) -> None:
+    """The other's memory."""
+    self.array = new_data.array[...]
+
+
+@operator("aten::atleast_1d")
+def atleast_1d(self: Any) -> Any:
+    """With one dimension at least."""
+    if self.__class__ is list:
+        _many(len(self))
+        return [atleast_1d(one) for one in self]
+    return self if self.array.ndim else of_view(self, self.array.reshape(1))
+
+
+@operator("aten::atleast_2d")
+def atleast_2d(self: Any) -> Any:
+    """With two dimensions at least."""
+    if self.__class__ is list:
+        _many(len(self))
+        return [atleast_2d(one) for one in self]
+    return self if self.array.ndim > 1 else of_view(self, self.array.reshape(1, -1))
+
+
+@operator("aten::atleast_3d")
+def atleast_3d(self: Any) -> Any:
+    """With three dimensions at least."""
+    if self.__class__ is list:
+        _many(len(self))
+        return [atleast_3d(one) for one in self]
+    array = self.array
+    return self if array.ndim > 2 else of_view(self, array[..., None] if array.ndim == 2 else array.reshape(1, -1, 1))

@@ -1,0 +1,631 @@
+"""An archive to a program that runs: modules with methods, attributes and tensors.
+
+Two layouts (see :mod:`torch_compat.formats`): ``data.pkl`` with classes in ``code/`` (1.3 and newer, mobile archives too), and
+``model.json`` with a file of methods for each module (1.0 to 1.2). A mobile archive is run from the TorchScript source that it
+carries beside its bytecode, and says so in ``notes``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch_compat import arrays
+from torch_compat.archive import Archive, ZipArchive, open_archive
+from torch_compat.errors import Corrupt, HarnessError, Refused, Unsafe, Unsupported
+from torch_compat.pickles import Described, Global, unpickle
+from torch_compat.pickles import Device as PickledDevice
+from torch_compat.pickles import Tensor as PickledTensor
+from torch_compat.runtime import dtypes, hash_order, registry, slips, upgraders
+from torch_compat.runtime.flatbuffer import Flatbuffer
+from torch_compat.runtime.horizons import horizon as named_horizon
+from torch_compat.runtime.language.types import checked_key
+from torch_compat.runtime.language.unit import ClassInfo, Unit
+from torch_compat.runtime.limits import LIMITS, Limits, meter
+from torch_compat.runtime.module import Module, translated
+from torch_compat.runtime.slipping import STORE, Slipping, storing_methods
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from torch_compat.pickles import Storage
+    from torch_compat.runtime.horizons import Horizon
+
+__all__ = ["Program", "load"]
+
+# 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
+SIGNED_BYTES_UNTIL = (1, 3, 0)
+_ARGUMENTS = {
+    b"\x80": 1,
+    b"q": 1,
+    b"h": 1,
+    b"r": 4,
+    b"j": 4,
+    b"J": 4,
+    b"K": 1,
+    b"M": 2,
+    b"G": 8,
+}  # opcodes and how long their arguments are
+INT64 = 1 << 63
+LONGEST_INTEGER = 20  # characters of an integer of 64 bits
+OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
+MOBILE_UPGRADERS = (1, 11, 0)  # the first lite interpreter that has upgraders
+BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
+CAFFE_DTYPES = {
+    "FLOAT": "float32", "INT32": "int32", "BYTE": "uint8", "UINT8": "uint8", "INT8": "int8", "UINT16": "uint16", "INT16": "int16",
+    "INT64": "int64", "FLOAT16": "float16", "DOUBLE": "float64", "BOOL": "bool", "BFLOAT16": "bfloat16",
+}  # fmt: skip
+
+
+def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
+    """Load a TorchScript or mobile archive.
+
+    Parameters:
+        path: the file, or its bytes.
+        horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
+        limits: what loading, and later each call, may cost.
+
+    Raises:
+        ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
+        Refused: a reader of this horizon refuses it; DiesLoading, which is one, where the release dies of it instead.
+        Unsupported: the reference reader lacks something.
+    """
+    known = named_horizon(horizon) if isinstance(horizon, str) else horizon
+    archive = ZipArchive(Path("<bytes>"), path) if isinstance(path, bytes) else open_archive(Path(path))
+    meter.begin(limits)
+    try:
+        if known.release != registry.NEWEST:
+            _refuse(archive, known)
+        if archive.container == "flatbuffer":
+            return Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path)).main
+        if not isinstance(archive, ZipArchive):
+            said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
+            raise Unsupported(said, where=str(archive.path), code="no-source")
+        archive.verify()  # of each byte that a checksum covers; the reference does not compute with what is not as it was written
+        if archive.damage:
+            first = archive.damage[0]
+            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
+            raise Corrupt(first.detail, where=where, code=first.code)
+        return Program(archive, known, limits, str(archive.path)).main
+    except RecursionError as error:
+        raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
+    except MemoryError as error:
+        raise Unsafe("needs more memory than there is", where=str(archive.path), code="too-large") from error
+    finally:
+        archive.close()
+
+
+def _refuse(archive: Archive, horizon: Horizon) -> None:
+    """Refuse what a release refuses to load, by what is recorded of the releases.
+
+    Raises:
+        Refused: no release up to the horizon, or not the horizon's own, takes the archive.
+        DiesLoading: it does not even refuse.
+    """
+    # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
+    from torch_compat.formats.facts import read_facts  # noqa: PLC0415
+    from torch_compat.needs import of  # noqa: PLC0415
+
+    facts = read_facts(archive, verify=False)
+    needs = of(facts)
+    if not any(registry.release(first) <= horizon.release <= registry.release(last) for first, last in needs.readable_by):
+        slip = slips.in_place_of_refusing(facts, horizon.release)
+        if slip is not None:
+            raise slips.DiesLoading(slip, horizon.name, str(archive.path))
+        why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
+        raise Refused(f"{horizon.name} does not read this: {why}", where=str(archive.path), code="needs")
+
+
+class Program:
+    """A program: its units of source, constants, and the objects that it began with.
+
+    Attributes:
+        horizon: what the reader pretends to be.
+        limits: what a call may cost.
+        version: the archive's file format version.
+        main: the module.
+        notes: what to know about how it is run.
+        applied: upgraders that stand in for calls: ``(unit, line, operator, upgrader)``.
+        mobile: whether it is a mobile archive.
+        bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
+        once: whether equal calls in a tuple are one (1.0).
+        source: bytes of its source that were compiled.
+        missing: operators that it calls and the reference reader lacks.
+        slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
+        extra: the user's own files in it, by name.
+    """
+
+    def __init__(self, archive: ZipArchive | Flatbuffer, horizon: Horizon, limits: Limits, path: str) -> None:
+        self.path = path
+        self.horizon = horizon
+        self.limits = limits
+        self.steps = Steps(limits.steps)
+        self.notes: list[str] = []
+        self.mobile = False
+        self.bytecode = 0
+        self.once = horizon.release < (1, 1, 0)
+        self.source = 0
+        self.applied: list[tuple[str, int, str, str]] = []
+        self.missing: set[str] = set()
+        self.slips = Slipping(horizon)
+        self.units: dict[str, Unit | None] = {}
+        self._archive: ZipArchive | Flatbuffer | None = archive
+        self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
+        self._names = frozenset(archive.names)
+        self._storages: dict[str, np.ndarray[Any, Any]] = {}
+        self._tensors: dict[int, Any] = {}
+        self._kept: list[Any] = []
+        self._constants: list[Any] | None = None
+        self._table: list[Any] = []
+        self._linking: list[Unit] = []
+        self._source_folders: tuple[str, ...] = ("code/",)
+        self.extra: dict[str, bytes] = {}
+        self._big = False
+        if isinstance(archive, Flatbuffer):
+            self.main = self._load_flatbuffer(archive)
+            self._archive = None
+            return
+        self.version = self._version(archive)
+        self._big = "byteorder" in self._names and archive.record("byteorder").strip() == b"big"
+        if "data.pkl" in self._names:
+            self.main = self._load_pickled(archive)
+        elif "model.json" in self._names:
+            self.main = self._load_json(archive)
+        else:
+            raise Unsupported("has neither data.pkl nor model.json: no TorchScript", where=self.path, code="no-program")
+        self.extra = {name[6:]: archive.record(name) for name in archive.names if name.startswith("extra/")}
+        self._archive = None
+
+    def _version(self, archive: ZipArchive) -> int:
+        record = ".data/version" if ".data/version" in self._names else "version"
+        if record not in self._names:
+            raise Corrupt("has no version", where=self.path, code="missing-record")
+        text = archive.record(record).strip()
+        if not text.isdigit() or len(text) > 9:
+            raise Corrupt(f"states version {text[:20]!r}", where=self.path, code="bad-version")
+        version = int(text)
+        if not self.horizon.reads("file-format", version):
+            said = f"has file format version {version}, which {self.horizon.name} does not read"
+            raise Refused(said, where=self.path, code="file-format")
+        return version
+
+    @property
+    def _open(self) -> ZipArchive | Flatbuffer:
+        if self._archive is None:
+            raise HarnessError("the archive is closed; all of it is read when it is loaded", code="closed")
+        return self._archive
+
+    # ------------------------------------------------------------------------------------------------ what units ask for
+
+    def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """The operator of a name: its upgrader, where the archive is older than what this horizon knows of it."""
+        upgrader = upgraders.find(name, self.version, self.horizon.release)
+        if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
+            self.applied.append((unit.name, line, name, upgrader.name))
+            short = self.slips.short_of_arguments if self.bytecode >= OMITS else None
+            return upgrader.call(self.horizon.release, short=short)
+        try:
+            return self.slips.around(name, registry.resolve(name, self.horizon.release))
+        except Unsupported as error:
+            self.missing.add(name)
+            return _lacking(error)
+
+    def constant(self, index: int) -> Any:
+        """A tensor of ``CONSTANTS``."""
+        if self._constants is None:
+            if "constants.pkl" in self._names:
+                found = unpickle(
+                    self._open.view("constants.pkl"), where=f"{self.path}, record 'constants.pkl'", allowance=self._allowance
+                ).value
+                if found.__class__ not in {tuple, list}:
+                    raise Corrupt("constants.pkl is no tuple", where=self.path, code="constants")
+                self._constants = [self._value(item, "constants/") for item in found]
+            else:
+                self._constants = self._table
+        if index >= len(self._constants):
+            raise Refused(f"CONSTANTS.c{index} is not in the archive", where=self.path, code="source")
+        return self._constants[index]
+
+    def reference(self, name: str) -> Any:
+        """The class, function or enum member of a qualified name."""
+        parts = name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            unit = self._unit(".".join(parts[:cut]))
+            if unit is None:
+                continue
+            rest = parts[cut:]
+            if rest[0] in unit.functions and len(rest) == 1:
+                return unit.functions[rest[0]].call
+            info = unit.classes.get(rest[0])
+            if info is None:
+                continue
+            if len(rest) == 1:
+                return info.python if info.python is not None else info
+            if rest[1] in info.members and len(rest) == 2:
+                return info.members[rest[1]]
+            if rest[1] in info.methods and len(rest) == 2:
+                return info.methods[rest[1]].call
+        if name.startswith("__torch__.torch.classes."):
+            raise Unsupported(f"the reference reader has no custom class {name}", where=self.path, code="custom-class")
+        raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
+
+    def info(self, name: str) -> ClassInfo | None:
+        """What the source says of a class."""
+        unit = self._unit(name.rpartition(".")[0])
+        return None if unit is None else unit.classes.get(name.rpartition(".")[2])
+
+    def classes(self, name: str) -> Any:
+        """The class of Python of a class of the program; None if there is none."""
+        info = self.info(name)
+        return None if info is None else info.python
+
+    def _unit(self, name: str) -> Unit | None:
+        if name in self.units:
+            return self.units[name]
+        self.units[name] = None
+        path = name.replace(".", "/") + ".py"
+        for folder in self._source_folders:
+            if folder + path in self._names:
+                self._compile(name, folder + path)
+                break
+        return self.units[name]
+
+    def _compile(self, name: str, record: str) -> Unit:
+        unit = Unit(self, name, self._open.view(record), f"{self.path}, record {record!r}")
+        self.units[name] = unit
+        unit.link()
+        return unit
+
+    # ------------------------------------------------------------------------------------------------ flatbuffers
+
+    def _load_flatbuffer(self, archive: Flatbuffer) -> Module:
+        if not self.horizon.reads("bytecode", archive.bytecode):
+            said = f"has bytecode version {archive.bytecode}, which {self.horizon.name} does not read"
+            raise Refused(said, where=self.path, code="bytecode")
+        if not archive.names:
+            raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
+        self.version = archive.version
+        self.mobile = True
+        self.slips.family = "mobile"
+        self.bytecode = archive.bytecode if self.horizon.release != registry.NEWEST else 0
+        self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+        self._constants = archive.constants(self._made)
+        value = archive.state(self._made)
+        if not isinstance(value, ScriptObject):
+            raise Refused(f"holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+        return Module(self, value)
+
+    def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
+        info = self.info(name)
+        if info is None or info.python is None or not issubclass(info.python, ScriptObject):
+            raise Refused(f"names {name}, which is no class of the source", where=self.path, code="source")
+        made = info.python()
+        if by_state:
+            self._set_state(made, info, state)
+        else:
+            self._set_attributes(made, info, attributes or {})
+        return made
+
+    def _set_state(self, made: Any, info: ClassInfo, state: Any) -> None:
+        if "__setstate__" not in info.methods:
+            raise Refused(f"{info.qualified_name} has no __setstate__", where=self.path, code="source")
+        try:
+            made.m___setstate__(state)
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise translated(error) from error
+
+    def _set_attributes(self, made: Any, info: ClassInfo, attributes: dict[Any, Any]) -> None:
+        for name, item in attributes.items():
+            if not isinstance(name, str):
+                raise Refused(f"has an attribute named {name!r}", where=self.path, code="pickle")
+            made.__dict__["a_" + name] = item
+        for name in info.parameters:
+            tensor = made.__dict__.get("a_" + name)
+            if tensor.__class__ is Tensor:
+                tensor.is_parameter = True
+
+    # ------------------------------------------------------------------------------------------------ data.pkl
+
+    def _load_pickled(self, archive: ZipArchive) -> Module:
+        if "bytecode.pkl" in self._names:
+            if not any(name.startswith("code/") for name in self._names):
+                raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
+            self.mobile = True
+            self.slips.family = "mobile"
+            if self.horizon.release != registry.NEWEST:
+                self.bytecode = self._bytecode(archive)
+            self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+        found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
+        value = self._value(found, "data/")
+        if not isinstance(value, ScriptObject):
+            raise Refused(f"data.pkl holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+        return Module(self, value)
+
+    def _bytecode(self, archive: ZipArchive) -> int:
+        found = unpickle(
+            archive.view("bytecode.pkl"), where=f"{self.path}, record 'bytecode.pkl'", allowance=self._allowance
+        ).value
+        return found[0] if isinstance(found, tuple) and found and found[0].__class__ is int else 0
+
+    def _value(self, value: Any, folder: str) -> Any:
+        """A value of a pickle as one of the program. What is shared in the pickle stays shared."""
+        kind = value.__class__
+        if value is None or kind is bool or kind is float or kind is complex:
+            return value
+        if kind is int:
+            if not -INT64 <= value < INT64:
+                raise Refused("holds an integer of more than 64 bits, which programs do not have", where=self.path, code="pickle")
+            return value
+        if kind is str:
+            return text_in(value)
+        known = self._tensors.get(id(value))
+        if known is not None:
+            return known
+        self._kept.append(value)
+        if kind is PickledTensor:
+            tensor = self._tensors[id(value)] = self._tensor(value, folder)
+            return tensor
+        if kind is Described:
+            made = self._tensors[id(value)] = self._described(value, folder)
+            return made
+        if isinstance(value, dict):
+            return self._dict(value, folder)
+        if isinstance(value, list):
+            items: list[Any] = []
+            self._tensors[id(value)] = items
+            items.extend(self._value(item, folder) for item in value)
+            return items
+        if isinstance(value, tuple):
+            made = self._tensors[id(value)] = tuple(self._value(item, folder) for item in value)
+            return made
+        if kind is PickledDevice:
+            return Device(value.type, value.index)
+        if kind is Global and value.module == "torch":
+            found = dtypes.named(value.name)
+            if found is not None:
+                return found.code
+        raise Unsupported(f"holds a {kind.__name__}, which programs do not have", where=self.path, code="value")
+
+    def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        self._tensors[id(value)] = made
+        items = {checked_key(self._value(k, folder)): self._value(v, folder) for k, v in value.items()}
+        if self.horizon.release < SIGNED_BYTES_UNTIL:
+            order = hash_order.unordered_map if self.horizon.release < (1, 2, 0) else hash_order.flat_hash_map
+            items = {key: items[key] for key in order(list(items))}
+        made.update(items)
+        return made
+
+    def _described(self, value: Described, folder: str) -> Any:
+        target = value.target
+        if target.__class__ is not Global:
+            raise Refused("calls what is no name", where=self.path, code="pickle")
+        if target.module == "torch.jit._pickle":
+            if target.name == "build_tensor_from_id":
+                return self._table_entry(self._argument(value))
+            if target.name in BUILDERS:
+                return self._value(self._argument(value), folder)
+        if not target.module.startswith("__torch__"):
+            raise Refused(f"names {target.path}, which is no class of the program", where=self.path, code="pickle")
+        info = self.info(target.path)
+        if info is None:
+            self.reference(target.path)  # says why
+            raise Refused(f"names {target.path}, which the source does not define", where=self.path, code="source")
+        if info.kind == "enum":
+            wanted = self._value(self._argument(value), folder)
+            for member in info.members.values():
+                if member.a_value.__class__ is wanted.__class__ and member.a_value == wanted:
+                    return member
+            raise Refused(
+                f"has no member of {target.path} with this value, a {type(wanted).__name__}", where=self.path, code="enum"
+            )
+        if info.python is None:
+            raise Refused(f"holds an object of {target.path}, an interface", where=self.path, code="pickle")
+        if issubclass(info.python, NamedTupleValue):
+            items = value.args[0] if len(value.args) == 1 and isinstance(value.args[0], tuple) else value.args
+            return info.python(*(self._value(item, folder) for item in items))
+        made = info.python()
+        self._tensors[id(value)] = made
+        self._kept.append(value)
+        state = self._value(value.state, folder)
+        if "__setstate__" in info.methods:
+            self._set_state(made, info, state)
+        elif isinstance(state, dict):
+            self._set_attributes(made, info, state)
+        elif state is not None:
+            raise Refused(f"an object of {target.path} has a state that is no dictionary", where=self.path, code="pickle")
+        return made
+
+    def _argument(self, value: Described) -> Any:
+        """The first argument of a call that must have one."""
+        if not value.args:
+            raise Refused("calls a function without its argument", where=self.path, code="pickle")
+        return value.args[0]
+
+    def _tensor(self, value: PickledTensor, folder: str) -> Tensor | OpaqueTensor:
+        dtype = dtypes.named(value.dtype)
+        if (
+            value.storage is None
+            or value.layout != "strided"
+            or dtype is None
+            or dtype.numpy is None
+            or value.quantizer
+            or value.conj
+            or value.neg
+        ):
+            parts = dict(value.parts or {})
+            opaque = dtype if dtype is not None else dtypes.FLOAT32
+            return OpaqueTensor(f"torch.{value.layout}", opaque, tuple(value.shape), parts)
+        if any(step < 0 for step in value.strides or ()):
+            raise Corrupt("a tensor has a stride below 0; torch has none", where=self.path, code="bad-tensor")
+        if not value.fits or value.strides is None:
+            raise Corrupt(f"a tensor of {value.shape} does not fit its storage", where=self.path, code="storage-too-short")
+        base = self._storage(value.storage, folder, dtype)
+        where = f"{self.path}, record {folder + value.storage.key!r}"
+        if base.nbytes < value.storage.nbytes:
+            said = f"holds {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
+            raise Corrupt(said, where=where, code="size-disagrees")
+        array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
+        return Tensor(array, value.requires_grad)
+
+    def _storage(self, storage: Storage, folder: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
+        key = folder + storage.key
+        found = self._storages.get(key)
+        if found is None:
+            found = self._storages[key] = self._bytes(key, dtype)
+        return found
+
+    def _bytes(self, record: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
+        if record not in self._names:
+            raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record")
+        array = arrays.elements(bytearray(self._open.view(record)), dtype.array)
+        return array.byteswap() if self._big else array
+
+    # ------------------------------------------------------------------------------------------------ model.json
+
+    def _load_json(self, archive: ZipArchive) -> Module:
+        self._source_folders = ("libs/", "code/")
+        try:
+            model = json.loads(archive.record("model.json"))
+            main = model["mainModule"]
+            entries = model.get("tensors", [])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Corrupt(f"model.json: {error}", where=self.path, code="bad-json") from error
+        try:
+            self._table = [self._json_tensor(entry) for entry in entries]
+            values: Any = ()
+            if "attributes.pkl" in self._names:
+                data: bytes | memoryview = archive.view("attributes.pkl")
+                if self.horizon.release < SIGNED_BYTES_UNTIL:
+                    data = _signed_bytes(bytes(data))
+                values = self._value(
+                    unpickle(data, where=f"{self.path}, record 'attributes.pkl'", allowance=self._allowance).value, "data/"
+                )
+            return Module(self, self._json_module(main, values, "", 0))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            if isinstance(error, HarnessError):
+                raise
+            raise Corrupt(f"model.json is not as its format says: {error!r}", where=self.path, code="bad-json") from error
+
+    def _table_entry(self, index: Any) -> Any:
+        if index.__class__ is not int or not 0 <= index < len(self._table):
+            raise Corrupt(f"names a tensor that is none of the {len(self._table)}", where=self.path, code="bad-json")
+        return self._table[index]
+
+    def _json_tensor(self, entry: dict[str, Any]) -> Tensor:
+        name = CAFFE_DTYPES.get(entry["dataType"])
+        dtype = dtypes.named(name) if name else None
+        if dtype is None or entry.get("isQuantized"):
+            raise Unsupported(f"has a tensor of {entry['dataType']}", where=self.path, code="dtype")
+        key = entry["data"]["key"]
+        base = self._storages.get(key)
+        if base is None:
+            base = self._storages[key] = self._bytes(key, dtype)
+        shape = tuple(_integer(size) for size in entry.get("dims", ()))
+        strides = tuple(_integer(step) for step in entry.get("strides", ()))
+        array = arrays.view(
+            base, dtype.array, shape, strides, _integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}"
+        )
+        return Tensor(array, bool(entry.get("requiresGrad")))
+
+    def _json_module(self, described: dict[str, Any], values: Any, path: str, depth: int) -> ScriptObject:
+        if depth > 100:
+            raise Corrupt("has modules nested deeper than 100", where=self.path, code="too-deep")
+        name = str(described.get("name", ""))
+        qualified = f"{path}.{name}" if path else f"__torch__.{name}"
+        info = ClassInfo(qualified, "module")
+        arena = described.get("torchscriptArena")
+        space: dict[str, Any] = {"qualified_name": qualified, "info": info}
+        if arena is not None:
+            record = str(arena["key"])
+            if record not in self._names:
+                raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record")
+            unit = self._compile(f"{qualified} ({record})", record)
+            info.methods = unit.functions
+            if self.slips.has(STORE):
+                for method in storing_methods(bytes(self._open.view(record)).decode("utf-8", "replace")) & info.methods.keys():
+                    info.methods[method].call = self.slips.stores
+            space |= {f"m_{one}": function.call for one, function in unit.functions.items()}
+        info.python = type(name or "Module", (ScriptObject,), space)
+        made: ScriptObject = info.python()
+        state = described.get("getStateAttributeId")
+        if state is not None:  # what the class says of itself: it sets everything else
+            if described.get("parameters") and self.horizon.release < (1, 3, 0):
+                raise Refused("has parameters beside a state, which 1.2 writes and cannot read", where=self.path, code="state")
+            for one in described.get("parameters", ()):
+                (info.buffers if one.get("isBuffer") else info.parameters).append(one["name"])
+            for one in described.get("attributes", ()):
+                info.attributes[one["name"]] = ast.Constant(one["type"])
+            self._set_submodules(made, described, values, qualified, depth)
+            self._set_state(made, info, values[_integer(state)])
+            return made
+        for one in described.get("parameters", ()):
+            tensor = self._table_entry(_integer(one["tensorId"]))
+            if one.get("isBuffer"):
+                info.buffers.append(one["name"])
+                info.attributes[one["name"]] = ast.Name("Tensor")
+            else:
+                info.parameters.append(one["name"])
+            tensor.is_parameter = not one.get("isBuffer")
+            made.__dict__["a_" + one["name"]] = tensor
+        for one in described.get("attributes", ()):
+            info.attributes[one["name"]] = ast.Constant(one["type"])
+            made.__dict__["a_" + one["name"]] = values[_integer(one["id"])]
+        self._set_submodules(made, described, values, qualified, depth)
+        return made
+
+    def _set_submodules(self, made: ScriptObject, described: dict[str, Any], values: Any, qualified: str, depth: int) -> None:
+        for one in described.get("submodules", ()):
+            made.__dict__["a_" + str(one["name"])] = self._json_module(one, values, qualified, depth + 1)
+
+
+def _integer(value: Any) -> int:
+    """A number of model.json: protobuf writes 64-bit integers as texts.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value.__class__ is int and abs(value) < INT64:
+        return int(value)
+    if value.__class__ is str and len(value) <= LONGEST_INTEGER:
+        return int(value)
+    raise ValueError(f"expected an integer of 64 bits, found {value!r:.40}")
+
+
+def _signed_bytes(data: bytes) -> bytes:
+    """The pickle with each BININT1 as a LONG1 of one byte, which has a sign."""
+    made, at = bytearray(), 0
+    while at < len(data):
+        opcode = data[at : at + 1]
+        if opcode == b"K":
+            made += b"\x8a\x01" + data[at + 1 : at + 2]
+            at += 2
+            continue
+        if opcode == b"c":
+            end = data.find(b"\n", data.find(b"\n", at) + 1) + 1
+            if end == 0:
+                return data  # cut off: whoever reads it says so
+        elif opcode == b"X":
+            end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "little")
+        elif opcode == b"\x8a":
+            end = at + 2 + data[at + 1]
+        else:
+            end = at + 1 + _ARGUMENTS.get(opcode, 0)
+        made += data[at:end]
+        at = end
+    return bytes(made)
+
+
+def _lacking(error: Unsupported) -> Callable[..., Any]:
+    def call(*_: Any, **__: Any) -> Any:
+        raise Unsupported(error.message, code=error.code)
+
+    return call

@@ -1,0 +1,288 @@
+"""Operators by name, kind of first argument and release.
+
+A function stands for all overloads of an operator that have the same kind of first argument. It takes the arguments as the
+schemas name them and in their order, with their defaults; what schemas have by keyword only is by keyword only::
+
+    @operator("aten::add")                              # Tensor add.Tensor, add.Scalar, add.out
+    def add(self: Tensor, other: Tensor | Scalar, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor: ...
+
+    @operator("aten::add", of="scalar")                 # int, float and bool of TorchScript
+    def add_scalars(a: Scalar, b: Scalar) -> Scalar: ...
+
+    @operator("aten::gelu", since="1.12.0")             # from this release on it behaves so; an older one stands beside it
+    def gelu_1_12(self: Tensor, *, approximate: str = "none") -> Tensor: ...
+
+Which function a program calls is decided once, when it is compiled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.runtime.border import INTERNAL, Border
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NEWEST", "OUTS", "Grad", "Release", "grad", "known", "operator", "release", "resolve"]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+Release = tuple[int, int, int]
+NEWEST: Release = (9999, 0, 0)
+FLOATING = 2
+LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
+VARKEYWORDS = 0x08  # of a code object: takes **keywords
+FORGETS_UNTIL: Release = (1, 1, 0)
+
+KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
+
+
+class Grad:
+    """Whether what is computed from tensors that require gradients requires them."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+
+grad = Grad()
+
+
+class _Version:
+    __slots__ = ("call", "function", "gradient", "since")
+
+    def __init__(self, since: Release, function: Callable[..., Any], gradient: bool) -> None:
+        self.since = since
+        self.function = function
+        self.gradient = gradient
+        self.call: Callable[..., Any] | None = None
+
+
+_table: dict[str, dict[str, list[_Version]]] = {}  # name -> kind -> versions, oldest first
+_resolved: dict[tuple[str, Release], Callable[..., Any]] = {}
+_discovered = False
+
+
+def release(text: str) -> Release:
+    """``1.5.1`` as numbers; what is missing is 0."""
+    major, minor, patch = (*(int(part) for part in text.split("+", maxsplit=1)[0].split(".")), 0, 0)[:3]
+    return major, minor, patch
+
+
+def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bool = True) -> Callable[[Function], Function]:
+    """Register a function as an operator.
+
+    Parameters:
+        names: qualified names without overload.
+        since: the first release that behaves so.
+        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
+            which ``tensor`` is, too, where there is no ``any``.
+        gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
+    """
+    first = release(since)
+
+    def register(function: Function) -> Function:
+        for name in names:
+            versions = _table.setdefault(name, {}).setdefault(of, [])
+            if any(one.since == first for one in versions):
+                raise ValueError(f"{name} of {of} since {since} is registered twice")
+            versions.append(_Version(first, function, gradient and of == "tensor"))
+            versions.sort(key=lambda one: one.since)
+        return function
+
+    return register
+
+
+def known() -> dict[str, dict[str, tuple[Release, ...]]]:
+    """Every operator that is here: kinds of its first argument, and the releases its versions start at."""
+    _discover()
+    return {
+        name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
+        for name, kinds in sorted(_table.items())
+    }
+
+
+def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
+    """What a program of this horizon calls for an operator.
+
+    Raises:
+        Unsupported: nobody has written it; the message names it.
+    """
+    found = _resolved.get((name, horizon))
+    if found is None:
+        _discover()
+        found = _resolved[name, horizon] = _dispatcher(name, horizon)
+    return found
+
+
+def _discover() -> None:
+    global _discovered  # noqa: PLW0603 - done once for the process
+    if _discovered:
+        return
+    from torch_compat.runtime import operators  # noqa: PLC0415 - they import this module
+
+    for found in pkgutil.iter_modules(operators.__path__):
+        importlib.import_module(f"{operators.__name__}.{found.name}")  # our own files only
+    _discovered = True
+
+
+def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
+    calls: dict[str, Callable[..., Any]] = {}
+    names: dict[str, str] = {}  # of their first parameters
+    for kind, versions in _table.get(name, {}).items():
+        usable = [one for one in versions if one.since <= horizon]
+        if usable:
+            version = usable[-1]
+            names[kind] = next(iter(inspect.signature(version.function).parameters), "")
+            forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
+            if kind in {"tensor", "scalar"}:
+                calls[kind] = _bordered(
+                    version.function, kind, name.rpartition("::")[2], tracks=version.gradient, forgets=forgets
+                )
+            else:
+                calls[kind] = _taking_out(version.function)
+    if not calls:
+        raise Unsupported(f"the reference reader has no operator {name}", code="operator")
+    if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
+        return next(iter(calls.values()))
+    return _by_kind(name, calls, names)
+
+
+def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, str]) -> Callable[..., Any]:
+    rest = calls.get("any") or calls.get("tensor")
+    by_class = {cls: calls[kind] for cls, kind in KINDS.items() if kind in calls}
+    tensor, scalar = calls.get("tensor"), calls.get("scalar")
+
+    def found_by_keyword(keywords: dict[str, Any]) -> Callable[..., Any]:
+        """The function whose first parameter is given by its name, and is of its kind."""
+        for kind, call in calls.items():
+            if names[kind] in keywords and by_class.get(keywords[names[kind]].__class__, rest) is call:
+                return call
+        raise Raised(f"{name} is called without its first argument", code="RuntimeError")
+
+    def dispatch(*args: Any, **keywords: Any) -> Any:
+        if not args:
+            return found_by_keyword(keywords)(**keywords)
+        first = args[0]
+        found = by_class.get(first.__class__, rest)
+        if found is scalar and tensor is not None and scalar is not None and len(args) > 1 and args[1].__class__ is Tensor:
+            found = tensor
+        if found is None:
+            raise Unsupported(f"the reference reader has no operator {name} of a {type(first).__name__}", code="operator")
+        return found(*args, **keywords)
+
+    return dispatch
+
+
+# How schemas call the tensors that results go into.
+OUTS = frozenset(
+    {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
+     "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
+     "L", "buffer", "mantissa", "exponent"}
+)  # fmt: skip
+
+
+def _outless(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of such tensors that a function does not take itself; none where it takes ``out``."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & VARKEYWORDS:
+        return frozenset()
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return frozenset() if "out" in taken else OUTS.difference(taken)
+
+
+def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call a function that knows nothing of ``out``, and put its results there."""
+    targets = [keywords.pop(name) for name in list(keywords) if name in names]
+    result = function(*args, **keywords)
+    if not targets:
+        return result
+    if any(target.__class__ is not Tensor for target in targets):
+        raise Raised("out=... is not a tensor", code="RuntimeError")
+    from torch_compat.runtime.operators._common import into  # noqa: PLC0415 - operators import this module
+
+    results = result if isinstance(result, tuple) else (result,)
+    written = tuple(into(target, part.array) for target, part in zip(targets, results, strict=True))
+    return written if isinstance(result, tuple) else written[0]
+
+
+def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool, forgets: bool = False) -> Callable[..., Any]:
+    """The function behind its border, which puts its results into ``out`` where there is one.
+
+    Parameters:
+        kind: of the first argument, ``tensor`` or ``scalar``.
+        name: of the operator, for messages.
+        tracks: whether floating point results require gradients where an argument does.
+        forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
+    """
+    names = _outless(function)
+    border = Border(function, kind, name)
+    places, most = border.places, len(border.places)
+    outs = names | getattr(function, "outs", frozenset())
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        requires = False
+        if len(args) > most:
+            raise border.refuse(args)
+        for value, (classes, items) in zip(args, places, strict=False):
+            cls = value.__class__
+            if cls is Tensor:
+                if value.requires_grad:
+                    requires = True
+                if value.array.size > LOOKED_AT:
+                    meter.read(value.array.size)
+            elif cls not in classes:
+                raise border.refuse(args)
+            elif cls is list or cls is tuple:
+                if items is not None and not items.issuperset(map(type, value)):
+                    raise border.refuse(args)
+                if value and value[0].__class__ is Tensor and cls is list:
+                    requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
+        if keywords:
+            border.check_words(keywords, outs)
+            result = _given(function, names, args, keywords)
+        else:
+            result = function(*args)
+        if requires and tracks and grad.enabled and not (forgets and _forgotten(args)):
+            _mark(result)
+        return result
+
+    return call
+
+
+def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of values of Python, which look after themselves."""
+    names = _outless(function)
+    own = INTERNAL.intersection(inspect.signature(function).parameters)
+    if not names and not own:
+        return function
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if not own.isdisjoint(keywords):
+            raise Raised(f"there is no argument {min(own.intersection(keywords))}", code="RuntimeError")
+        return _given(function, names, args, keywords) if keywords else function(*args)
+
+    return call
+
+
+def _forgotten(args: tuple[Any, ...]) -> bool:
+    if len(args) != 2 or args[0].__class__ is not Tensor or args[1].__class__ is not Tensor:
+        return False
+    return bool(args[0].dtype.category < FLOATING and not args[1].is_leaf)
+
+
+def _mark(result: Any) -> None:
+    if result.__class__ is Tensor:
+        if result.dtype.category >= FLOATING:
+            result.requires_grad = True
+            result.is_leaf = False
+    elif result.__class__ is list or result.__class__ is tuple:
+        for one in result:
+            _mark(one)

@@ -1,0 +1,165 @@
+"""Tensors of the reference reader: an array of numpy, and the few things torch knows beyond it.
+
+Views share memory through numpy: a write in place goes through. A storage is the array that owns the memory; two tensors share
+a storage where they have the same owner.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.errors import Corrupt, Raised
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+
+if TYPE_CHECKING:
+    from torch_compat.runtime.dtypes import Dtype
+
+__all__ = ["OpaqueTensor", "Tensor", "owner", "strided"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NO_NUMBERS = frozenset("OUSmMV")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
+VOID = np.dtype(
+    "V1"
+).num  # of records and bytes without a meaning; dtypes of ml_dtypes are of kind V, too, with numbers of their own
+SHOWN = 100  # elements, up to which they are all shown
+SMALL = 1 << 16  # elements of a tensor that is not worth being counted
+
+
+def owner(array: Array) -> Array:
+    """The array that owns the memory of a view."""
+    base = array.base
+    while base is not None and isinstance(base, np.ndarray):
+        array, base = base, base.base
+    return array
+
+
+def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+    """A view of the storage of an array; strides and offset, which counts from the start of the storage, in elements.
+
+    Raises:
+        Raised: it would leave the storage.
+    """
+    base = owner(array)
+    count = math.prod(shape)
+    if count > meter.limits.repeated and count * array.itemsize > base.nbytes:
+        meter.too_large(count)
+    if not base.flags.c_contiguous:
+        base = base.ravel(order="K")  # the same memory in its own order, as nothing owns memory with holes
+    try:
+        return arrays.view(base, array.dtype, shape, strides, offset)
+    except Corrupt as error:
+        raise Raised(error.message, code="RuntimeError") from error
+
+
+class Tensor:
+    """A tensor with strides.
+
+    Attributes:
+        array: its elements; always an array, also where it has no dimensions. What writes in place writes into this array
+            (``tensor.array[...] = x``); what gives the tensor other memory (``resize_``, ``set_``) puts another array here.
+        requires_grad: as torch's. What an operator makes of tensors that require gradients requires them, too: the registry
+            does that for every operator that does not say ``gradient=False``.
+        is_parameter: whether it stands among the parameters of a module.
+        is_leaf: whether it was given; what is computed from tensors that require gradients is no leaf.
+    """
+
+    __slots__ = ("array", "is_leaf", "is_parameter", "requires_grad")
+
+    def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
+        if array.__class__ is not np.ndarray:
+            array = np.asarray(array)
+        self.array: Array = array
+        dtype, size = array.dtype, array.size
+        if dtype.kind in NO_NUMBERS and (dtype.kind != "V" or dtype.num == VOID):
+            raise Raised(f"torch has no tensors of {dtype}", code="RuntimeError")
+        if size > SMALL:
+            meter.tensor(array)
+        elif not size and math.prod(one or 1 for one in array.shape) > meter.limits.elements:
+            meter.too_large(0)  # nothing, by the billion: loops over its other dimensions would not end
+        self.requires_grad = requires_grad
+        self.is_parameter = is_parameter
+        self.is_leaf = True
+
+    @property
+    def dtype(self) -> Dtype:
+        """Its dtype."""
+        return dtypes.of_numpy(self.array.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        found: tuple[int, ...] = self.array.shape
+        return found
+
+    @property
+    def ndim(self) -> int:
+        """The number of its dimensions."""
+        return self.array.ndim
+
+    @property
+    def numel(self) -> int:
+        """The number of its elements."""
+        return self.array.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Its strides, in elements."""
+        size = self.array.itemsize
+        return tuple(step // size for step in self.array.strides)
+
+    @property
+    def storage(self) -> Array:
+        """The array that owns its memory: its identity is that of torch's storage."""
+        return owner(self.array)
+
+    @property
+    def storage_offset(self) -> int:
+        """Where it starts in its storage, in elements."""
+        base = owner(self.array)
+        if base is self.array:
+            return 0
+        return int(self.array.ctypes.data - base.ctypes.data) // self.array.itemsize
+
+    def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Tensor:
+        """Another view of the same storage; strides and offset in elements.
+
+        Raises:
+            Raised: it would leave the storage.
+        """
+        at = self.storage_offset if offset is None else offset
+        return Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
+
+    def item(self) -> Any:
+        """The only element as a Python scalar."""
+        value = self.array.item()
+        return value if value.__class__ in {bool, int, float, complex} else float(value)  # those of ml_dtypes are their own
+
+    def __repr__(self) -> str:
+        if self.array.size > SHOWN:
+            return f"tensor(of shape {self.shape}, dtype={self.dtype})"
+        return f"tensor({self.array.tolist()!r}, dtype={self.dtype})"
+
+
+class OpaqueTensor:
+    """A sparse or quantized tensor, or one of a dtype that numpy lacks: carried about, not calculated with.
+
+    Attributes:
+        layout: as ``torch.sparse_coo``; ``torch.strided`` for quantized ones.
+        dtype: its dtype.
+        shape: its shape.
+        parts: what it consists of.
+    """
+
+    __slots__ = ("dtype", "layout", "parts", "requires_grad", "shape")
+
+    def __init__(self, layout: str, dtype: Dtype, shape: tuple[int, ...], parts: dict[str, Any]) -> None:
+        self.layout = layout
+        self.dtype = dtype
+        self.shape = shape
+        self.parts = parts
+        self.requires_grad = False

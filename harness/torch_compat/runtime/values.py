@@ -1,0 +1,247 @@
+"""What a TorchScript program has at run time beside Python's own plain values and tensors.
+
+A program reaches attributes and methods only under names with a prefix, ``a_`` and ``m_``, which nothing of Python's own has:
+that is what keeps a program away from Python, whatever its source says.
+
+Texts of a program are bytes to TorchScript: their length, indices and order are those of UTF-8. Here each byte is one character
+of a ``str``; :func:`text_in` and :func:`text_out` translate at the border.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torch_compat.errors import Raised
+from torch_compat.runtime.limits import Exhausted, meter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = [
+    "LARGEST", "LONGEST", "Budget", "Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "bounded", "raised",
+    "text_in", "text_out",
+]  # fmt: skip
+
+LONGEST = 1 << 26  # items of a list, bytes of a text, that a program may make of others
+LONGEST_INDEX = 9  # digits of the index of a device
+LOOK_EVERY = 1 << 12  # steps between two looks at the clock
+LARGEST = 1 << 22  # items of a value, with those inside of items, that a program may compare, write into texts or give
+
+
+def raised(kind: str, message: str) -> Raised:
+    """What an operator raises: ``kind`` as ``RuntimeError``, ``IndexError``, ``ValueError``."""
+    return Raised(message, code=kind)
+
+
+def bounded(count: int) -> None:
+    """Refuse to make a list or text that is too long.
+
+    Raises:
+        Raised: it is.
+    """
+    if count > LONGEST:
+        raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")
+    meter.items(count)
+
+
+class Budget:
+    """How many items of a value may still be looked at: lists that hold the same lists again grow with every level."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = LARGEST
+
+    def take(self, count: int) -> None:
+        """Pay for that many items.
+
+        Raises:
+            Raised: there are too many.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise raised("RuntimeError", f"a program may not compare, show or give values of more than {LARGEST} items")
+
+
+def text_in(text: str) -> str:
+    """A text as a program sees it: one character for each byte."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("latin-1")
+    except UnicodeEncodeError:  # surrogates that stand for no byte: as a pickle spells them
+        return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def text_out(text: str) -> str:
+    """A text of a program as the world sees it.
+
+    Raises:
+        Raised: its bytes are no UTF-8, which torch cannot hand to Python either.
+    """
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise Raised(f"'utf-8' codec can't decode: {error.reason}", code="UnicodeDecodeError") from error
+
+
+class Device:
+    """A device: ``cpu``, ``cuda:1``."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, text: str, index: int | None = None) -> None:
+        self.type, colon, number = text.partition(":")
+        if colon and not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_INDEX):
+            raise raised("RuntimeError", f"Invalid device string: '{text[:80]}'")
+        self.index = int(number) if number else index
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+class ScriptObject:
+    """An object of a class of the program, modules included; each class of the program is a subclass of this.
+
+    Attributes:
+        qualified_name: as ``__torch__.submodules.Leaf``.
+        info: what the source says of the class (see :mod:`torch_compat.runtime.language.unit`).
+    """
+
+    qualified_name: ClassVar[str] = ""
+    info: ClassVar[Any] = None
+
+
+class NamedTupleValue(tuple[Any, ...]):
+    """A value of a NamedTuple of the program; each is a subclass of this.
+
+    Attributes:
+        qualified_name: as ``__torch__.named_tuple.Point``.
+        fields: names of its fields, in order.
+        info: what the source says of it.
+    """
+
+    __slots__ = ()
+    qualified_name: ClassVar[str] = ""
+    fields: ClassVar[tuple[str, ...]] = ()
+    info: ClassVar[Any] = None
+
+    def __new__(cls, *items: Any) -> NamedTupleValue:  # noqa: PYI034 - a program never makes subclasses of it
+        """A value with these fields."""
+        return tuple.__new__(cls, items)
+
+
+class EnumMember:
+    """A member of an enumeration of the program: one object for each, so that members are equal only to themselves."""
+
+    __slots__ = ("a_name", "a_value", "qualified_name")
+
+    def __init__(self, qualified_name: str, name: str, value: Any) -> None:
+        self.qualified_name = qualified_name
+        self.a_name = name
+        self.a_value = value
+
+
+class Future:
+    """What ``fork`` gives. The call runs at once: no program can tell that from later."""
+
+    __slots__ = ("error", "value")
+
+    def __init__(self, call: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.value: Any = None
+        self.error: Raised | None = None
+        try:
+            self.value = call(*args)
+        except Exhausted:
+            raise
+        except Raised as error:
+            self.error = error
+
+    def wait(self) -> Any:
+        """Its value.
+
+        Raises:
+            Raised: what the call raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Steps:
+    """How many steps (calls of functions, rounds of loops) a program may still take. Every so many of them the clock is looked at."""
+
+    __slots__ = ("_look_at", "left", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.begin()
+
+    def begin(self) -> None:
+        """A call begins: no step is taken."""
+        self.left = self.limit
+        self._look_at = max(0, self.left - LOOK_EVERY)
+
+    def tick(self) -> None:
+        """One step.
+
+        Raises:
+            Raised: the limit is reached, or another budget of the program is spent.
+        """
+        self.left -= 1
+        if self.left < self._look_at:
+            self._look()
+
+    def pay(self, count: int) -> None:
+        """Many steps at once.
+
+        Raises:
+            Raised: as :meth:`tick`.
+        """
+        self.left -= count
+        if self.left < self._look_at:
+            self._look()
+
+    def _look(self) -> None:
+        if self.left < 0:
+            raise Exhausted(f"the program takes more than {self.limit} steps", code="step-limit")
+        self._look_at = max(0, self.left - LOOK_EVERY)
+        meter.look()
+
+    def rounds(self, *bounds: int) -> Iterable[int]:
+        """A range to loop over, paid for at once."""
+        if any(bound.__class__ is not int for bound in bounds):
+            raise Raised("range() expects integers", code="RuntimeError")
+        if len(bounds) == 3 and bounds[2] == 0:
+            raise Raised("range() arg 3 must not be zero", code="RuntimeError")
+        made = range(*bounds)
+        count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, made.stop - made.start)
+        if count > self.left:  # a loop that ends by an error or a return pays for what it does not do, too
+            return self._counted(made)
+        if count > LOOK_EVERY:
+            return chain.from_iterable(self._parts(made, count))
+        self.pay(count)
+        return made
+
+    def _parts(self, made: range, count: int) -> Iterator[range]:
+        """A long range in parts, which are paid for one by one, so that the clock is looked at between them."""
+        for start in range(0, count, LOOK_EVERY):
+            part = made[start : start + LOOK_EVERY]
+            self.pay(len(part))
+            yield part
+
+    def _counted(self, made: Iterable[int]) -> Iterator[int]:
+        for value in made:
+            self.tick()
+            yield value

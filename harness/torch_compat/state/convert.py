@@ -1,0 +1,305 @@
+"""What a pickle says, with arrays for the tensors in it. Shared objects stay shared, and what contains itself still does.
+
+Nothing recurses but through keys, which the unpickler has bounded: values may be nested thousands deep. Containers that can be
+filled later are made empty first; tuples and frozen sets are made from the inside out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from torch_compat.arrays import sized_dtype, view
+from torch_compat.errors import Corrupt
+from torch_compat.pickles import (
+    Deque,
+    Described,
+    Dict,
+    NumpyArray,
+    NumpyDtype,
+    NumpyScalar,
+    PersistentId,
+    Size,
+    Storage,
+    Tensor,
+)
+from torch_compat.state.numpy_dtypes import numpy_dtype
+from torch_compat.state.tensors import Tensors
+from torch_compat.state.values import TypedStorage, TypedTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.state.storages import Storages
+
+__all__ = ["Converter"]
+
+LAST_CHARACTER = 0x10FFFF
+TUPLES = frozenset({tuple, Size, frozenset, slice})
+
+
+class Converter:
+    """Turns what came out of a pickle into values with arrays.
+
+    Parameters:
+        storages: of the archive.
+        with_types: whether each tensor and storage comes with all that torch knows of it.
+    """
+
+    def __init__(self, storages: Storages, *, with_types: bool) -> None:
+        self.storages = storages
+        self.with_types = with_types
+        self.tensors = Tensors(storages, self.part, self._later)
+        self._made: dict[int, Any] = {}  # by the identity of what it was made from, which the pickle's value keeps alive
+        self._typed: dict[int, TypedTensor | TypedStorage] = {}
+        self._fill: list[Callable[[], None]] = []
+        self._makers: dict[type, Callable[[Any], Any]] = {
+            Tensor: self._tensor, Storage: self._storage, dict: self._dict, Dict: self._typed_dict, list: self._list,
+            Deque: self._deque, set: self._set, Described: self._described, PersistentId: self._persistent,
+            NumpyArray: self._numpy_array, NumpyScalar: self._numpy_scalar, NumpyDtype: self._numpy_dtype,
+        }  # fmt: skip
+
+    def _later(self, fill: Callable[[], None]) -> None:
+        self._fill.append(fill)
+
+    def convert(self, value: Any) -> Any:
+        """The whole value.
+
+        Raises:
+            Corrupt, Unsupported: something in it cannot be what it says.
+        """
+        made = self.part(value)
+        while self._fill:
+            self._fill.pop()()
+        return made
+
+    def part(self, value: Any) -> Any:
+        """What stands for a part of it. Containers are filled later."""
+        kind = value.__class__
+        if kind in TUPLES:
+            return self._tuple(value)
+        made = self._made.get(id(value))
+        if made is None:
+            make = self._makers.get(kind)
+            if make is None:
+                return value
+            made = make(value)
+            self._made[id(value)] = made
+        return made
+
+    # ---------------------------------------------------------------------------------------------------------- containers
+
+    def _tuple(self, value: Any) -> Any:
+        """Tuples and frozen sets, from the inside out."""
+        done = self._made
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if id(top) in done:
+                stack.pop()
+                continue
+            if top.__class__ is frozenset:
+                done[id(top)] = frozenset(map(self._key, top))
+                continue
+            parts = (top.start, top.stop, top.step) if top.__class__ is slice else top
+            inner = [part for part in parts if part.__class__ in TUPLES and id(part) not in done]
+            if inner:
+                stack.extend(inner)
+                continue
+            made = [done[id(part)] if part.__class__ in TUPLES else self.part(part) for part in parts]
+            done[id(top)] = slice(*made) if top.__class__ is slice else top.__class__(made)
+        return done[id(value)]
+
+    def _list(self, value: Any) -> list[Any]:
+        made: list[Any] = []
+        self._later(lambda: made.extend(map(self.part, value)))
+        return made
+
+    def _deque(self, value: Deque) -> Deque:
+        made = Deque(value.type, value.maxlen)
+
+        def fill() -> None:
+            made.extend(map(self.part, value))
+            made.state = self.part(value.state)
+
+        self._later(fill)
+        return made
+
+    def _dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        self._later(lambda: self._pairs(made, value))
+        return made
+
+    def _typed_dict(self, value: Dict) -> Dict:
+        made = Dict(value.type)
+
+        def fill() -> None:
+            self._pairs(made, value)
+            made.factory = self.part(value.factory)
+            made.state = self.part(value.state)
+
+        self._later(fill)
+        return made
+
+    def _pairs(self, made: dict[Any, Any], value: dict[Any, Any]) -> None:
+        for key, item in value.items():
+            made[self._key(key)] = self.part(item)
+
+    def _set(self, value: set[Any]) -> set[Any]:
+        made: set[Any] = set()
+        self._later(lambda: made.update(map(self._key, value)))
+        return made
+
+    def _key(self, key: Any) -> Any:
+        """What stands for a key: arrays cannot be one, so tensors come with their types there."""
+        kind = key.__class__
+        if kind is tuple or kind is Size:
+            return kind(map(self._key, key))
+        if kind is frozenset:
+            return frozenset(map(self._key, key))
+        if kind is Tensor:
+            return self._typed_tensor(key)
+        return self._typed_storage(key) if kind is Storage else key
+
+    def _described(self, value: Described) -> Described:
+        made = Described(value.kind, value.target, ())
+
+        def fill() -> None:
+            made.target = self.part(value.target)
+            made.args = self.part(value.args)
+            made.kwargs = self.part(value.kwargs)
+            made.state = self.part(value.state)
+            made.items = self.part(value.items)
+            made.pairs = None if value.pairs is None else [(self._key(key), self.part(item)) for key, item in value.pairs]
+
+        self._later(fill)
+        return made
+
+    def _persistent(self, value: PersistentId) -> PersistentId:
+        made = PersistentId(None)
+
+        def fill() -> None:
+            made.pid = self.part(value.pid)
+
+        self._later(fill)
+        return made
+
+    # ------------------------------------------------------------------------------------------------- tensors and storages
+
+    def _tensor(self, tensor: Tensor) -> Any:
+        return self._typed_tensor(tensor) if self.with_types else self.tensors.make(tensor)
+
+    def _typed_tensor(self, tensor: Tensor) -> TypedTensor:
+        found = self._typed.get(id(tensor))
+        if found is None:
+            storage = tensor.storage
+            found = TypedTensor(
+                self.tensors.make(tensor), tensor.dtype, tensor.shape, tensor.strides, tensor.offset, None if storage is None else storage.key,
+                tensor.requires_grad, tensor.parameter, tensor.subclass, tensor.device, tensor.layout, tensor.conj, tensor.neg,
+            )  # fmt: skip
+            self._typed[id(tensor)] = made = found
+            if tensor.state is not None:
+
+                def fill() -> None:
+                    made.state = self.part(tensor.state)
+
+                self._later(fill)
+        assert isinstance(found, TypedTensor)  # noqa: S101 - by its key
+        return found
+
+    def _storage(self, storage: Storage) -> Any:
+        return self._typed_storage(storage) if self.with_types else self.tensors.storage(storage)
+
+    def _typed_storage(self, storage: Storage) -> TypedStorage:
+        found = self._typed.get(id(storage))
+        if found is None:
+            array = self.tensors.storage(storage)
+            found = self._typed[id(storage)] = TypedStorage(
+                array, storage.dtype, storage.key, storage.type_name, storage.location
+            )
+        assert isinstance(found, TypedStorage)  # noqa: S101 - by its key
+        return found
+
+    # --------------------------------------------------------------------------------------------------------------- numpy
+
+    def _numpy_array(self, value: NumpyArray) -> Any:
+        """An array of numpy, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
+        dtype = numpy_dtype(value.dtype)
+        where = f"{self.storages.archive.path}, array of numpy"
+        count = 1
+        for size in value.shape:
+            count *= size
+        order: Literal["F", "C"] = "F" if value.fortran else "C"
+        if value.dtype is not None and value.dtype.code in {"O", "O8"}:
+            if value.data.__class__ is not list or len(value.data) != count:
+                raise Corrupt(f"does not hold the {count} objects that it says", where=where, code="bad-array")
+            objects = np.empty(count, object)
+
+            def fill() -> None:
+                for index, item in enumerate(value.data):  # one by one: a list of lists would be taken for rows
+                    objects[index] = self.part(item)
+
+            if count:
+                self._later(fill)
+            try:
+                return objects.reshape(value.shape, order=order)
+            except ValueError as error:
+                raise Corrupt(f"has no possible shape: {error}", where=where, code="bad-array") from error
+        data = _raw(value.data, where)
+        if dtype is None or data.__class__ not in {bytes, bytearray}:
+            return value
+        if len(data) != count * dtype.itemsize:
+            said = f"has {len(data)} bytes; {count} elements of {dtype} are {count * dtype.itemsize}"
+            raise Corrupt(said, where=where, code="bad-array")
+        made = view(bytes(data), dtype, value.shape, order=order, where=where)
+        _check_texts(made, where)
+        native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves records as they are
+        if native != dtype:
+            made = made.astype(native, order="K")
+        return made.copy(order="K") if self.storages.mmap is False else made
+
+    def _numpy_scalar(self, value: NumpyScalar) -> Any:
+        dtype = numpy_dtype(value.dtype)
+        data = _raw(value.data, f"{self.storages.archive.path}, scalar of numpy")
+        if dtype is None or data.__class__ not in {bytes, bytearray}:
+            return value
+        if len(data) != dtype.itemsize:
+            where = f"{self.storages.archive.path}, scalar of numpy"
+            raise Corrupt(f"has {len(data)} bytes; one of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
+        made = view(bytes(data), dtype, ())
+        _check_texts(made, f"{self.storages.archive.path}, scalar of numpy")
+        return made[()]
+
+    @staticmethod
+    def _numpy_dtype(value: NumpyDtype) -> Any:
+        found = numpy_dtype(value)
+        return value if found is None else found
+
+
+def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
+    """Make sure that texts are made of characters: numpy makes Python texts of whatever stands there, and Python relies on them.
+
+    Raises:
+        Corrupt: a number is none of a character.
+    """
+    for name in array.dtype.names or ():
+        _check_texts(array[name], where)
+    if array.dtype.kind == "U" and array.size:
+        numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
+        if int(numbers.max()) > LAST_CHARACTER:
+            raise Corrupt("has a text with a number that is no character", where=where, code="bad-text")
+
+
+def _raw(data: Any, where: str) -> Any:
+    """Bytes that Python 2 pickled as text, as bytes.
+
+    Raises:
+        Corrupt: it is text that never was bytes.
+    """
+    if data.__class__ is not str:
+        return data
+    try:
+        return data.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise Corrupt(f"has text instead of bytes: {error.reason}", where=where, code="bad-array") from error

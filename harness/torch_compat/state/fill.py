@@ -1,0 +1,281 @@
+"""The second pass over an archive whose storages were skipped: they are written at their calculated offsets.
+
+Under ``torch.serialization.skip_data`` (2.5 and newer) ``torch.save`` only moves on by the size of each storage: what is written is a
+whole archive with holes of zeros. Headers, data descriptors and the central directory are there, and say 0 for the checksum of
+each hole. Torch compares no checksums when it reads, so it reads an archive that was filled in place; this module writes the
+checksums, too, so that whoever compares them is satisfied. The record ``.data/serialization_id``, which torch's writer derives from
+all checksums, stays as it is: nobody checks it, and it still tells one archive from another.
+
+In place nothing can be lost: every name, size and offset is compared before the first byte is written, holes hold nothing, and
+nothing but holes and their checksums is written to. Of each storage the checksums are written first and the data then; so what
+was interrupted shows as a damaged record, never as numbers, and filling it once more from a mapping mends it. (Without checksums
+nobody could see it: there, write a copy.)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.archive.offsets import ZIP64_FROM
+from torch_compat.arrays import elements
+from torch_compat.errors import Corrupt, UsageError
+from torch_compat.state.dtypes import array_dtype, is_raw
+from torch_compat.state.load import objects_of, refuse_damage
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Member
+    from torch_compat.formats import Facts, StorageRecord
+
+__all__ = ["Source", "fill_storages"]
+
+Source = Mapping[str, Any] | Callable[[str], Any]
+"""Data by the key of the storage: bytes in the byte order of the archive, or an array of numpy."""
+
+CENTRAL = Struct("<4s4HI3I5H2I")  # of an entry of the directory: the lengths of name, extra field and comment are at 9 to 11
+CENTRAL_SIGNATURE = b"PK\x01\x02"
+CRC_IN_ENTRY = 16
+CRC_IN_DESCRIPTOR = 4
+AT_ONCE = 16 << 20  # bytes
+UNFINISHED = frozenset({"crc-mismatch", "crc-disagrees"})  # what a run leaves behind that was interrupted within a storage
+
+
+@dataclass(slots=True)
+class _Hole:
+    """One storage that was skipped.
+
+    Attributes:
+        one: what the format says of it.
+        entry: where its entry in the central directory starts.
+    """
+
+    one: StorageRecord
+    entry: int
+
+    @property
+    def place(self) -> int:
+        """The calculated offset."""
+        assert self.one.calculated_offset is not None  # noqa: S101 - asked for before it was made
+        return self.one.calculated_offset
+
+
+def fill_storages(path: str | os.PathLike[str], source: Source, *, to: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """Write the storages of an archive that was saved under ``skip_data``, in place or in a copy.
+
+    Storages are asked for one after the other, in the order of the file, so a callable needs to have no more than one in memory. Where the
+    archive has no checksums at all (``set_crc32_options(False)``), holes cannot be told from zeros: there every storage that holds only
+    zeros counts as a hole, and no checksum is written.
+
+    Parameters:
+        path: the archive.
+        source: the data of every hole, by the key of its storage (``"0"``): a mapping, or a callable that is given the key. Bytes are
+            written as they are; an array of numpy is put into the byte order of the archive, and has to have the dtype of the
+            storage, unless one of the two is uint8. Quantized dtypes are those of their numbers.
+        to: where to write a filled copy, which appears there whole or not at all; the archive itself stays as it is.
+
+    Returns:
+        The keys of what was filled.
+
+    Raises:
+        UsageError: the archive has no holes; a key is missing or unknown, or a size is not exactly that of its storage. Of a callable this
+            is only known when it is asked: storages before are filled then, and those behind are holes still.
+        Corrupt: the archive contradicts itself, or its storages do not lie where they are calculated to.
+        Unsupported: it is no archive of torch.save.
+    """
+    path = Path(path)
+    if to is None:
+        return _fill(path, path, source)
+    to = Path(to)
+    _holes(path, source)  # before anything is copied
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{to.name}.", dir=to.parent)
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(to)) from error
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        shutil.copyfile(path, temporary)
+        shutil.copymode(path, temporary)
+        filled = _fill(temporary, path, source)
+        temporary.replace(to)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return filled
+
+
+def _fill(path: Path, named: Path, source: Source) -> tuple[str, ...]:
+    holes, byteorder, protected = _holes(path, source)
+    with path.open("r+b") as file:
+        for hole in holes:
+            data = _data(source, hole, byteorder, str(named))
+            if protected:
+                _write_crc(file, hole, zlib.crc32(data))
+                _reach_disk(file)
+            file.seek(hole.place)
+            for start in range(0, len(data), AT_ONCE):
+                file.write(data[start : start + AT_ONCE])
+            _reach_disk(file)
+    return tuple(hole.one.key for hole in holes)
+
+
+def _reach_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _write_crc(file: BinaryIO, hole: _Hole, crc: int) -> None:
+    said = crc.to_bytes(4, "little")
+    file.seek(hole.place + hole.one.nbytes + CRC_IN_DESCRIPTOR)
+    file.write(said)
+    file.seek(hole.entry + CRC_IN_ENTRY)
+    file.write(said)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ asking
+
+
+def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
+    """The holes of an archive in the order of the file, its byte order, and whether it has checksums.
+
+    Raises:
+        UsageError: there are none, or the source is not for these.
+        Corrupt: the archive contradicts itself.
+    """
+    with open_archive(path) as archive:
+        facts = objects_of(archive)
+        if not isinstance(archive, ZipArchive):
+            raise _no_holes(path, f"is a {archive.container}; only zip archives are written with holes")
+        holes, protected = _found(archive, facts, source)
+        if not holes:
+            raise _no_holes(path, "has no storage that was skipped: every one of them has its data")
+        filled = {hole.one.record for hole in holes}
+        archive.damage[:] = [one for one in archive.damage if one.record not in filled or one.code not in UNFINISHED]
+        refuse_damage(archive, set(facts.names))
+        return holes, facts.byteorder or "little", protected
+
+
+def _no_holes(path: Path, said: str) -> UsageError:
+    return UsageError(said, where=str(path), hint="write it under torch.serialization.skip_data", code="no-holes")
+
+
+def _found(archive: ZipArchive, facts: Facts, source: Source) -> tuple[list[_Hole], bool]:
+    entries = _entries(archive)
+    protected = archive.member("data.pkl").crc != 0
+    holes = []
+    for one in facts.storages:
+        if one.record is None or one.record not in facts.records:
+            continue
+        member = archive.member(one.record)
+        if one.nbytes and (_is_hole(archive, one, member, protected) or _interrupted(archive, one, member, source)):
+            _check_place(archive, one, member)
+            holes.append(_Hole(one, entries[member.header_offset]))
+    holes.sort(key=lambda hole: hole.place)
+    if isinstance(source, Mapping):
+        _check_keys(archive.path, source, [hole.one.key for hole in holes])
+        for hole in holes:
+            _data(source, hole, facts.byteorder or "little", archive.path)
+    return holes, protected
+
+
+def _is_hole(archive: ZipArchive, one: StorageRecord, member: Member, protected: bool) -> bool:
+    if one.absent or protected or member.crc:
+        return one.absent
+    return not elements(archive.view(one.record or ""), np.dtype(np.uint8)).any()
+
+
+def _interrupted(archive: ZipArchive, one: StorageRecord, member: Member, source: Source) -> bool:
+    """Whether an earlier run wrote the checksum of this hole and did not finish: then the same data mend it."""
+    if not member.crc or not isinstance(source, Mapping) or one.key not in source:
+        return False
+    try:
+        archive.view(one.record or "")
+    except Corrupt as error:
+        return error.code in UNFINISHED
+    return any(damage.record == one.record and damage.code in UNFINISHED for damage in archive.damage)
+
+
+def _check_place(archive: ZipArchive, one: StorageRecord, member: Member) -> None:
+    where = f"{archive.path}, storage {one.key!r}"
+    if member.size != one.nbytes or member.method:
+        said = f"has a record of {member.size} bytes for {one.nbytes}"
+        raise Corrupt(said, where=where, code="size-disagrees")
+    if one.calculated_offset is None:
+        raise Corrupt(f"has no calculated offset: {one.why}", where=where, code="no-offset")
+    if one.calculated_offset != member.data_offset:
+        said = f"is calculated to start at {one.calculated_offset}, but starts at {member.data_offset}"
+        raise Corrupt(said, where=where, code="offset-disagrees")
+
+
+def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
+    missing = [key for key in keys if key not in source]
+    unknown = [str(key) for key in source if key not in keys]
+    if missing or unknown:
+        said = f"has holes for the storages {', '.join(keys) or 'none'};"
+        said += f" no data are given for {', '.join(missing)}" if missing else ""
+        said += f" data are given for {', '.join(unknown)}, which are no holes" if unknown else ""
+        raise UsageError(said, where=path, code="wrong-keys")
+
+
+def _entries(archive: ZipArchive) -> dict[int, int]:
+    """Where the entry of each member starts in the central directory, by the offset of its local header."""
+    found = {}
+    position = archive.directory_offset
+    data = archive.data
+    for member in archive.members:
+        fields = CENTRAL.unpack_from(data, position)
+        if fields[0] != CENTRAL_SIGNATURE or fields[-1] not in {member.header_offset, ZIP64_FROM}:
+            said = f"has no entry for {member.record!r} at {position} in its central directory"
+            raise Corrupt(said, where=archive.path, code="bad-directory")
+        found[member.header_offset] = position
+        position += CENTRAL.size + sum(fields[9:12])
+    return found
+
+
+def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
+    """The bytes for a hole.
+
+    Raises:
+        UsageError: there are none, or they do not fit.
+    """
+    one = hole.one
+    where = f"{path}, storage {one.key!r}"
+    given = source[one.key] if isinstance(source, Mapping) else source(one.key)
+    if isinstance(given, np.ndarray):
+        given = _bytes_of(given, one, byteorder, where)
+    try:
+        data = memoryview(given).cast("B")
+    except (TypeError, ValueError) as error:
+        said = f"is given a {type(given).__name__}; expected bytes or an array"
+        raise UsageError(said, where=where, code="wrong-data") from error
+    if len(data) != one.nbytes:
+        raise UsageError(f"is given {len(data)} bytes; it has exactly {one.nbytes}", where=where, code="wrong-size")
+    return data
+
+
+def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], one: StorageRecord, byteorder: str, where: str) -> Any:
+    """The bytes of an array, in the byte order of the archive."""
+    wanted = None if one.dtype is None or is_raw(one.dtype) else array_dtype(one.dtype, sys.byteorder)
+    if given.dtype != np.uint8 and wanted is not None and wanted != np.uint8 and given.dtype.newbyteorder("=") != wanted:
+        said = f"is given an array of {given.dtype}; it holds {one.dtype}"
+        raise UsageError(said, where=where, code="wrong-dtype")
+    if (
+        given.dtype.type is np.void or given.dtype.kind not in "biufcV"
+    ):  # numpy counts those of ml_dtypes as void, but for their type
+        raise UsageError(f"is given an array of {given.dtype}; expected numbers", where=where, code="wrong-dtype")
+    data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
+    order = {"<": "little", ">": "big"}.get(given.dtype.byteorder, sys.byteorder)
+    size = given.dtype.itemsize // (2 if given.dtype.kind == "c" else 1)
+    if order != byteorder and size > 1:
+        data = np.ascontiguousarray(data.reshape(-1, size)[:, ::-1]).reshape(-1)
+    return data.data

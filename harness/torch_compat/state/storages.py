@@ -1,0 +1,139 @@
+"""Storages of an archive as arrays over the file itself, each made once; so views that share a storage share memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torch_compat.archive import ZipArchive
+from torch_compat.arrays import elements
+from torch_compat.errors import Corrupt, Unsupported
+from torch_compat.pickles.dtypes import ELEMENT_SIZES
+from torch_compat.state.dtypes import array_dtype
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Archive
+    from torch_compat.formats import Facts, StorageRecord
+    from torch_compat.pickles import Storage
+    from torch_compat.state.dtypes import Array
+
+__all__ = ["Storages"]
+
+UINT8 = np.dtype(np.uint8)
+
+
+class Storages:
+    """The storages of one archive.
+
+    Parameters:
+        archive: open; what is given out stays valid after it is closed.
+        facts: what its format says: where storages lie, and in which byte order.
+        mmap: None to map and copy where that is needed, True to refuse what would need a copy, False to copy everything.
+    """
+
+    def __init__(self, archive: Archive, facts: Facts, mmap: bool | None) -> None:
+        self.archive = archive
+        self.byteorder = facts.byteorder or "little"
+        self.mmap = mmap
+        self.touched: set[str] = set()
+        self._records: dict[str, StorageRecord] = {one.key: one for one in facts.storages}
+        self._bytes: dict[str, Array] = {}
+        self._turned: dict[tuple[str, int], Array] = {}
+
+    def where(self, key: str) -> str:
+        """The place of a storage, for errors."""
+        return f"{self.archive.path}, storage {key!r}"
+
+    def absent(self, storage: Storage) -> str | None:
+        """Why the archive has no data for a storage; None where it has.
+
+        Raises:
+            Corrupt: the archive has no storage of this key.
+        """
+        one = self._record(storage)
+        if not one.absent:
+            return None
+        return "the file holds no storages" if one.offset is None else "it was never written (skip_data)"
+
+    def _record(self, storage: Storage) -> StorageRecord:
+        key = (storage.root or storage).key
+        one = self._records.get(key)
+        if one is None:
+            raise Corrupt("is named by the pickle, but is not in the archive", where=self.where(key), code="missing-storage")
+        return one
+
+    def bytes_of(self, storage: Storage) -> Array:
+        """All bytes of a storage, as they are in the file: uint8, one axis; read-only unless everything is copied.
+
+        Raises:
+            Corrupt: its record is missing or damaged, or has another size than the pickle states.
+            Unsupported: it is compressed, and must not be copied.
+        """
+        root = storage.root or storage
+        found = self._bytes.get(root.key)
+        if found is None:
+            found = self._bytes[root.key] = self._read(root)
+        if len(found) != root.nbytes:
+            said = f"has {len(found)} bytes, the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
+            raise Corrupt(said, where=self.where(root.key), code="size-disagrees")
+        if storage is root:
+            return found
+        start = storage.offset * ELEMENT_SIZES[root.dtype]
+        return found[start : start + storage.nbytes]
+
+    def _read(self, root: Storage) -> Array:
+        one = self._record(root)
+        data: memoryview
+        if isinstance(self.archive, ZipArchive):
+            record = one.record or ""
+            self.touched.add(record)
+            if self.mmap and self.archive.member(record).method:
+                raise self.needs_copy(root.key, "its record is compressed")
+            data = self.archive.view(record)
+        else:
+            if one.record:
+                self.touched.add(one.record)
+            self.touched.add(root.key)
+            start = one.offset or 0
+            data = self.archive.data[start : start + one.nbytes]
+        found: Array = elements(data, UINT8)
+        if self.mmap is False:
+            return found.copy()
+        found.flags.writeable = False
+        return found
+
+    def needs_copy(self, key: str, why: str) -> Unsupported:
+        """The error where a copy is needed and none is allowed."""
+        said = f"cannot be mapped: {why}"
+        return Unsupported(said, where=self.where(key), hint="leave mmap=True out", code="not-mappable")
+
+    def in_order(self, storage: Storage, dtype: str) -> tuple[Array, np.dtype[np.generic]]:
+        """The bytes of a storage in an order in which numpy has a dtype for its elements, and that dtype.
+
+        Parameters:
+            dtype: for which :func:`~torch_compat.state.dtypes.is_raw` is false; not always that of the storage.
+        """
+        data = self.bytes_of(storage)
+        found = array_dtype(dtype, self.byteorder)
+        if found is not None:
+            return data, found
+        native = array_dtype(dtype, sys.byteorder)
+        assert native is not None  # noqa: S101 - in its own order each machine has it
+        if self.mmap:
+            raise self.needs_copy((storage.root or storage).key, f"{dtype} has to be turned into the byte order of this machine")
+        return self._turn(storage, data, native.itemsize), native
+
+    def _turn(self, storage: Storage, data: Array, size: int) -> Array:
+        key = (storage.root or storage).key, size
+        if storage.root is not None:
+            key = f"{key[0]}/{storage.offset}", size
+        turned = self._turned.get(key)
+        if turned is None:
+            whole = len(data) - len(data) % size
+            turned = data.copy()
+            turned[:whole] = data[:whole].reshape(-1, size)[:, ::-1].reshape(-1)
+            turned.flags.writeable = self.mmap is False
+            self._turned[key] = turned
+        return turned
