@@ -270,7 +270,11 @@ def with_release(session: nox.Session, release: str) -> None:
 def check_names(session: nox.Session, names: list[str]) -> None:
     """Fail unless a wheel holds all that the package needs at run time, and nothing of the repository beside it."""
     source = ROOT / "harness"
-    here = {path.relative_to(source).as_posix() for path in source.glob("torch_compat/**/*") if path.suffix in {".py", ".json"}}
+    here = {
+        path.relative_to(source).as_posix()
+        for path in source.glob("torch_compat/**/*")
+        if path.suffix in {".py", ".json", ".typed"}
+    }
     here |= {f"torch_compat/_packaged/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("policies/**/*.toml")}
     wrong = sorted(here - set(names)) + sorted(
         {name for name in names if not name.startswith(("torch_compat/", "torch_compat-"))}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from torch_compat import errors
+
 if TYPE_CHECKING:
     from torch_compat.inspection import inspect
     from torch_compat.readers.reference import load
     from torch_compat.state import fill_storages, load_state
 
-__all__ = ["__version__", "fill_storages", "inspect", "load", "load_state"]
+__all__ = ["__version__", "errors", "fill_storages", "inspect", "load", "load_state"]
 
 __version__ = "0.1.0"
 

@@ -16,7 +16,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from torch_compat.cli import COMMANDS, main, torch_compat
+from torch_compat.cli import COMMANDS, main, top_level
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.cli._output import Progress, stderr, stdout
 from torch_compat.cli._terminal import Harmless, harmless_output, styled
@@ -282,7 +282,7 @@ def test_arguments(arguments: list[str], command: Command, tree: Tree) -> None:
 
 
 def test_every_command_is_asked() -> None:
-    assert {arguments[0] for arguments in ARGUMENTS} >= set(COMMANDS) == set(torch_compat.commands or COMMANDS)
+    assert {arguments[0] for arguments in ARGUMENTS} >= set(COMMANDS) == set(top_level.commands or COMMANDS)
 
 
 RECORDED: list[tuple[str, Callable[[str], str]]] = [
