@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,12 @@ settings.register_profile("repository", deadline=None)  # how long a machine tak
 settings.load_profile("repository")
 
 UNSAID = ("", "unconditional skip", "Skipped")
+
+
+def pytest_configure() -> None:
+    """Let tests be interrupted where the process that started us ignores SIGINT, as nohup and many CI runners do."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
