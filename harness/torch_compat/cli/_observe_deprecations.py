@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.cli._output import Progress, exit_status, print_json, stderr, stdout
 from torch_compat.cli._readers import built, warn_unless_isolated
-from torch_compat.corpus.observations import write_observations
+from torch_compat.corpus.recorded import record
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
-from torch_compat.places import inside
 from torch_compat.readers.isolation import isolation
 from torch_compat.replay.observe import observe
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.cli._root import Root
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.policy import Release
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["deprecation_rows", "observe_deprecations", "print_deprecations"]
+__all__ = ["deprecation_rows", "observe_deprecations", "print_deprecations", "print_recorded"]
+
+SHOWN_FILES = 3  # of those that recording changed: a release changes one, another build of an old one many
 
 
 def observe_deprecations(
@@ -71,20 +74,25 @@ def observe_deprecations(
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader) -> Evidence:
     """Put what came out beside everything else that is recorded of this reader; the evidence with it."""
-    path = inside(place.recorded, f"{fresh.name}.jsonl")
     old = evidence.recorded.get(fresh.name)
     if old is None or old.identity != fresh.identity:
         raise UsageError(
             f"the recorded observations are not those of this very {fresh.name}: a part of them cannot be replaced",
-            where=str(path),
+            where=str(place.recorded),
             hint="record all fixtures: the same without --deprecations",
         )
-    if old.deprecations == fresh.deprecations:
-        return evidence  # the same facts: the same file
-    newer = replace(old, observed=fresh.observed, deprecations=fresh.deprecations)
-    write_observations(path, newer)
-    stderr().print(f"recorded {len(fresh.deprecations)} deprecations in {path.relative_to(place.path)}", markup=False)
-    return replace(evidence, recorded={**evidence.recorded, newer.name: newer})
+    recorded, changed = record(place.recorded, replace(old, observed=fresh.observed, deprecations=fresh.deprecations))
+    print_recorded(place, f"{len(fresh.deprecations)} deprecations", changed, stderr())
+    return replace(evidence, recorded=recorded.readers)
+
+
+def print_recorded(place: Root, what: str, changed: list[Path], console: Any) -> None:
+    """Say what was recorded, and which files of the tree are no longer what they were."""
+    names = ", ".join(path.relative_to(place.path).as_posix() for path in changed[:SHOWN_FILES])
+    more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
+    console.print(
+        f"recorded {what} in {names}{more}" if changed else f"{what} are recorded already: no file changed", markup=False
+    )
 
 
 def deprecation_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any]]:

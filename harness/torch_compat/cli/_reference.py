@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.observations import write_observations
+from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.places import inside
 from torch_compat.readers.reference import NAME, is_reference
 from torch_compat.replay.observe import Observing, code_digest
@@ -45,13 +45,13 @@ def let_reference_read(
         everything, tasks = tasks, sampled(tasks, NAME, sample)
         progress.say(f"{NAME}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
     cache = inside(place.latest, f"observations/{code_digest()}")
-    known, _ = ({}, {}) if again else place.observations(cache, NAME)
+    known = {} if again else read_recorded(inside(cache, NAME)).readers
     bar = progress.task(f"{NAME}: reading")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
     progress.say(f"{NAME}: {state.total} cells observed, {state.known} known from the last run")
     if whole:
-        write_observations(inside(cache, f"{NAME}.jsonl"), observed)
+        write_recorded(inside(cache, NAME), [observed])
     return observed
 
 

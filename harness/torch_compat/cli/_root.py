@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
-    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.corpus.recorded import Recorded
     from torch_compat.policy import Policy
 
 __all__ = ["Root", "find_policy", "find_root", "root_option"]
@@ -66,25 +66,14 @@ class Root:
             raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
         return load_policy(folder)
 
-    def observations(self, folder: Path, version: str | None = None) -> tuple[dict[str, ObservedReader], dict[str, str]]:
-        """Observations of a folder by reader's name; and files that cannot be read, with the reason.
+    def observations(self) -> Recorded:
+        """What is recorded of readers; files that cannot be read are named as they lie in the tree."""
+        from torch_compat.corpus.recorded import read_recorded
 
-        Parameters:
-            version: only builds of this release.
-        """
-        from torch_compat.corpus.observations import read_observations
-
-        readable, unreadable = {}, {}
-        for path in sorted(folder.glob("*.jsonl")):
-            if version is not None and path.stem.removeprefix("torch-").partition("+")[0] != version:
-                continue
-            try:
-                reader = read_observations(inside(folder, path.name))
-            except CorpusError as error:
-                unreadable[path.relative_to(self.path).as_posix()] = str(error).replace(f"{self.path}/", "")
-            else:
-                readable[reader.name] = reader
-        return readable, unreadable
+        found = read_recorded(self.recorded)
+        folder = self.recorded.relative_to(self.path).as_posix()
+        unreadable = {f"{folder}/{name}": why.replace(f"{self.path}/", "") for name, why in found.unreadable.items()}
+        return replace(found, unreadable=unreadable)
 
 
 def find_root(given: Path | None) -> Root:

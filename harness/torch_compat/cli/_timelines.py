@@ -26,11 +26,11 @@ WAIVERS_EXACT = "waivers-exact"
 def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     """What releases did with deprecated things, as of the day given, else of the newest that is known."""
     corpus = load_deprecations(place.fixtures)
-    recorded, unreadable = place.observations(place.recorded)
+    found = place.observations()
     if as_of is None:
-        as_of = newest_known(policy, recorded.values())
-    stripped = {name: replace(reader, cells={}, probes={}) for name, reader in recorded.items()}
-    return Evidence(policy, corpus, stripped, {}, as_of, unreadable)
+        as_of = newest_known(policy, found.readers.values())
+    stripped = {name: replace(reader, cells={}, probes={}) for name, reader in found.readers.items()}
+    return Evidence(policy, corpus, stripped, {}, as_of, found.unreadable)
 
 
 def judge_deprecations(evidence: Evidence) -> Report:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import hashlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import NothingSelected, UsageError
-from torch_compat.places import inside, read_whole
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report
@@ -88,11 +86,12 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     if not place.fixtures.is_dir():
         raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
     corpus = load_corpus(place.fixtures)
-    recorded, unreadable = place.observations(place.recorded)
+    found = place.observations()
     if as_of is None:
-        as_of = newest_known(policy, recorded.values())
-    files = {name: hashlib.sha256(read_whole(inside(place.recorded, f"{name}.jsonl"))).hexdigest() for name in recorded}
-    return Evidence(policy, corpus, recorded, {}, as_of, unreadable, files=files, operators=read_operators(place.fixtures))
+        as_of = newest_known(policy, found.readers.values())
+    files = dict.fromkeys(found.readers, found.digest)
+    operators = read_operators(place.fixtures)
+    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators)
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False) -> None:

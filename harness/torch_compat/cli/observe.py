@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations
+from torch_compat.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations, print_recorded
 from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read, reference_row
 from torch_compat.cli._root import Root, find_root, root_option
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
-from torch_compat.corpus.observations import write_observations
+from torch_compat.corpus.recorded import read_recorded, record, write_recorded
 from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.places import inside
@@ -428,8 +428,7 @@ def observe_release(
     cache = inside(
         place.latest, f"observations/{code_digest()}"
     )  # what other code made of the same readers is not what this makes
-    known, _ = ({}, {}) if again else place.observations(cache, release.version)
-    earlier = next(iter(known.values()), None)
+    earlier = None if again else _last_run(cache, release.version)
     bar = progress.task(f"{release.name}: starting")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     today = dt.datetime.now(dt.UTC).date()
@@ -447,29 +446,35 @@ def observe_release(
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
     if whole:
-        write_observations(inside(cache, f"{observed.name}.jsonl"), observed)
+        write_recorded(inside(cache, observed.name), [observed])
     return observed
+
+
+def _last_run(cache: Path, version: str) -> ObservedReader | None:
+    """What a build of this release did in the last run; None where there is nothing of it that can be read."""
+    for folder in sorted(cache.glob(f"torch-{version}*")):
+        for reader in read_recorded(inside(cache, folder.name)).readers.values():
+            if reader.release == version:
+                return reader
+    return None
 
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, console: Any) -> ObservedReader:
     """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
-    path = inside(place.recorded, f"{fresh.name}.jsonl")
     old = evidence.recorded.get(fresh.name)
     if not whole:
         if old is None or old.identity != fresh.identity:
             raise UsageError(
                 f"the recorded observations are not those of this very {fresh.name}: a part of them cannot be replaced",
-                where=str(path),
+                where=str(place.recorded),
                 hint="record all fixtures",
             )
         kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
         deprecations = fresh.deprecations or old.deprecations  # all of them are asked, or none
-        fresh = replace(old, observed=fresh.observed, cells=kept | fresh.cells, deprecations=deprecations)
-    elif old is not None and replace(old, observed=fresh.observed) == fresh:
-        fresh = replace(fresh, observed=old.observed)  # the same facts: the same file
-    write_observations(path, fresh)
-    console.print(f"recorded {len(fresh.cells)} cells in {path.relative_to(place.path)}", markup=False)
-    return fresh
+        fresh = replace(old, observed=fresh.observed, cells={**kept, **fresh.cells}, deprecations=deprecations)
+    recorded, changed = record(place.recorded, fresh)
+    print_recorded(place, f"{len(fresh.cells)} cells", changed, console)
+    return recorded.readers[fresh.name]
 
 
 def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "write_whole"]
+__all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "write_whole"]
 
 SCHEMA_VERSION = 1
 
@@ -75,7 +75,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
     parsed = []
     for number, line in enumerate(body.splitlines(), 1):
         try:
-            entry = _DECODER.decode(line.decode("ascii"))
+            entry = DECODER.decode(line.decode("ascii"))
         except UnicodeDecodeError as error:
             what = (
                 f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII: other characters are escapes"
@@ -111,7 +111,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f'{name} is no number of JSON; values write {{"float": "nan"}}')
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+"""Reads JSON as it is recorded: numbers are finite."""
 
 
 def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any]]]) -> None:

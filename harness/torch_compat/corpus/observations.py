@@ -1,13 +1,11 @@
-"""Observations: what readers did with subjects. Facts, recorded in one file per reader.
+"""Observations: what readers did with subjects. Facts; how they are recorded says :mod:`torch_compat.corpus.recorded`.
 
-Most cells are alike: nearly all are ``same``, and a reader that refuses an archive refuses many in the same words. So a
-file holds every distinct *outcome* once, under a digest of it, and one line per fixture that says which outcome each set of
-load options had. Another writer or recipe adds lines; it changes none.
+Most cells are alike: nearly all are ``same``, and a reader that refuses an archive refuses many in the same words. So what was
+observed (:class:`Body`) is kept apart from where it was observed (:class:`Observation`).
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
@@ -15,29 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.compare import Difference
 from torch_compat.corpus.departures import Departures, depart
-from torch_compat.corpus.deprecations import deprecation_entry, parse_deprecation
-from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.deprecations import deprecation_entry
+from torch_compat.corpus.lines import digest
 from torch_compat.corpus.texts import headline
-from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from torch_compat.corpus.deprecations import DeprecationObservation
 
 __all__ = [
     "REFERENCE",
     "RESULTS",
+    "SAME",
+    "Body",
     "Observation",
     "ObservedReader",
     "Probe",
+    "body_entry",
+    "body_id",
     "cell_key",
-    "read_observations",
-    "write_observations",
+    "parse_body",
+    "parse_probe",
+    "probe_entry",
 ]
 
-SAME = "same"
 SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
 OUTCOME_DIGITS = 12
 RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out", "unsupported"})
@@ -121,15 +121,17 @@ class ObservedReader:
         observed: the day of the newest observation (ISO, UTC).
         protocol: version of the worker's protocol.
         cells, probes, deprecations: by cell and by name.
+        days: the day of the newest observation in each recorded file that has some, where it is not ``observed``.
     """
 
     name: str
     identity: dict[str, Any]
     observed: str
     protocol: int
-    cells: dict[tuple[str, str], Observation]
+    cells: Mapping[tuple[str, str], Observation]
     probes: dict[str, Probe]
     deprecations: dict[str, DeprecationObservation] = field(default_factory=dict)
+    days: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def release(self) -> str:
@@ -144,7 +146,15 @@ class ObservedReader:
     @cached_property
     def digest(self) -> str:
         """Digest of everything observed."""
-        return digest(self.name, self.identity, self.observed, self.protocol, list(_entries(self)))
+        return digest(
+            self.name,
+            self.identity,
+            self.observed,
+            self.protocol,
+            [[*cell, one.key, body_entry(one)] for cell, one in sorted(self.cells.items())],
+            [probe_entry(one) for _, one in sorted(self.probes.items())],
+            [deprecation_entry(one) for _, one in sorted(self.deprecations.items())],
+        )
 
 
 def cell_key(subject: str, load: dict[str, Any]) -> str:
@@ -162,52 +172,30 @@ def _load_digest(load: str) -> str:
     return digest(load)[:6]
 
 
-def write_observations(path: Path, observed: ObservedReader) -> None:
-    """Write one reader's observations, sorted."""
-    header = {
-        "kind": "observations",
-        "reader": observed.name,
-        "identity": observed.identity,
-        "observed": observed.observed,
-        "protocol": observed.protocol,
-    }
-    write_lines(path, header, _entries(observed))
+def probe_entry(probe: Probe) -> dict[str, Any]:
+    """The recorded form of a probe, apart from its name."""
+    return {"key": probe.key, "checks": [list(check) for check in probe.checks], "error": probe.error}
 
 
-def _entries(observed: ObservedReader) -> list[dict[str, Any]]:
-    outcomes: dict[str, dict[str, Any]] = {}
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    for _, cell in sorted(observed.cells.items()):
-        subject, _, load = cell.key.partition("-")
-        body = _outcome_entry(cell)
-        name = SAME
-        if body != {"result": SAME}:
-            name = digest(body)[:OUTCOME_DIGITS]
-            outcomes[name] = body
-        lines.setdefault((cell.fixture, subject), {})[f"{cell.options}-{load}"] = name
-    probes = [
-        {
-            "kind": "probe",
-            "probe": probe.name,
-            "key": probe.key,
-            "checks": [list(check) for check in probe.checks],
-            "error": probe.error,
-        }
-        for _, probe in sorted(observed.probes.items())
-    ]
-    return [
-        *probes,
-        *(deprecation_entry(one) for _, one in sorted(observed.deprecations.items())),
-        *({"kind": "outcome", "id": name, **body} for name, body in sorted(outcomes.items())),
-        *(
-            {"kind": "cells", "fixture": fixture, "subject": subject, "cells": cells}
-            for (fixture, subject), cells in sorted(lines.items())
-        ),
-    ]
+def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
+    """The probe of a recorded form.
+
+    Raises:
+        KeyError, TypeError, ValueError: it lacks something, or is not of that form.
+    """
+    error = entry["error"]
+    checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
+    if not all(holds is None or holds.__class__ is bool for _, holds, _ in checks):
+        raise ValueError(f"probe {name!r:.60} has a check that is neither true nor false nor null")
+    if entry["key"].__class__ is not str:
+        raise ValueError("the key of a probe is no text")
+    if error is not None and not all(error[part].__class__ is str for part in ("type", "message")):
+        raise ValueError(f"probe {name!r:.60} has an error without the texts type and message")
+    return Probe(name, entry["key"], checks, error)
 
 
-def _outcome_entry(cell: Observation) -> dict[str, Any]:
-    """What was observed, apart from where."""
+def body_entry(cell: Observation | Body) -> dict[str, Any]:
+    """The recorded form of what was observed, apart from where."""
     entry: dict[str, Any] = {"result": cell.result}
     for name in ("stage", "signal", "count", "digest"):
         if getattr(cell, name):
@@ -223,87 +211,8 @@ def _outcome_entry(cell: Observation) -> dict[str, Any]:
     if cell.departures:
         entry["departures"] = [[list(paths), value] for paths, value in cell.departures]
     if cell.both:
-        entry["both"] = [_outcome_entry(one) for one in cell.both]
+        entry["both"] = [body_entry(one) for one in cell.both]
     return entry
-
-
-def read_observations(path: Path) -> ObservedReader:
-    """Read one reader's observations.
-
-    Raises:
-        CorpusError: the file is missing, not whole, of another reader, or an entry lacks something or contradicts itself.
-    """
-    header, lines = read_lines(path, "observations")
-    outcomes = {SAME: _Outcome(SAME)}
-    cells: dict[tuple[str, str], Observation] = {}
-    probes: dict[str, Probe] = {}
-    deprecations: dict[str, DeprecationObservation] = {}
-    for number, entry in lines:
-        where = f"{path}:{number}"
-        try:
-            kind = entry["kind"]
-            if kind == "cells":
-                for cell in _cells(entry, outcomes):
-                    if cell.cell in cells:
-                        raise CorpusError(f"observes {cell.fixture} ({cell.options}) again", where=where, code="duplicate")
-                    cells[cell.cell] = cell
-            elif kind == "outcome":
-                outcomes[entry["id"]] = _outcome_line(entry)
-            elif kind == "probe":
-                checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
-                _check_probe(entry)
-                probes[entry["probe"]] = Probe(entry["probe"], entry["key"], checks, entry["error"])
-            elif kind == "deprecation":
-                if entry["probe"] in deprecations:
-                    raise CorpusError(f"observes the deprecation {entry['probe']} again", where=where, code="duplicate")
-                deprecations[entry["probe"]] = parse_deprecation(entry)
-            else:
-                raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            if isinstance(error, CorpusError):
-                raise
-            what = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r}"
-            raise CorpusError(what, where=where, code="bad-line") from error
-    observed = ObservedReader(*_reader(header, path), cells, probes, deprecations)
-    if observed.name.partition("@")[0] != REFERENCE:
-        for cell in cells.values():
-            if cell.result == "unsupported":
-                raise CorpusError(
-                    f"says that {observed.name} does not support {cell.fixture}: a release does or refuses",
-                    where=str(path),
-                    code="bad-line",
-                )
-    return observed
-
-
-def _check_probe(entry: dict[str, Any]) -> None:
-    error = entry["error"]
-    if not all(holds is None or holds.__class__ is bool for _, holds, _ in entry["checks"]):
-        raise ValueError(f"probe {entry['probe']!r:.60} has a check that is neither true nor false nor null")
-    if entry["probe"].__class__ is not str or entry["key"].__class__ is not str:
-        raise ValueError("probe and key are not both texts")
-    if error is not None and not all(error[name].__class__ is str for name in ("type", "message")):
-        raise ValueError(f"probe {entry['probe']!r:.60} has an error without the texts type and message")
-
-
-def _reader(header: dict[str, Any], path: Path) -> tuple[str, dict[str, Any], str, int]:
-    """Name, identity, day and protocol of a file's reader."""
-    where = f"{path}:1"
-    name, identity = header.get("reader"), header.get("identity")
-    observed, protocol = header.get("observed"), header.get("protocol")
-    if name != path.stem:
-        raise CorpusError(f"holds the observations of {name!r}, but is named {path.name!r}", where=where, code="wrong-reader")
-    if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
-        raise CorpusError(f"is said to be of {name}, but what answered was {identity}", where=where, code="wrong-reader")
-    try:
-        dt.date.fromisoformat(observed or "")
-    except (TypeError, ValueError):
-        raise CorpusError(f"was observed on {observed!r}, which is no day", where=where, code="bad-header") from None
-    if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
-        raise CorpusError("has an identity that holds more than texts and numbers", where=where, code="bad-header")
-    if not isinstance(protocol, int):
-        raise CorpusError(f"has the protocol {protocol!r}, expected a number", where=where, code="bad-header")
-    return str(name), identity, str(observed), protocol
 
 
 # What an observation of each result has beside it: True always, False never, None where it depends.
@@ -376,7 +285,7 @@ _CARRIES: dict[str, dict[str, bool | None]] = {
 }
 
 
-def _contradiction(cell: _Outcome | Observation) -> str:
+def _contradiction(cell: Body | Observation) -> str:
     """In what an observation contradicts itself, as one does whose result alone was edited; "" if in nothing."""
     for name, always in _CARRIES[cell.result].items():
         if always is not None and always is not bool(getattr(cell, name)):
@@ -398,8 +307,8 @@ def _contradiction(cell: _Outcome | Observation) -> str:
 
 
 @dataclass(frozen=True)
-class _Outcome:
-    """The attributes that an observation shares with all others of the same outcome."""
+class Body:
+    """What was observed: the attributes that an observation shares with all others of the same outcome."""
 
     result: str
     stage: str = ""
@@ -411,7 +320,7 @@ class _Outcome:
     digest: str = ""
     departures: Departures = ()
     warnings: tuple[tuple[str, str], ...] = ()
-    both: tuple[_Outcome, ...] = ()
+    both: tuple[Body, ...] = ()
 
     def of(self, fixture: str, options: str, key: str) -> Observation:
         """The observation of this outcome in one cell."""
@@ -434,22 +343,28 @@ class _Outcome:
         )
 
 
-def _outcome_line(entry: dict[str, Any]) -> _Outcome:
-    """An outcome's own line, whose id proves it."""
-    body = {name: value for name, value in entry.items() if name not in {"kind", "id"}}
-    if entry["id"] != digest(body)[:OUTCOME_DIGITS]:
-        raise ValueError(f"outcome {entry['id']} was edited: its id is not the digest of the rest")
-    return _outcome(body)
+SAME = Body("same")
+"""By far the most frequent: the golden came out, and nothing was said."""
 
 
-def _outcome(body: dict[str, Any]) -> _Outcome:
+def body_id(entry: dict[str, Any]) -> str:
+    """The name of a recorded form: a digest of it, ``same`` for :data:`SAME`."""
+    return SAME.result if entry == {"result": SAME.result} else digest(entry)[:OUTCOME_DIGITS]
+
+
+def parse_body(body: dict[str, Any]) -> Body:
+    """What was observed, by its recorded form.
+
+    Raises:
+        KeyError, TypeError, ValueError: it lacks something, is not of that form, or contradicts itself.
+    """
     if body["result"] not in RESULTS:
         raise ValueError(f"unknown result {body['result']!r}")
-    unknown = body.keys() - {one.name for one in fields(_Outcome)}
+    unknown = body.keys() - {one.name for one in fields(Body)}
     if unknown:
         raise ValueError(f"has the unknown {', '.join(sorted(unknown))}")
     _check_types(body)
-    outcome = _Outcome(
+    outcome = Body(
         result=body["result"],
         stage=body.get("stage", ""),
         signal=body.get("signal", ""),
@@ -460,7 +375,7 @@ def _outcome(body: dict[str, Any]) -> _Outcome:
         digest=body.get("digest", ""),
         departures=tuple((tuple(paths), value) for paths, value in body.get("departures", ())),
         warnings=tuple((category, text) for category, text in body.get("warnings", ())),
-        both=tuple(_outcome(one) for one in body.get("both", ())),
+        both=tuple(parse_body(one) for one in body.get("both", ())),
     )
     wrong = _contradiction(outcome)
     if wrong:
@@ -499,15 +414,3 @@ def _distance(value: Any) -> None:
         return
     if value not in ("nan", "inf", "-inf"):
         raise ValueError(f"a frontier holds {value!r:.60}, expected a number, 'nan' or 'inf'")
-
-
-def _cells(entry: dict[str, Any], outcomes: dict[str, _Outcome]) -> Iterator[Observation]:
-    fixture, subject = entry["fixture"], entry["subject"]
-    if fixture.__class__ is not str or subject.__class__ is not str:
-        raise ValueError("fixture and subject are not both texts")
-    for place, name in entry["cells"].items():
-        options, _, load = place.rpartition("-")
-        outcome = outcomes.get(name)
-        if outcome is None:
-            raise ValueError(f"{fixture} ({options}) has the outcome {name!r}, which no line above tells")
-        yield outcome.of(fixture, options, f"{subject}-{load}")

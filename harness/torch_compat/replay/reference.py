@@ -65,7 +65,7 @@ def observe_reference(
     state = state or Observing()
     name = NAME if horizon is None else horizon
     who = identity()
-    earlier: dict[tuple[str, str], Observation] = {}
+    earlier: Mapping[tuple[str, str], Observation] = {}
     if known is not None and known.name == name and known.identity == who and known.protocol == PROTOCOL:
         earlier = known.cells
     found, missing = {}, []
