@@ -18,7 +18,7 @@ from torch_compat.replay.plan import Task
 from torch_compat.rules.reference_agrees import PREDICTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date
 
     from torch_compat.corpus.corpus import Corpus
