@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from torch_compat.corpus.goldens import GOLDENS, Goldens
 from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.manifest import (
     MANIFEST,
@@ -107,9 +108,12 @@ def load_corpus(folder: Path) -> Corpus:
     """
     damage: list[Damage] = []
     manifests = []
+    goldens = Goldens(folder)
+    for name, error in goldens.unreadable.items():
+        damage.append(Damage("unreadable-manifest", name, str(error).replace(f"{folder}/", "")))
     for release in sorted(path for path in (*folder.glob("torch-*"), folder / SYNTHETIC) if path.is_dir()):
         try:
-            manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"))
+            manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"), goldens)
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
             damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
@@ -144,7 +148,7 @@ def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: lis
 
 def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
     damage = []
-    listed = {MANIFEST, *(MAKER if manifest.release == SYNTHETIC else ())}
+    listed = {MANIFEST, GOLDENS, *(MAKER if manifest.release == SYNTHETIC else ())}
     for fixture in manifest.fixtures:
         listed.add(fixture.file)
         subject = f"{release.name}/{fixture.file}"

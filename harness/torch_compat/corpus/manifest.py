@@ -1,6 +1,9 @@
 """Manifests: what each release wrote, and what it computed on that day. One file per release, frozen once merged.
 
 One more is of what no release can write: ``fixtures/synthetic/`` holds archives that are made by the rules of their format.
+
+Most releases compute what others computed. So calls, goldens and read-backs stand in files of their own beside the manifests
+(see :mod:`torch_compat.corpus.goldens`), each distinct value once, and a manifest names them by their digest.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
+from torch_compat.corpus.goldens import Goldens, canonical, settle, short_form, value_id
 from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
-from torch_compat.corpus.neutral import check_calls, check_result, dump_again
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
 
@@ -47,6 +50,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all othe
     "readback": (dict, str),
     "formats": list,
 }
+VALUES = frozenset({"calls", "golden", "readback"})
+"""The fields whose values stand in files of their own."""
 VARYING = ("sha256", "size", "written", "writer")  # what producing again may change; everything else must come out equal
 
 
@@ -99,7 +104,8 @@ class Fixture:
     @cached_property
     def subject(self) -> str:
         """Digest of everything a reader is given and compared with: archive, calls and golden."""
-        return digest(self.sha256, self.family, self.calls, self.golden)
+        texts = (dump(self.sha256), dump(self.family), canonical(self.calls), canonical(self.golden))
+        return hashlib.sha256("".join(f"{text}\n" for text in texts).encode()).hexdigest()
 
     @cached_property
     def pin(self) -> str:
@@ -156,7 +162,7 @@ def _pin(entry: Fixture) -> str:
     texts = {
         name: encode_basestring_ascii(value)
         if value.__class__ is str
-        else dump_again(value)
+        else canonical(value)
         if name in {"calls", "golden"}
         else dump(value)
         for name, value in _facts(entry).items()
@@ -190,21 +196,29 @@ _KINDS: dict[type[Fixture | NotWritable], str] = {Fixture: "fixture", Synthetic:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest; entries sorted by recipe, so that diffs stay small."""
+    """Write a manifest; entries sorted by recipe, so that diffs stay small. Values that older releases tell are not told again."""
+    values: dict[str, Any] = {}
     entries: list[dict[str, Any]] = [
         {"kind": "writer", "id": key, "identity": identity} for key, identity in sorted(manifest.writers.items())
     ]
     for entry in manifest.entries:
         body = _facts(entry)
         del body["release"]
-        if "golden" in body:
-            body["golden"] = _without_repeats(body["golden"])
+        for name in VALUES & body.keys():
+            if body[name].__class__ is not str:  # a read-back that is the golden says "same"
+                value = short_form(body[name]) if name == "golden" else body[name]
+                body[name] = value_id(value)
+                values[body[name]] = value
         entries.append({"kind": _KINDS[type(entry)], **body})
-    write_lines(path, {"kind": "manifest", "release": manifest.release}, entries)
+    header = {"kind": "manifest", "release": manifest.release}
+    settle(path.parent.parent, path.parent.name, values, lambda: write_lines(path, header, entries))
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
     """Read a manifest.
+
+    Parameters:
+        goldens: the values that manifests of this corpus name; read from its files unless they were read already.
 
     Raises:
         CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
@@ -216,6 +230,7 @@ def read_manifest(path: Path) -> Manifest:
         raise CorpusError(f"is the manifest of release {release!r}, but lies in {path.parent.name!r}", where=f"{path}:1")
     if release != SYNTHETIC:
         _check_release(release, f"{path}:1")
+    goldens = goldens or Goldens(path.parent.parent)
     writers: dict[str, dict[str, Any]] = {}
     fixtures: list[Fixture] = []
     not_writable: list[NotWritable] = []
@@ -224,9 +239,6 @@ def read_manifest(path: Path) -> Manifest:
         where = f"{path}:{number}"
         kind = entry.pop("kind")
         try:
-            if isinstance(entry.get("golden"), dict):
-                check_result(entry["golden"], "golden")
-                entry["golden"] = _with_repeats(entry["golden"])
             if kind == "writer":
                 identity = entry["identity"]
                 _check_identity(identity)
@@ -234,6 +246,8 @@ def read_manifest(path: Path) -> Manifest:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
                 continue
+            for name in VALUES & entry.keys():
+                entry[name] = goldens.value(name, entry[name], where)
             if (kind == SYNTHETIC) is not (release == SYNTHETIC):
                 said = (
                     f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
@@ -310,9 +324,6 @@ def _check_entry(entry: dict[str, Any], where: str) -> None:
     if entry["size"].__class__ is not int or entry["size"] < 0:
         raise CorpusError(f"{recipe}: size is {entry['size']!r}, expected 0 or more bytes", where=where, code="bad-line")
     try:
-        check_calls(entry["calls"])
-        if entry["readback"].__class__ is dict:
-            check_result(entry["readback"], "readback")
         _check_lists(entry)
     except ValueError as error:
         raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
@@ -339,37 +350,6 @@ def _is_whole(text: str) -> bool:
 
 def _named(entry: dict[str, Any]) -> str:
     return f"{entry['recipe'][:80]!r}: " if isinstance(entry.get("recipe"), str) else ""
-
-
-def _without_repeats(golden: dict[str, Any]) -> dict[str, Any]:
-    """A golden as it is stored: a second call and a later state that are the first again are left out, half of the bytes.
-
-    As texts, since True is 1 and -0.0 is 0.0. A golden that lacks one of two stays as it is.
-    """
-    short = dict(golden)
-    if "calls" in golden:
-        short["calls"] = [_without(call, "second", "first") for call in golden["calls"]]
-        short = _without(short, "state_after", "state")
-    return short
-
-
-def _without(facts: dict[str, Any], later: str, first: str) -> dict[str, Any]:
-    if {later, first} <= facts.keys() and dump(facts[later]) == dump(facts[first]):
-        return {key: value for key, value in facts.items() if key != later}
-    return facts
-
-
-def _with_repeats(golden: Any) -> Any:
-    """The golden in full. What is no golden of a program comes back as it is.
-
-    Raises:
-        TypeError: something among its calls is no call.
-        KeyError: it lacks its state, or a call its result.
-    """
-    if not isinstance(golden, dict) or "calls" not in golden:
-        return golden
-    calls = [{"second": call["first"], **call} for call in golden["calls"]]
-    return {"state_after": golden["state"], **golden, "calls": calls}
 
 
 def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable) -> list[str]:

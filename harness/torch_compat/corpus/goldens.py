@@ -1,0 +1,241 @@
+"""Calls, goldens and read-backs: the values that manifests name by their digest, each distinct one recorded once.
+
+A value stands in ``goldens.jsonl`` beside the manifest of the oldest release that has it. So a new release adds a file with what
+nobody computed before, and changes none. Synthetic fixtures come after all releases.
+
+The file is one of :mod:`torch_compat.corpus.lines`: a header of kind ``goldens``, a line ``{"id", "kind": "value", "value"}`` for each
+value, sorted by id, and a footer. ``id`` digests the canonical JSON of the value. Of a golden, a second call and a later state that
+are the first again are left out, which is half of the bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from packaging.version import InvalidVersion, Version
+
+from torch_compat.corpus.lines import dump, read_lines, write_lines
+from torch_compat.corpus.neutral import check_calls, check_result, dump_again
+from torch_compat.errors import CorpusError
+from torch_compat.places import inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["GOLDENS", "Goldens", "canonical", "settle", "short_form", "value_id"]
+
+GOLDENS: Final = "goldens.jsonl"
+ID_DIGITS: Final = 16
+PLAIN: Final = ("same", "")
+"""Read-backs that stand for themselves: the golden came out; nobody has read it back."""
+_REMEMBERED: Final = 1 << 14
+_texts: dict[int, tuple[Any, str]] = {}
+
+
+class Goldens:
+    """The recorded values of a corpus.
+
+    Attributes:
+        unreadable: files that cannot be read, as ``torch-1.5.1/goldens.jsonl``, and why. What they hold is missing.
+    """
+
+    def __init__(self, fixtures: Path) -> None:
+        """Read the files of all folders of ``fixtures/``."""
+        self.unreadable: dict[str, CorpusError] = {}
+        self._told: dict[str, tuple[Any, str]] = {}  # by id: the value as recorded, and where
+        self._full: dict[tuple[str, str], Any] = {}
+        for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
+            try:
+                told = _read(inside(fixtures, f"{path.parent.name}/{GOLDENS}"))
+            except CorpusError as error:
+                self.unreadable[f"{path.parent.name}/{GOLDENS}"] = error
+            else:
+                self._told |= {name: (value, where) for name, (value, where) in told.items() if name not in self._told}
+
+    def value(self, field: str, name: Any, where: str) -> Any:
+        """The value of a field of a manifest's entry; the same object wherever it is named.
+
+        Parameters:
+            field: ``calls``, ``golden`` or ``readback``.
+            name: what the manifest says: the value's id. A read-back may be one of :data:`PLAIN`.
+            where: the line of the manifest, for errors.
+
+        Raises:
+            CorpusError: no file that can be read tells this value, or it is not of the form that a release gives.
+        """
+        if field == "readback" and name in PLAIN:
+            return name
+        if name.__class__ is not str:
+            raise CorpusError(f"has {field} of {name!r:.60}, expected the id of a value in {GOLDENS}", where=where, code="bad-line")
+        known = self._full.get((field, name))
+        if known is not None:
+            return known
+        if name not in self._told:
+            what = f"names the {field} {name[:40]!r}, which no {GOLDENS} that can be read tells"
+            raise CorpusError(what, where=where, hint="restore it from version control", code="missing-value")
+        value, told = self._told[name]
+        try:
+            if field == "calls":
+                check_calls(value)
+            else:
+                check_result(value, field)
+            if field == "golden":
+                value = _full_form(value)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise CorpusError(f"is no {field} of a program: {error}", where=told, code="bad-line") from error
+        self._full[field, name] = value
+        return value
+
+
+def value_id(value: Any) -> str:
+    """The id of a value as it is recorded."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:ID_DIGITS]
+
+
+def _read(path: Path) -> dict[str, tuple[Any, str]]:
+    """The values of one file, and where each stands, by id.
+
+    Raises:
+        CorpusError: it is not whole, not of this form, or a value is not the one that its id stands for.
+    """
+    _, lines = read_lines(path, "goldens")
+    told: dict[str, tuple[Any, str]] = {}
+    for number, entry in lines:
+        where = f"{path}:{number}"
+        name = entry.get("id")
+        if entry["kind"] != "value" or name.__class__ is not str or "value" not in entry:
+            raise CorpusError("is not a value with its id", where=where, code="bad-line")
+        if name in told:
+            raise CorpusError(f"tells the value {name!r:.60} again", where=where, code="duplicate")
+        try:
+            right = value_id(entry["value"])
+        except RecursionError as error:
+            raise CorpusError("is nested too deeply", where=where, code="bad-line") from error
+        if right != name:
+            raise CorpusError(f"value {name!r:.60} was edited: its id is not the digest of the rest", where=where, code="edited")
+        told[name] = entry["value"], where
+    return told
+
+
+# ----------------------------------------------------------------------------------------------------------------- writing
+
+
+def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[[], None]) -> None:
+    """Write a manifest, and see to it that every value that a manifest names stands once, with the oldest release that names it.
+
+    A value is never gone in between: it is written where it is new before the manifest that names it, and taken away from
+    where it is no longer needed afterwards. While a file of the corpus cannot be read, nothing is taken away.
+
+    Parameters:
+        folder: of the manifest: ``torch-1.5.1``.
+        values: all that it names, by id.
+        write: writes the manifest.
+    """
+    told, whole = _told(fixtures)
+    known = {name for one in told.values() for name in one}
+    new = {name: value for name, value in values.items() if name not in known}
+    if new:
+        told[folder] = {**told.get(folder, {}), **new}
+        _write(fixtures, folder, told[folder])
+    write()
+    named = {path.parent.name: _named(path) for path in sorted(fixtures.glob("*/manifest.jsonl"))}
+    if not whole or None in named.values():
+        return
+    every = {name: value for one in told.values() for name, value in one.items()}
+    wanted: dict[str, dict[str, Any]] = {}
+    seen: set[str] = set()
+    for place in sorted(named, key=_age):
+        ids = (named[place] or set()) & every.keys()
+        wanted[place] = {name: every[name] for name in ids - seen}
+        seen |= ids
+    moves = [place for place in {*wanted, *told} if wanted.get(place, {}).keys() != told.get(place, {}).keys()]
+    for place in moves:  # first where something comes to stand, then where it goes from
+        if wanted.get(place, {}).keys() - told.get(place, {}).keys():
+            _write(fixtures, place, {**told.get(place, {}), **wanted[place]})
+    for place in moves:
+        _write(fixtures, place, wanted.get(place, {}))
+
+
+def _told(fixtures: Path) -> tuple[dict[str, dict[str, Any]], bool]:
+    """The values of each folder, and whether all their files can be read."""
+    found, whole = {}, True
+    for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
+        try:
+            found[path.parent.name] = {name: value for name, (value, _) in _read(path).items()}
+        except CorpusError:  # its values stay; the corpus is damaged, and says so wherever it is read
+            whole = False
+    return found, whole
+
+
+def _named(manifest: Path) -> set[str] | None:
+    """The ids that a manifest names; None where it cannot be read."""
+    try:
+        _, lines = read_lines(manifest, "manifest")
+    except CorpusError:
+        return None
+    fields = ("calls", "golden", "readback")
+    return {entry[name] for _, entry in lines for name in fields if entry.get(name).__class__ is str}
+
+
+def _age(folder: str) -> tuple[int, Version]:
+    """What places folders from the oldest release to the newest; those of no release come last."""
+    try:
+        return 0, Version(folder.removeprefix("torch-"))
+    except InvalidVersion:
+        return 1, Version("0")
+
+
+def _write(fixtures: Path, folder: str, values: dict[str, Any]) -> None:
+    path = inside(fixtures, f"{folder}/{GOLDENS}")
+    if values:
+        write_lines(path, {"kind": "goldens"}, [{"kind": "value", "id": name, "value": values[name]} for name in sorted(values)])
+    else:
+        path.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- the form
+
+
+def canonical(value: Any) -> str:
+    """The canonical JSON of a value; of one object it is made once."""
+    known = _texts.get(id(value))
+    if known is not None and known[0] is value:
+        return known[1]
+    text = dump_again(value)
+    if len(_texts) >= _REMEMBERED:
+        _texts.clear()
+    _texts[id(value)] = value, text  # the object itself is kept, so its id stays its own
+    return text
+
+
+def short_form(golden: dict[str, Any]) -> dict[str, Any]:
+    """A golden as it is stored: a second call and a later state that are the first again are left out, half of the bytes.
+
+    As texts, since True is 1 and -0.0 is 0.0. A golden that lacks one of two stays as it is.
+    """
+    short = dict(golden)
+    if "calls" in golden:
+        short["calls"] = [_without(call, "second", "first") for call in golden["calls"]]
+        short = _without(short, "state_after", "state")
+    return short
+
+
+def _without(facts: dict[str, Any], later: str, first: str) -> dict[str, Any]:
+    if {later, first} <= facts.keys() and dump(facts[later]) == dump(facts[first]):
+        return {key: value for key, value in facts.items() if key != later}
+    return facts
+
+
+def _full_form(golden: Any) -> Any:
+    """The golden in full. What is no golden of a program comes back as it is.
+
+    Raises:
+        TypeError: something among its calls is no call.
+        KeyError: it lacks its state, or a call its result.
+    """
+    if not isinstance(golden, dict) or "calls" not in golden:
+        return golden
+    calls = [{"second": call["first"], **call} for call in golden["calls"]]
+    return {"state_after": golden["state"], **golden, "calls": calls}
