@@ -449,7 +449,8 @@ def _plain(value: Any, seen: dict[int, int] | None = None) -> object:
 def _corners(array: np.ndarray[Any, Any]) -> bytes:
     """The first and the last element along each axis: of an array that may be far larger than its storage."""
     for axis in range(array.ndim):
-        array = array.take([0, -1], axis=axis) if array.shape[axis] > 1 else array
+        if array.shape[axis] > 1:  # by a slice: take would copy all of a view that is larger than memory
+            array = array[(slice(None),) * axis + (slice(None, None, array.shape[axis] - 1),)]
     return array.tobytes() if array.nbytes <= TOUCHED else b""
 
 

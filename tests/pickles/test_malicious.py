@@ -265,7 +265,8 @@ def test_known_functions_take_any_arguments(function: str) -> None:
 
 def test_tensors_of_impossible_sizes() -> None:
     head = b"ctorch._utils\n_rebuild_tensor_v2\n(" + (STORAGE % b"K\x06")[:-1]
-    for rest in (b"K\0J\xff\xff\xff\xff\x85K\1\x85\x89}", b"K\0(\x8a\x09" + b"\xff" * 8 + b"\x7ftK\1\x85\x89}",
+    for rest in (b"K\0J\xff\xff\xff\xff\x85K\1\x85\x89}", b"K\0(J\xff\xff\xff\xffNtK\1K\1\x86\x89}",
+                 b"K\0(\x8a\x09" + b"\xff" * 8 + b"\x7ftK\1\x85\x89}",
                  b"K\0K\1\x85K\1K\1\x86\x89}", b"J\xff\xff\xff\xffK\1\x85K\1\x85\x89}"):  # fmt: skip
         with pytest.raises(Corrupt) as raised:
             read(head + rest + b"tR.")

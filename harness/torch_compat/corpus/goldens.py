@@ -68,7 +68,9 @@ class Goldens:
         if field == "readback" and name in PLAIN:
             return name
         if name.__class__ is not str:
-            raise CorpusError(f"has {field} of {name!r:.60}, expected the id of a value in {GOLDENS}", where=where, code="bad-line")
+            raise CorpusError(
+                f"has {field} of {name!r:.60}, expected the id of a value in {GOLDENS}", where=where, code="bad-line"
+            )
         known = self._full.get((field, name))
         if known is not None:
             return known

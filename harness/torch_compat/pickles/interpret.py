@@ -315,7 +315,14 @@ def _strides(found: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _short(found: tuple[Any, ...]) -> str:
-    return "(" + ", ".join(hex(part) if abs(part) > MAX else str(part) for part in found[:8]) + (", ...)" if found[8:] else ")")
+    return "(" + ", ".join(map(_size_text, found[:8])) + (", ...)" if found[8:] else ")")
+
+
+def _size_text(part: Any) -> str:
+    """A size of a shape that is refused: the others in it may be anything."""
+    if part.__class__ is not int:
+        return "?"
+    return hex(part) if abs(part) > MAX else str(part)
 
 
 def _tensor(target: Global, args: tuple[Any, ...], dtype: str | None, requires_grad: Any) -> Any:

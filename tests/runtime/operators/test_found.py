@@ -40,6 +40,7 @@ def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
         ("torch.polygamma(1, torch.tensor([0.25]))", pytest.approx([17.197329])), ("torch.block_diag(annotate(List[Tensor], []))", [[]]),
         ("torch.float_power(torch.tensor([4.]), -0.5)", [0.5]), ("torch.div(1., torch.round(-0.25))", -math.inf),
         ("torch.str(torch.div(0., 0.))", "-nan"), ("torch.str(torch.neg(torch.remainder(1., 0.)))", "nan"), ("torch.str(torch.pow(-2., 0.5))", "-nan"),
+        ("torch.nanquantile(torch.div(torch.zeros([2]), 0), 0.5)", pytest.approx(math.nan, nan_ok=True)),
         ("torch.str(nan)", "nan"), ("torch.div(1., torch.floordiv(0., -1.))", -math.inf), ("torch.floordiv(1., torch.neg(inf))", -0.0),
         ("torch.index(torch.ones([1, 2]), [torch.tensor(True), torch.tensor([0])])", [[1.0, 1.0]]),
         ("torch.index_put(torch.ones([2]), [torch.tensor(True)], torch.tensor(2.))", [2.0, 2.0]), ("torch.mul(torch.ones([2], dtype=5), 70000)", [math.inf, math.inf]),
@@ -54,6 +55,7 @@ def test_values(expression: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
+        ("torch.xlogy(torch.ones([1]), torch.complex(torch.ones([1]), torch.ones([1])))", "not implemented for 'ComplexFloat'"),
         ("torch.floor(nan)", "Cannot convert float nan to integer"), ("torch.ceil(1e30)", "Cannot convert float"), ("torch.mul([1], -1)", "vector::reserve"),
         ("torch.mul(-1, [1])", "vector::reserve"), ("torch.pow(0., -1.)", "negative power"), ("torch.split('a', '')", "empty separator"),
         ("torch.eq([torch.ones([2])], [torch.ones([2])])", "ambiguous"), ("torch.add(torch.zeros([1], dtype=5), 1, alpha=1099511627776)", "overflow"),

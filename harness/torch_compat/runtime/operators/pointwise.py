@@ -287,17 +287,19 @@ def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
     return _in_double(np.logaddexp2, x, y)
 
 
-def _x_log(function: Any) -> Any:
+def _x_log(function: Any, name: str) -> Any:
     def compute(self: Operand, other: Operand) -> Tensor:
         x, y = _floats(self, other)
+        if x.dtype.kind == "c":
+            raise not_implemented(name, x.dtype)
         value = np.where(np.isnan(y), np.nan, np.where(x == 0, 0.0, x.astype(FLOAT64) * function(y.astype(FLOAT64))))
         return Tensor(value.astype(x.dtype))
 
     return compute
 
 
-functional("xlogy", "special_xlogy", inplace=True)(_x_log(np.log))
-functional("special_xlog1py")(_x_log(np.log1p))
+functional("xlogy", "special_xlogy", inplace=True)(_x_log(np.log, "xlogy_cpu"))
+functional("special_xlog1py")(_x_log(np.log1p, "xlog1py_cpu"))
 
 
 @functional("ldexp", inplace=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -246,11 +247,10 @@ def _quantile(name: str, *, ignore: bool) -> None:
         if not array.ndim:
             found, keepdim = None, False
         function: Any = np.nanquantile if ignore else np.quantile
-        return Tensor(
-            np.asarray(function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)).astype(
-                array.dtype
-            )
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All-NaN slice")  # NaN comes out, and torch says nothing of it
+            values = function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)
+        return Tensor(np.asarray(values).astype(array.dtype))
 
     functional(name)(call)
 
