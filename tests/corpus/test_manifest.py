@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torch_compat.corpus.goldens import GOLDENS, value_id
 from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
 from torch_compat.corpus.manifest import (
     SYNTHETIC,
+    VALUES,
     VARYING,
     Fixture,
     Manifest,
@@ -120,7 +122,8 @@ def test_an_entry_that_lacks_something_is_refused(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
 def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: Path) -> None:
     found = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
-    assert f"has a value of a wrong type for {name}" in str(found)
+    said = f"has {name} of 1.5, expected the id of a value" if name in VALUES else f"has a value of a wrong type for {name}"
+    assert said in str(found)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +171,20 @@ def program(second: Any = FIRST, after: Any = None, first: Any = FIRST, state: A
 
 
 def stored(path: Path) -> Any:
-    """The golden of the fixture as it stands in the file."""
+    """The golden of the fixture as it is recorded."""
     _, lines = read_lines(path, "manifest")
-    return lines[1][1]["golden"]
+    _, values = read_lines(path.with_name(GOLDENS), "goldens")
+    return next(entry["value"] for _, entry in values if entry["id"] == lines[1][1]["golden"])
+
+
+def retold(path: Path, golden: Any) -> Path:
+    """The manifest with another golden, whose id fits."""
+    write_lines(
+        path.with_name(GOLDENS),
+        {"kind": "goldens"},
+        [{"kind": "value", "id": value_id(value), "value": value} for value in (FIXTURE.calls, golden)],
+    )
+    return rewrite(path, 1, golden=value_id(golden))
 
 
 def test_what_a_golden_says_twice_is_stored_once(tmp_path: Path) -> None:
@@ -217,24 +231,24 @@ def test_writing_changes_no_golden() -> None:
 @pytest.mark.parametrize(
     ("golden", "said"),
     [
-        ({"calls": []}, "is not a complete entry: 'div': golden has calls, but no state"),
-        ({"calls": [{"method": "forward"}], "state": None}, "is not a complete entry: 'div': golden.calls[0] lacks first"),
+        ({"calls": []}, "golden has calls, but no state"),
+        ({"calls": [{"method": "forward"}], "state": None}, "golden.calls[0] lacks first"),
         ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "golden.calls[0] lacks first"),
-        ({"calls": ["first"], "state": None}, "is not a complete entry"),
-        ({"calls": [["first", "second"]], "state": None}, "is not a complete entry"),
-        ({"calls": [None], "state": None}, "is not a complete entry"),
-        ({"calls": None, "state": None}, "is not a complete entry"),
-        ({"calls": "all", "state": None}, "is not a complete entry"),
-        (["calls"], "has a value of a wrong type for golden"),
-        ("calls", "has a value of a wrong type for golden"),
-        (None, "has a value of a wrong type for golden"),
+        ({"calls": ["first"], "state": None}, "is no golden of a program"),
+        ({"calls": [["first", "second"]], "state": None}, "is no golden of a program"),
+        ({"calls": [None], "state": None}, "is no golden of a program"),
+        ({"calls": None, "state": None}, "is no golden of a program"),
+        ({"calls": "all", "state": None}, "is no golden of a program"),
+        (["calls"], "is no golden of a program"),
+        ("calls", "is no golden of a program"),
+        (None, "is no golden of a program"),
     ],
     ids=str,
 )
 def test_a_damaged_golden_is_refused_with_its_line(golden: Any, said: str, tmp_path: Path) -> None:
-    found = error(rewrite(written(tmp_path), 1, golden=golden))
+    found = error(retold(written(tmp_path), golden))
     assert said in str(found)
-    assert "manifest.jsonl:3: " in str(found)
+    assert "goldens.jsonl:3: " in str(found)
 
 
 @pytest.mark.parametrize("golden", [{"calls": []}, {"calls": [{"method": "forward"}]}, {"calls": [{"first": 1}], "state": 1}])

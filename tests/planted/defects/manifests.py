@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import copy
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.planted.defects.table import defect, subject
+from torch_compat.corpus.goldens import GOLDENS, short_form, value_id
+from torch_compat.corpus.lines import write_lines
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 
 if TYPE_CHECKING:
@@ -78,17 +81,54 @@ def inability_removed_with_its_pin(tree: Tree, random: Random) -> str:
 
 
 def change_golden(tree: Tree, random: Random) -> tuple[Path, str]:
+    """Another golden of one fixture, told beside the others of its release."""
     folder, recipe = any_fixture(tree, random, computes=True)
+    golden = next(copy.deepcopy(one.golden) for one in read_manifest(folder / MANIFEST).fixtures if one.recipe == recipe)
+    tensor = random.choice(tensors(golden))
+    data = bytearray(base64.b64decode(tensor["bytes"]))
+    data[random.randrange(len(data))] ^= 1
+    tensor["bytes"] = base64.b64encode(data).decode()
+    value = short_form(golden)
 
-    def change(entries: list[dict[str, Any]]) -> None:
-        golden = next(entry["golden"] for entry in entries if entry.get("recipe") == recipe)
-        tensor = random.choice(tensors(golden))
-        data = bytearray(base64.b64decode(tensor["bytes"]))
-        data[random.randrange(len(data))] ^= 1
-        tensor["bytes"] = base64.b64encode(data).decode()
+    def tell(entries: list[dict[str, Any]]) -> None:
+        entries.append({"kind": "value", "id": value_id(value), "value": value})
 
-    tree.entries(folder / MANIFEST, change)
+    def name(entries: list[dict[str, Any]]) -> None:
+        next(entry for entry in entries if entry.get("recipe") == recipe)["golden"] = value_id(value)
+
+    path = folder / GOLDENS
+    if path.is_file():
+        tree.entries(path, tell)
+    else:
+        write_lines(path, {"kind": "goldens"}, [{"kind": "value", "id": value_id(value), "value": value}])
+    tree.entries(folder / MANIFEST, name)
     return folder, recipe
+
+
+@defect()
+def golden_edited_where_it_stands(tree: Tree, random: Random) -> tuple[str, ...]:
+    path = random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}")))
+
+    def edit(entries: list[dict[str, Any]]) -> None:
+        entry = random.choice(entries)
+        entry["value"] = [*entry["value"], 1] if isinstance(entry["value"], list) else {**entry["value"], "value": 1}
+
+    tree.entries(path, edit)
+    return subject(path), "was edited: its id is not the digest of the rest"
+
+
+@defect()
+def goldens_cut_off(tree: Tree, random: Random) -> str:
+    path = random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}")))
+    lines = path.read_text().splitlines(True)
+    path.write_text("".join(lines[: random.randrange(1, len(lines))]))
+    return "has no last line of kind 'end'"
+
+
+@defect()
+def goldens_removed(tree: Tree, random: Random) -> str:
+    random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}"))).unlink()
+    return f"which no {GOLDENS} that can be read tells"
 
 
 @defect()
