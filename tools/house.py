@@ -1,0 +1,335 @@
+"""Count what a design of one spine has once: `python tools/house.py` prints the counts, `--check` fails above the limits.
+
+The counts are made from the syntax trees of the package and from the recorded files, not from a list that somebody keeps. A count that
+cannot be exact says in its description what it looks for. `--root DIR` counts another checkout, as one of an older commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+LONG = 600  # lines of a file that one can still hold in mind
+DTYPES = {
+    "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool",
+    "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "BFloat16", "ComplexFloat", "ComplexDouble",
+}  # fmt: skip
+A_TABLE = 6  # dtypes in one literal
+OLD_PYTHON = {"readers/worker.py", "readers/survey.py", "readers/extension.py", "extension.py"}
+"""Files that run beside an old torch and can import nothing of the package: what they have again, they must have again."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of the package, by its name from the package on."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of it."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def strings(self) -> set[str]:
+        """The texts that stand in it, but for docstrings."""
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        docs = {id(node.body[0].value) for node in self.nodes if isinstance(node, documented) and _documented(node)}  # type: ignore[attr-defined]
+        constants = (node for node in self.nodes if isinstance(node, ast.Constant) and id(node) not in docs)
+        return {node.value for node in constants if isinstance(node.value, str)}
+
+    def calls(self, *methods: str) -> Iterator[tuple[ast.Call, str]]:
+        """Calls of methods of these names whose first argument is a text, with that text."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods and node.args:
+                first = node.args[0]
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    yield node, first.value
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """The modules that it imports, anywhere and for whatever reason."""
+        found: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+                found.add(node.module)
+                found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        return found
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    first = node.body[0] if node.body else None
+    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+
+
+class House:
+    """A checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        inner = root / "harness" / "torch_compat"
+        self.package = inner if inner.is_dir() else root / "harness"
+        self.sources = [
+            Source(path.relative_to(self.package).as_posix(), path.read_text(encoding="utf-8"))
+            for path in sorted(self.package.rglob("*.py"))
+        ]
+        self.ours = [source for source in self.sources if source.name not in OLD_PYTHON]
+
+    # ------------------------------------------------------------------------------------------------------------ the spine
+
+    def version_types(self) -> list[str]:
+        """Files that read the numbers of a version: by packaging.version, or by splitting a text at its dots."""
+        return [source.name for source in self.ours if "packaging.version" in source.imported or _splits_version(source)]
+
+    def set_types(self) -> list[str]:
+        """Files that read or write the text of a set of releases: they split a text at "..", or join one with it."""
+        return [source.name for source in self.ours if _spans(source)]
+
+    def policy_loaders(self) -> list[str]:
+        """Files that read TOML."""
+        return [source.name for source in self.ours if "tomllib" in source.imported]
+
+    def dtype_tables(self) -> list[str]:
+        """Literals that list six dtypes or more, by file."""
+        found: list[str] = []
+        for source in self.ours:
+            inner: set[int] = set()
+            for node in source.nodes:
+                if id(node) in inner or not isinstance(node, (ast.Dict, ast.Tuple, ast.List, ast.Set)):
+                    continue
+                texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+                words = {word for text in texts for word in re.split(r"[ .]", text)}
+                if len(words & DTYPES) >= A_TABLE:
+                    inner.update(id(part) for part in ast.walk(node))
+                    found.append(f"{source.name}:{node.lineno}")
+        return found
+
+    def pickle_readers(self) -> list[str]:
+        """Files that read pickles: by the standard library, or by a loop over opcodes."""
+        return [
+            source.name
+            for source in self.ours
+            if {"pickle", "_pickle", "pickletools"} & source.imported or {"BINPERSID", "opcode"} <= _names(source)
+        ] + [source.name for source in self.ours if source.name == "pickles/machine.py"]
+
+    def data_places(self) -> list[str]:
+        """Files that look for the packaged policies or facts by themselves."""
+        return [
+            source.name
+            for source in self.ours
+            if any("_packaged" in text for text in source.strings)
+            or ("__file__" in _names(source) and any(text.split("/")[0] in {"policies", "fixtures"} for text in source.strings))
+        ]
+
+    # ------------------------------------------------------------------------------------------------------------ the house
+
+    def cycles(self) -> list[str]:
+        """Circles of files that import each other, at any time and for whatever reason."""
+        prefix = self.package.name
+        modules = {f"{prefix}.{_module(source.name)}".rstrip("."): source for source in self.sources}
+        graph = {
+            name: {target for target in source.imported if target in modules and target != name} for name, source in modules.items()
+        }
+        return [", ".join(sorted(circle)) for circle in _circles(graph) if len(circle) > 1]
+
+    def policy_tables(self) -> list[str]:
+        """Tables that a policy may have."""
+        path = self.root / "policies" / "policy.schema.json"
+        return sorted(json.loads(path.read_text(encoding="utf-8"))["properties"]) if path.is_file() else []
+
+    def class_names(self) -> list[str]:
+        """Names that two files or more give to a class."""
+        where: dict[str, set[str]] = defaultdict(set)
+        for source in self.ours:
+            for node in source.tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    where[node.name].add(source.name)
+        return [f"{name}: {', '.join(sorted(files))}" for name, files in sorted(where.items()) if len(files) > 1]
+
+    def long_files(self) -> list[str]:
+        """Files of more than 600 lines."""
+        return [
+            f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG
+        ]
+
+    def schema_readers(self) -> list[str]:
+        """Files that take the schema of an operator apart: they split a text at its arrow."""
+        return [source.name for source in self.ours if any("->" in text for _, text in source.calls(*_SPLITS)) or _patterns(source, "->")]
+
+    def program_readers(self) -> list[str]:
+        """Files that take TorchScript text apart: by ast, or by patterns of its lines."""
+        return [source.name for source in self.ours if "ast.parse" in _dotted(source) or _patterns(source, "def ", "class ")]
+
+    # --------------------------------------------------------------------------------------------------------------- sizes
+
+    def recorded(self) -> tuple[int, int]:
+        """Bytes and lines of manifests, goldens and observations."""
+        files = [
+            *self.root.glob("fixtures/*/manifest.jsonl"), *self.root.glob("fixtures/*/goldens.jsonl"),
+            *self.root.glob("reports/observations/*.jsonl"), *self.root.glob("reports/observations/*.txt"),
+        ]  # fmt: skip
+        data = [path.read_bytes() for path in files]
+        return sum(map(len, data)), sum(one.count(b"\n") for one in data)
+
+    def lines(self) -> int:
+        """Lines of the package."""
+        return sum(source.text.count("\n") for source in self.sources)
+
+
+_SPLITS = ("split", "rsplit", "partition", "rpartition")
+
+
+def _splits_version(source: Source) -> bool:
+    """Whether it splits a text at dots and makes numbers of the parts."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"int", "map", "tuple", "list"}:
+            has_int = node.func.id == "int" or any(isinstance(part, ast.Name) and part.id == "int" for part in ast.walk(node))
+            splits = any(
+                isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SPLITS
+                and part.args and isinstance(part.args[0], ast.Constant) and part.args[0].value == "."
+                for part in ast.walk(node)
+            )  # fmt: skip
+            if has_int and splits:
+                return True
+    return False
+
+
+def _spans(source: Source) -> bool:
+    if any(text == ".." for _, text in source.calls(*_SPLITS)):
+        return True
+    return any(
+        isinstance(node, ast.JoinedStr)
+        and any(isinstance(part, ast.Constant) and part.value in {"..", "..<"} for part in node.values)
+        for node in source.nodes
+    )
+
+
+def _names(source: Source) -> set[str]:
+    return {node.id for node in source.nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in source.nodes if isinstance(node, ast.Attribute)
+    }
+
+
+def _dotted(source: Source) -> set[str]:
+    return {
+        f"{node.value.id}.{node.attr}"
+        for node in source.nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+
+
+def _patterns(source: Source, *parts: str) -> bool:
+    """Whether a regular expression of it holds one of the parts."""
+    return any(
+        any(part in text.replace("\\s+", " ").replace(r"\ ", " ") for part in parts)
+        for call, text in source.calls("compile", "match", "search", "fullmatch", "finditer", "findall", "sub")
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "re"
+    )
+
+
+def _module(name: str) -> str:
+    return name.removesuffix(".py").removesuffix("__init__").rstrip("/").replace("/", ".")
+
+
+def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected parts of a graph (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for target in sorted(graph[name]):
+            if target not in index:
+                visit(target)
+                low[name] = min(low[name], low[target])
+            elif target in stack:
+                low[name] = min(low[name], index[target])
+        if low[name] == index[name]:
+            at = stack.index(name)
+            circles.append(stack[at:])
+            del stack[at:]
+
+    sys.setrecursionlimit(10_000)
+    for name in sorted(graph):
+        if name not in index:
+            visit(name)
+    return circles
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count with its limit; ``limit`` is None where there is none yet."""
+
+    title: str
+    count: Callable[[House], list[str]]
+    limit: int | None
+
+
+COUNTS = (
+    Count("files that read the numbers of a version", House.version_types, 1),
+    Count("files that read or write sets of releases", House.set_types, 1),
+    Count("loaders of policy", House.policy_loaders, 1),
+    Count("tables of dtypes", House.dtype_tables, 1),
+    Count("readers of pickles", House.pickle_readers, 1),
+    Count("places that look for packaged data", House.data_places, 1),
+    Count("circles of imports", House.cycles, None),
+    Count("policy tables", House.policy_tables, None),
+    Count("names of two classes or more", House.class_names, None),
+    Count("files over 600 lines", House.long_files, None),
+    Count("readers of schemas", House.schema_readers, None),
+    Count("readers of TorchScript text", House.program_readers, None),
+)
+MOST_BYTES, MOST_LINES = 10 << 20, 20_000  # of recorded text
+
+
+def main() -> None:
+    """Print the counts; with ``--check``, exit with 1 where one is above its limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="the checkout to count in")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a count is above its limit")
+    parser.add_argument("--where", action="store_true", help="name what was counted")
+    arguments = parser.parse_args()
+    house = House(arguments.root)
+    above: list[str] = []
+    for row in COUNTS:
+        found = row.count(house)
+        limit = "" if row.limit is None else f"at most {row.limit}"
+        bad = row.limit is not None and len(found) > row.limit
+        print(f"{len(found):8}  {limit:10}  {row.title}")
+        if arguments.where or (arguments.check and bad):
+            print(*(f"{'':22}{place}" for place in found), sep="\n")
+        if bad:
+            above.append(row.title)
+    size, lines = house.recorded()
+    print(f"{size:8}  at most {MOST_BYTES}  bytes of recorded text")
+    print(f"{lines:8}  at most {MOST_LINES}  lines of recorded text")
+    print(f"{house.lines():8}  {'':10}  lines of the package")
+    if size > MOST_BYTES:
+        above.append("bytes of recorded text")
+    if lines > MOST_LINES:
+        above.append("lines of recorded text")
+    if arguments.check and above:
+        raise SystemExit(f"above the limit: {', '.join(above)}")
+
+
+if __name__ == "__main__":
+    main()
