@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.recordings import folder_of
 from torch_compat.corpus.corpus import load_deprecations
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
-from torch_compat.corpus.observations import ObservedReader, write_observations
+from torch_compat.corpus.observations import ObservedReader
+from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy import load_policy
 from torch_compat.rules.evidence import deprecation_key
 
@@ -165,6 +167,7 @@ def policy_file(name: str, made: Made) -> str:
 def write_evidence(root: Path, policy: Policy) -> None:
     """Let every release of the corpus do what the files of the deprecations say."""
     probes = load_deprecations(root / "fixtures").deprecations
+    readers = []
     for line, version in enumerate(policy.corpus.readers):
         name = f"torch-{version}"
         reader = ObservedReader(name, {"torch": version}, OBSERVED.isoformat(), 1, {}, {})
@@ -172,7 +175,8 @@ def write_evidence(root: Path, policy: Policy) -> None:
             deprecation = next(one for one in policy.deprecations if one.probe == probe.name)
             key = deprecation_key(probe.sha256, reader)
             reader.deprecations[probe.name] = _observed(deprecation, DEPRECATIONS[deprecation.id], key, line)
-        write_observations(root / "reports" / "observations" / f"{name}.jsonl", reader)
+        readers.append(reader)
+    write_recorded(folder_of(root), readers)
 
 
 def _observed(deprecation: Deprecation, made: Made, key: str, line: int) -> DeprecationObservation:

@@ -15,11 +15,12 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.recordings import folder_of, readers_of
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
-from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy.model import Format, Waiver
 from torch_compat.rules.judge import judge
 from torch_compat.rules.judgement import Verdict
@@ -65,13 +66,12 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
     """
     invented = {entry.label for entry in Root(source).policy().formats if entry.no_writer}
     kept, formats = _copy_corpus(source / "fixtures", target / "fixtures", releases, recipes, invented)
-    for path in sorted((source / "reports" / "observations").glob("*.jsonl")):
-        if path.stem.removeprefix("torch-").partition("+")[0] in releases:
-            observed = read_observations(path)
-            cells = {cell: one for cell, one in observed.cells.items() if cell[0] in kept}
-            copy = target / "reports" / "observations" / path.name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            write_observations(copy, replace(observed, cells=cells))
+    readers = [
+        replace(reader, cells={cell: one for cell, one in reader.cells.items() if cell[0] in kept})
+        for reader in readers_of(source).values()
+        if reader.release in releases
+    ]
+    write_recorded(folder_of(target), readers)
     operators = formats >= UPGRADED
     if operators:
         (target / "fixtures" / "operators").mkdir()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.recordings import edit_lines, lines_of
 from torch_compat.corpus.deprecations import (
     OUTCOMES,
     DeprecationObservation,
@@ -16,8 +18,9 @@ from torch_compat.corpus.deprecations import (
     read_reply,
     statements,
 )
-from torch_compat.corpus.lines import read_lines, write_lines
-from torch_compat.corpus.observations import ObservedReader, read_observations, write_observations
+from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.observations import OUTCOME_DIGITS, ObservedReader
+from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -122,9 +125,8 @@ def test_a_round_trip_changes_nothing(name: str, tmp_path: Path) -> None:
     one = replace(SEEN, deprecated=USES[name], docs=None if name == "lacks" else SEEN.docs)
     assert parse_deprecation(deprecation_entry(one)) == one
     reader = ObservedReader("torch-1.5.1", {"torch": "1.5.1"}, "2026-11-20", 1, {}, {}, {"old": one})
-    path = tmp_path / "torch-1.5.1.jsonl"
-    write_observations(path, reader)
-    assert read_observations(path) == reader
+    write_recorded(tmp_path, [reader])
+    assert read_recorded(tmp_path).readers == {reader.name: reader}
     assert reader.digest != replace(reader, deprecations={}).digest
 
 
@@ -145,28 +147,34 @@ def test_every_outcome_is_tried() -> None:
     ],
 )
 def test_what_contradicts_itself_is_refused_with_its_line(change: dict[str, Any], said: str, tmp_path: Path) -> None:
-    reader = ObservedReader("torch-1.5.1", {"torch": "1.5.1"}, "2026-11-20", 1, {}, {}, {"old": SEEN})
-    path = tmp_path / "torch-1.5.1.jsonl"
-    write_observations(path, reader)
-    header, lines = read_lines(path, "observations")
-    entries = [entry for _, entry in lines]
-    entries[0]["deprecated"].update(change)
-    write_lines(path, {key: value for key, value in header.items() if key != "schema_version"}, entries)
-    with pytest.raises(CorpusError) as caught:
-        read_observations(path)
-    assert f"{path}:2" in str(caught.value)
-    assert said in str(caught.value)
+    path = written(tmp_path)
+    (answer,) = lines_of(path, "answer")
+    entry = json.loads(answer[2])
+    entry["deprecated"].update(change)
+    name = digest(entry)[:OUTCOME_DIGITS]
+    path.write_text(path.read_text().replace("\t".join(answer[1:]), f"{name}\t{dump(entry)}").replace(answer[1], name))
+    edit_lines(path, lambda _: None)
+    (why,) = read_recorded(tmp_path).unreadable.values()
+    assert f"{path}:4" in why
+    assert said in why
 
 
 def test_a_deprecation_is_observed_once(tmp_path: Path) -> None:
-    path = tmp_path / "torch-1.5.1.jsonl"
-    header = {
-        "kind": "observations",
-        "reader": "torch-1.5.1",
-        "identity": {"torch": "1.5.1"},
-        "observed": "2026-11-20",
-        "protocol": 1,
-    }
-    write_lines(path, header, [deprecation_entry(SEEN)] * 2)
-    with pytest.raises(CorpusError, match="observes the deprecation old again"):
-        read_observations(path)
+    path = written(tmp_path)
+    edit_lines(path, lambda lines: [*lines, lines[-1]])
+    (why,) = read_recorded(tmp_path).unreadable.values()
+    assert "observes the deprecation old again" in why
+
+
+def test_what_several_answer_alike_is_told_once(tmp_path: Path) -> None:
+    others = {name: replace(SEEN, probe=name, key=name * 9) for name in ("b", "c")}
+    path = written(tmp_path, **others)
+    assert [len(lines_of(path, kind)) for kind in ("answer", "deprecation")] == [1, 3]
+    (reader,) = read_recorded(tmp_path).readers.values()
+    assert reader.deprecations == {"old": SEEN, **others}
+
+
+def written(folder: Path, **more: DeprecationObservation) -> Path:
+    reader = ObservedReader("torch-1.5.1", {"torch": "1.5.1"}, "2026-11-20", 1, {}, {}, {"old": SEEN, **more})
+    (path,) = write_recorded(folder, [reader])
+    return path

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tests.miniatures import miniature
+from tests.recordings import folder_of, reader_of
 from torch_compat.corpus.corpus import Corpus, load_corpus
-from torch_compat.corpus.observations import write_observations
+from torch_compat.corpus.recorded import record
 from torch_compat.policy import Policy, Release, load_policy
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.observe import observe
@@ -171,7 +172,11 @@ class Tree:
         return plan(self.policy, corpus, self.release(version), chosen)
 
     def recording(self, version: str) -> Path:
-        return self.root / "reports" / "observations" / f"torch-{version}.jsonl"
+        """The file of a release: what it was shown, and what older ones did with what it wrote."""
+        return folder_of(self.root) / f"torch-{version}.txt"
+
+    def recorded(self, version: str) -> ObservedReader:
+        return reader_of(self.root, version)
 
     def produce(self, environment: Environment) -> None:
         with TorchRelease(environment) as writer:
@@ -181,7 +186,7 @@ class Tree:
         return observe(environment, self.tasks(environment.version), self.corpus.probes, today=TODAY)
 
     def record(self, environment: Environment) -> None:
-        write_observations(self.recording(environment.version), self.observe(environment))
+        record(folder_of(self.root), self.observe(environment))
 
     def everything(self) -> dict[str, bytes]:
         """Every file that is kept, by its path: what must not change unless somebody asks for it."""

@@ -9,19 +9,19 @@ import contextlib
 import io
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.recordings import cells_of, change_cells, change_reader, file_of, folder_of, readers_of
 from torch_compat.cli import main
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.lines import digest, read_lines, write_lines
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
-from torch_compat.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from torch_compat.corpus.observations import Observation
@@ -58,7 +58,7 @@ class Tree:
         self.fixtures = path / "fixtures"
         self.frozen = path / "fixtures" / FROZEN
         self.policy = path / "policies" / "torch"
-        self.recorded = path / "reports" / "observations"
+        self.recorded = folder_of(path)
 
     # ------------------------------------------------------------------------------------------------ what there is
 
@@ -75,9 +75,13 @@ class Tree:
     def probes(self) -> list[Path]:
         return sorted((self.fixtures / "probes").glob("*.py"))
 
-    def readers(self) -> list[Path]:
-        """The files of recorded observations."""
-        return sorted(self.recorded.glob("*.jsonl"))
+    def readers(self) -> list[str]:
+        """The exact names of those whose observations are recorded."""
+        return sorted(readers_of(self.path))
+
+    def recordings(self) -> list[Path]:
+        """The files of recorded observations that hold those of a reader."""
+        return [self.recorded / file_of(name) for name in self.readers()]
 
     def waivers(self) -> list[Path]:
         return sorted((self.policy / "waivers").glob("*.toml"))
@@ -96,16 +100,17 @@ class Tree:
         entries = [entry for _, entry in lines]
         write_lines(path, head | header, change(entries) or entries)
 
-    def cells(self, path: Path) -> Cells:
-        """What a file of observations says of each cell."""
-        return read_observations(path).cells
+    def cells(self, reader: str) -> Mapping[tuple[str, str], Observation]:
+        """What a reader is recorded to have done."""
+        return cells_of(self.path, reader)
 
-    def observe(self, path: Path, change: Callable[[Cells], None]) -> None:
-        """Change what a file of observations says of cells, and write it as the harness writes it."""
-        observed = read_observations(path)
-        cells = dict(observed.cells)
-        change(cells)
-        write_observations(path, replace(observed, cells=cells))
+    def observe(self, reader: str, change: Callable[[Cells], object]) -> list[Path]:
+        """Change what is recorded of a reader's cells, and write it as the harness writes it; the files that changed."""
+        return change_cells(self.path, reader, change)
+
+    def change_reader(self, reader: str, **change: Any) -> list[Path]:
+        """Replace attributes of a reader, and write it as the harness writes it; the files that changed."""
+        return change_reader(self.path, reader, **change)
 
     def freeze(self, release: Path) -> None:
         """Pin what the manifest of a release says now."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.deprecated_tree import GAP, LINES, day_of, digest_of, make_deprecated_tree
+from tests.recordings import change_reader, folder_of, reader_of
 from tests.small_tree import once
 from torch_compat.cli import main
-from torch_compat.corpus.observations import read_observations, write_observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ class Tree:
         self.path = path
         self.policy = path / "policies" / "torch"
         self.probes = sorted((path / "fixtures" / "deprecations").glob("*.py"))
-        self.readers = sorted((path / "reports" / "observations").glob("*.jsonl"), key=lambda one: int(one.stem.split(".")[1]))
+        self.readers = sorted(folder_of(path).glob("torch-*.txt"), key=lambda one: int(one.stem.split(".")[1]))
 
     def deprecation(self, name: str) -> Path:
         return self.policy / "deprecations" / f"{name}.toml"
@@ -89,12 +89,12 @@ class Tree:
 
     def observe(self, line: int, probe: str, change: Callable[[DeprecationObservation], DeprecationObservation | None]) -> None:
         """Change what a release says of a probe, and write it as the harness writes it."""
-        observed = read_observations(self.readers[line])
+        observed = reader_of(self.path, f"1.{line}.0")
         found = dict(observed.deprecations)
         changed = change(found.pop(probe))
         if changed is not None:
             found[probe] = changed
-        write_observations(self.readers[line], replace(observed, deprecations=found))
+        change_reader(self.path, observed.name, deprecations=found)
 
     def judge(self, *arguments: str) -> Judged:
         """Run the command in this process."""

@@ -33,14 +33,13 @@ import datetime as dt
 import fcntl
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torch_compat.corpus.deprecations import deprecation_entry, parse_deprecation
 from torch_compat.corpus.lines import DECODER, digest, dump, write_whole
@@ -72,7 +71,11 @@ __all__ = ["SUFFIX", "Group", "Recorded", "read_recorded", "record", "write_reco
 SUFFIX: Final = ".txt"
 VERSION: Final = 2
 SEAL_DIGITS: Final = 16
-MOST_CELLS: Final = 50_000_000  # of a folder: a hundred times those of 150 releases' own recipes; more is no recording
+MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
+MOST_LINES: Final = 500_000  # of fixtures and options in a folder: ten times those of 150 releases
+MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
+FREE_CELLS: Final = 200_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
+CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
 
 Cell = tuple[str, str]
 
@@ -158,8 +161,9 @@ def _rank(label: str) -> tuple[int, Version]:
 _NO_VERSION: Final = Version("0")
 
 
-def _reader_rank(name: str) -> tuple[tuple[int, Version], str]:
-    return _rank(name), name
+def _place(label: str) -> tuple[tuple[int, Version], str]:
+    """The rank, and what tells builds of one release apart, and 1.5 and 1.5.0: no order depends on that of a set."""
+    return _rank(label), label
 
 
 def _file_of(name: str) -> str:
@@ -199,7 +203,7 @@ def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path
     """
     parts, bodies, subjects = _parts(readers)
     changed, told = [], {body_id(body_entry(SAME))}
-    for label in sorted(parts, key=_rank):
+    for label in sorted(parts, key=_place):
         path, text = inside(folder, label + SUFFIX), _text(label, parts[label], bodies, subjects, told)
         if not path.is_file() or path.read_bytes() != text.encode():
             write_whole(path, text)
@@ -212,19 +216,23 @@ def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path
 
 
 def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[str, dict[str, Any]], dict[str, str]]:
-    """What each file holds; the recorded form of every outcome by its id; the subject that most cells of a fixture have."""
+    """What each file holds; the recorded form of every outcome by its id; the subject of each fixture.
+
+    That is the one that most cells in the file of its writer have; where that has none, the one that the oldest reader was
+    given. So what newer releases were given changes no file but theirs.
+    """
     parts: dict[str, _Part] = {}
     bodies: dict[str, dict[str, Any]] = {}
     names: dict[int, str] = {}
+    subjects: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {}
-    for reader in sorted(readers, key=lambda reader: _reader_rank(reader.name)):
+    for reader in sorted(readers, key=lambda reader: _place(reader.name)):
         rank, own = _rank(reader.name), parts.setdefault(_file_of(reader.name), _Part())
         own.readers[reader.name] = reader
         for (fixture, options), key, body in _entries(reader):
             writer, recipe = _writer(fixture)
             subject, _, load = key.partition("-")
-            counted = counts.setdefault(fixture, {})
-            counted[subject] = counted.get(subject, 0) + 1
+            subjects.setdefault(fixture, subject)
             outcome = names.get(id(body))
             if outcome is None:
                 entry = body_entry(body)
@@ -232,6 +240,9 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
                 bodies[outcome] = entry
                 if body.__class__ is Body:  # it stays alive, so its id stays its own
                     names[id(body)] = outcome
+            if _rank(writer) >= rank:
+                counted = counts.setdefault(fixture, {})
+                counted[subject] = counted.get(subject, 0) + 1
             if _rank(writer) <= rank:
                 by_writer = own.read.setdefault(reader.name, {}).setdefault(recipe, {})
                 by_writer.setdefault(writer, {})[options] = load, subject, outcome
@@ -239,7 +250,8 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
                 part = parts.setdefault(release_folder(writer), _Part())
                 part.shown[reader.name] = reader
                 part.gave.setdefault(recipe, {}).setdefault(reader.name, {})[options] = load, subject, outcome
-    subjects = {fixture: max(counted, key=lambda subject: (counted[subject], subject)) for fixture, counted in counts.items()}
+    for fixture, counted in counts.items():
+        subjects[fixture] = max(counted, key=lambda subject: (counted[subject], subject))
     for fixture, subject in subjects.items():
         writer, recipe = _writer(fixture)
         parts.setdefault(release_folder(writer), _Part()).wrote[recipe] = subject
@@ -254,7 +266,7 @@ def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observa
 
 def _text(label: str, part: _Part, bodies: dict[str, dict[str, Any]], subjects: dict[str, str], told: set[str]) -> str:
     """A file. ``told`` are the outcomes that older files tell; those that this one tells are added."""
-    readers, shown = part.readers.items(), sorted(part.shown, key=_reader_rank)
+    readers, shown = part.readers.items(), sorted(part.shown, key=_place)
     lines = [f"observations {VERSION}\t{label}"]
     for name, reader in readers:
         facts = {"identity": reader.identity, "observed": reader.days.get(label, reader.observed), "protocol": reader.protocol}
@@ -274,7 +286,7 @@ def _text(label: str, part: _Part, bodies: dict[str, dict[str, Any]], subjects: 
     cells: list[str] = []
     used: set[str] = set()
     for name, recipes in part.read.items():
-        writers = sorted({writer for by_writer in recipes.values() for writer in by_writer}, key=_rank)
+        writers = sorted({writer for by_writer in recipes.values() for writer in by_writer}, key=_place)
         cells.append(f"writers\t{name}\t{' '.join(writers)}")
         for recipe, by_writer in sorted(recipes.items()):
             sets: Sets = {}
@@ -390,6 +402,7 @@ class _File:
 
     path: Path
     label: str
+    size: int
     sha256: str
     readers: dict[str, ObservedReader] = field(default_factory=dict)
     shown: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: day, seal
@@ -408,7 +421,7 @@ class _Labels:
         self.names = names
         self._at = {name: at for at, name in enumerate(names)}
         if len(self._at) != len(names):
-            raise ValueError("a list names something twice")
+            raise ValueError("lists something twice")
         self._known: dict[str, tuple[str, ...]] = {}
 
     def of(self, spans: str) -> tuple[str, ...]:
@@ -425,6 +438,8 @@ class _Labels:
                 if end < start:
                     raise ValueError(f"the span {span!r:.80} runs backwards")
                 found += self.names[start : end + 1]
+                if len(found) > len(self.names):  # so it cannot grow without end
+                    break
             if len(set(found)) != len(found):
                 raise ValueError(f"the set {spans!r:.80} holds something twice")
             known = self._known[spans] = tuple(found)
@@ -438,12 +453,17 @@ def read_recorded(folder: Path) -> Recorded:
     """
     files: list[_File] = []
     unreadable: dict[str, str] = {}
+    readers = 0
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
-            files.append(_read(inside(folder, path.name)))
+            file = _read(inside(folder, path.name))
+            readers += len(file.readers)
+            if readers > MOST_NAMES:
+                raise CorpusError(f"there are more than {MOST_NAMES:,} readers", where=str(path), code="too-large")
+            files.append(file)
         except CorpusError as error:
             unreadable[path.name] = str(error)
-    files.sort(key=lambda one: _rank(one.label))
+    files.sort(key=lambda one: _place(one.label))
     return _Together(files, unreadable).recorded()
 
 
@@ -453,26 +473,17 @@ def _read(path: Path) -> _File:
     Raises:
         CorpusError: it is not whole, not of this form, of another name, or contradicts itself.
     """
-    lines, sha256 = _whole(path)
-    header = lines[0].split("\t")
-    if header[0] != f"observations {VERSION}" or header[1:] != [path.stem]:
-        raise CorpusError(
-            f"begins with {lines[0][:80]!r}, expected 'observations {VERSION}' and {path.stem!r}",
-            where=f"{path}:1",
-            hint="use the version of torch-compat that wrote it, or newer",
-            code="bad-header",
-        )
-    try:
-        _rank(path.stem)
-    except InvalidVersion:
-        raise CorpusError(f"is named after {path.stem!r}, which is no release", where=str(path), code="bad-header") from None
-    file = _File(path, path.stem, sha256)
+    lines, size, sha256 = _whole(path)
+    file = _File(path, path.stem, size, sha256)
     for number, line in enumerate(lines[1:], 2):
         kind, *fields = line.split("\t")
-        try:
-            parse = _KINDS[kind]
-        except KeyError:
-            raise CorpusError(f"has the unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line") from None
+        known = _KINDS.get(kind)
+        if known is None:
+            raise CorpusError(f"has the unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line")
+        grammar, parse = known
+        if not grammar.fits(len(fields)):
+            what = f"is not a complete entry: has {len(fields)} fields, expected {grammar.text} with tabs between"
+            raise CorpusError(what, where=f"{path}:{number}", code="bad-line")
         try:
             parse(file, number, *fields)
         except CorpusError as error:
@@ -483,8 +494,8 @@ def _read(path: Path) -> _File:
     return file
 
 
-def _whole(path: Path) -> tuple[list[str], str]:
-    """The lines of a file above its last, which proves that they are all, and the digest that stands in it."""
+def _whole(path: Path) -> tuple[list[str], int, str]:
+    """The lines of a file above its last, which proves that they are all; its bytes; and the digest that stands in it."""
     try:
         data = read_whole(path)
     except OSError as error:
@@ -497,6 +508,16 @@ def _whole(path: Path) -> tuple[list[str], str]:
         raise CorpusError(
             f"has the byte {data[error.start]:#04x}, expected ASCII", where=f"{path}:{number}", code="bad-line"
         ) from None
+    header = lines[0].split("\t")
+    if header[0] != f"observations {VERSION}" or header[1:] != [path.stem]:
+        raise CorpusError(
+            f"begins with {lines[0][:80]!r}, expected 'observations {VERSION}' and {path.stem!r}",
+            where=f"{path}:1",
+            hint="restore it from version control; if it is of another version, use the torch-compat that wrote it, or newer",
+            code="bad-header",
+        )
+    if not _is_label(path.stem):
+        raise CorpusError(f"is named after {path.stem!r}, which is no release", where=str(path), code="bad-header")
     last = lines[-2].split("\t") if len(lines) > 1 and not lines[-1] else [""]
     if last[0] != "end":
         raise CorpusError(
@@ -513,9 +534,15 @@ def _whole(path: Path) -> tuple[list[str], str]:
             hint="restore it from version control, or record it again",
             code="edited",
         )
-    if len(lines) < 3:
-        raise CorpusError("has no first line", where=str(path), code="bad-header")
-    return lines[:-2], sha256
+    return lines[:-2], len(data), sha256
+
+
+def _is_label(label: str) -> bool:
+    """Whether a file can be called so: after a release, without its build, what is synthetic, or the reference reader."""
+    try:
+        return bool(_rank(label)[0]) or (label.startswith("torch-") and "+" not in label)
+    except ValueError:
+        return False
 
 
 def _new(known: Mapping[str, object], name: str, what: str) -> None:
@@ -560,7 +587,7 @@ def _asked(kind: str) -> Callable[[_File, int, str, str, str, str], None]:
 def _shown(file: _File, number: int, name: str, day: str, seal: str) -> None:
     del number
     _new(file.shown, name, "was shown to the reader")
-    if file.label != SYNTHETIC and _rank(name) >= _rank(file.label):
+    if _rank(name) >= _rank(file.label):
         raise ValueError(f"was shown to {name[:80]}, which is not older")
     file.shown[name] = _day(day), seal
 
@@ -577,39 +604,59 @@ def _outcome(file: _File, number: int, name: str, text: str) -> None:
 def _writers(file: _File, number: int, name: str, labels: str) -> None:
     del number
     _new(file.writers, name, "lists the writers of")
-    names = labels.split(" ")
+    names = labels.split(" ", MOST_NAMES)
+    if len(names) > MOST_NAMES:
+        raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
     if name not in file.readers or not all(map(is_plain, names)):
         raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above tells, or one that can be no release")
-    if sorted(names, key=_rank) != names or _rank(names[-1]) > _rank(name):
+    if sorted(names, key=_place) != names or _rank(names[-1]) > _rank(name):
         raise ValueError(f"lists writers that are newer than {name[:80]}, or not from the oldest to the newest")
     file.writers[name] = _Labels(names)
 
 
 def _read_line(file: _File, number: int, name: str, recipe: str, *cells: str) -> None:
-    if name not in file.writers or not is_plain(recipe) or not cells:
-        raise ValueError(
-            f"is not a reader of this file with writers, the name of a recipe, and cells: {name!r:.80} {recipe!r:.80}"
-        )
+    if name not in file.writers or not is_plain(recipe):
+        what = "expected a reader whose writers are listed above, and the name of a recipe"
+        raise ValueError(f"is not a complete entry: has {name!r:.80} and {recipe!r:.80}, {what}")
     file.read.append((number, name, recipe, list(cells)))
 
 
 def _wrote(file: _File, number: int, recipe: str, subject: str, *cells: str) -> None:
     _new(file.wrote, recipe, "tells of the fixture")
-    if not is_plain(recipe) or not subject:
-        raise ValueError(f"is not the name of a recipe and a subject: {recipe!r:.80} {subject!r:.80}")
+    if not is_plain(recipe) or not is_plain(subject):
+        what = "expected the name of a recipe and a subject"
+        raise ValueError(f"is not a complete entry: has {recipe!r:.80} and {subject!r:.80}, {what}")
     file.wrote[recipe] = number, subject, list(cells)
 
 
-_KINDS: Final[dict[str, Callable[..., None]]] = {
-    "reader": _reader,
-    "shown": _shown,
-    "answer": _answer,
-    "probe": _asked("probe"),
-    "deprecation": _asked("deprecation"),
-    "outcome": _outcome,
-    "writers": _writers,
-    "read": _read_line,
-    "wrote": _wrote,
+class _Grammar(NamedTuple):
+    """The fields of a line.
+
+    Attributes:
+        text: their names, as the docstring of this module has them.
+        least: how many there are.
+        more: whether there may be more.
+    """
+
+    text: str
+    least: int
+    more: bool = False
+
+    def fits(self, count: int) -> bool:
+        """Whether a line may have so many."""
+        return count == self.least or (self.more and count > self.least)
+
+
+_KINDS: Final[dict[str, tuple[_Grammar, Callable[..., None]]]] = {
+    "reader": (_Grammar("NAME JSON", 2), _reader),
+    "shown": (_Grammar("NAME DAY SEAL", 3), _shown),
+    "answer": (_Grammar("ID JSON", 2), _answer),
+    "probe": (_Grammar("NAME PROBE KEY ID", 4), _asked("probe")),
+    "deprecation": (_Grammar("NAME PROBE KEY ID", 4), _asked("deprecation")),
+    "outcome": (_Grammar("ID JSON", 2), _outcome),
+    "writers": (_Grammar("NAME RELEASE ...", 2), _writers),
+    "read": (_Grammar("NAME RECIPE CELLS+", 3, more=True), _read_line),
+    "wrote": (_Grammar("RECIPE SUBJECT CELLS*", 2, more=True), _wrote),
 }
 
 
@@ -627,13 +674,32 @@ def _day(text: Any) -> str:
         raise ValueError(f"was observed on {text!r:.40}, which is no day") from None
 
 
+@dataclass
+class _Lacks:
+    """What a file rests on and no other tells.
+
+    Attributes:
+        count: how many cells and answers do.
+        first: the first of it, by the alphabet.
+    """
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, what: str) -> None:
+        """Count one more."""
+        self.first = min(self.first, what) if self.count else what
+        self.count += 1
+
+
 class _Together:
     """Files held against each other: cells mean outcomes, fixtures and readers that other files tell."""
 
     def __init__(self, files: list[_File], unreadable: dict[str, str]) -> None:
         self.files, self.unreadable = files, unreadable
         self.readers = {name: reader for file in files for name, reader in file.readers.items()}
-        self.order = tuple(sorted(self.readers, key=_reader_rank))
+        self.most = min(MOST_CELLS, FREE_CELLS + CELLS_PER_BYTE * sum(file.size for file in files))
+        self.order = tuple(sorted(self.readers, key=_place))
         self.bits = {name: 1 << at for at, name in enumerate(self.order)}
         self.outcomes = {body_id(body_entry(SAME)): SAME}
         self.answers: dict[str, dict[str, Any]] = {}
@@ -675,7 +741,7 @@ class _Together:
         Raises:
             CorpusError: it contradicts another, itself, or rests on what no other file tells; all that does not is put down.
         """
-        lacks: Counter[str] = Counter()
+        lacks = _Lacks()
         for name, (day, seal) in file.shown.items():
             if name in self.readers and self.readers[name].identity_digest != seal:
                 what = f"was shown to another {name} than the one whose identity is recorded"
@@ -685,7 +751,7 @@ class _Together:
             try:
                 self._answered(file, number, kind, name, probe, key, self.answers[answer])
             except KeyError:
-                lacks[f"the answer {answer[:40]}"] += 1
+                lacks.add(f"the answer {answer[:40]}")
         for number, name, recipe, cells in file.read:
             for writer, place, outcome in self._spread(file, number, file.writers[name], cells):
                 self._put(file, number, f"{release_folder(writer)}/{recipe}", place, outcome, name, lacks)
@@ -695,11 +761,9 @@ class _Together:
         for recipe, (number, _, cells) in file.wrote.items():
             for short, place, outcome in self._spread(file, number, shown, cells):
                 self._put(file, number, f"{folder}/{recipe}", place, outcome, names[short], lacks)
-        if lacks:
-            (what, count), *more = sorted(lacks.items())
-            others = f", and {sum(count for _, count in more)} on other things" if more else ""
+        if lacks.count:
             raise CorpusError(
-                f"{count} of its cells rest on {what}, which no file that can be read tells{others}",
+                f"{lacks.count} of its cells and answers rest on what no file that can be read tells, such as {lacks.first}",
                 where=str(file.path),
                 hint="restore the others from version control",
                 code="incomplete",
@@ -734,13 +798,14 @@ class _Together:
                 what = f"has cells of {place[:80]!r}, expected OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT"
                 raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
             self.cells += len(names)
-            if self.cells > MOST_CELLS:
-                raise CorpusError(f"makes more than {MOST_CELLS:,} cells", where=f"{file.path}:{number}", code="too-large")
+            if self.cells > self.most:
+                what = f"makes more than {self.most:,} cells, which are too many for files of this size"
+                raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
             for name in names:
                 yield name, parts, outcome
 
     def _put(
-        self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: Counter[str]
+        self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks
     ) -> None:
         """Put down one cell."""
         options, load, *own = place
@@ -748,10 +813,13 @@ class _Together:
         bit = self.bits.get(name)
         body = self.outcomes.get(outcome)
         if subject is None or bit is None or body is None:
-            lacks[f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture] += 1
+            lacks.add(f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture)
             return
         cell = fixture, options
         seen = self.seen.get(cell, 0)
+        if not seen and len(self.seen) >= MOST_LINES:
+            what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
+            raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if seen & bit:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
         if body.result == "unsupported" and name.partition("@")[0] != REFERENCE:

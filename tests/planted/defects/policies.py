@@ -98,7 +98,7 @@ def policy_key_misspelt(tree: Tree, random: Random) -> str:
 @defect(2)
 def reader_removed_from_the_calendar(tree: Tree, random: Random) -> str:
     path = tree.policy / "releases.toml"
-    version = random.choice([version_of(path) for path in tree.readers()])
+    version = random.choice([version_of(reader) for reader in tree.readers()])
     tree.edit(path, next(table for table in tables(path.read_text(), "release") if f'version = "{version}"' in table), "")
     return f"release '{version}' is not in the calendar"
 

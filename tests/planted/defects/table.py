@@ -53,9 +53,9 @@ def subject(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def version_of(path: Path) -> str:
-    """The release whose observations a file holds."""
-    return path.stem.removeprefix("torch-").partition("+")[0]
+def version_of(reader: str) -> str:
+    """The release of a reader, given its exact name."""
+    return reader.removeprefix("torch-").partition("+")[0]
 
 
 def waiver_cause(path: Path) -> str:
