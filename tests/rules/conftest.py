@@ -36,8 +36,10 @@ from torch_compat.rules.evidence import Evidence
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.policy.model import Family
+    from torch_compat.rules.evidence import Cells
     from torch_compat.rules.judge import Report
     from torch_compat.rules.judgement import Judgement
+    from torch_compat.rules.readers import Reader
 
 DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
 AS_OF = dt.date(2026, 1, 1)
@@ -256,18 +258,45 @@ class World:
         return list(judging._rule(rule(name)).judge(self.evidence(), rule(name)))
 
     def verdicts(self, name: str) -> dict[str, str]:
-        """What one rule says of each subject: a verdict, and the kind of cause where there is one."""
-        found = self.judgements(name)
-        assert len({one.subject for one in found}) == len(found)
-        return {one.subject: f"{one.verdict}: {one.cause.what}" if one.cause else str(one.verdict) for one in found}
+        """What one rule says of each subject, cells one by one: a verdict, and the kind of cause where there is one."""
+        found = [(subject, said(one)) for one in self.judgements(name) for subject in self.subjects(one)]
+        assert len(dict(found)) == len(found)
+        return dict(found)
+
+    def subjects(self, judgement: Judgement) -> list[str]:
+        """What a judgement is of, as people name it: each of its cells, where it is of cells."""
+        if judgement.cells is None:
+            assert judgement.count == 1
+            return [judgement.subject]
+        return [judgement.cells.read_by(reader) for reader in self.evidence().readers.of(judgement.cells.readers)]
 
     def counted(self, name: str) -> Counter[str]:
         """How many subjects got each verdict of a rule."""
         return Counter(self.verdicts(name).values())
 
+    def pairs(self) -> Counter[tuple[str, str]]:
+        """How many pairs are observed and how many are not, by the fixture or reader that is named, and verdict."""
+        found: Counter[tuple[str, str]] = Counter()
+        for one in self.judgements("pairs-observed"):
+            found[one.subject, said(one)] += one.count
+        return found
+
     def judge(self) -> Report:
         """What all rules of the policy say."""
         return judging.judge(self.evidence())
+
+
+def observed(evidence: Evidence) -> dict[str, tuple[Cells, Reader]]:
+    """Every cell by itself, by what people call it."""
+    found = [(cells, reader) for cells in evidence.cells for reader in evidence.readers.of(cells.readers)]
+    named = {cells.read_by(reader): (cells, reader) for cells, reader in found}
+    assert len(named) == len(found)
+    return named
+
+
+def said(judgement: Judgement) -> str:
+    """A verdict, and the kind of cause where there is one."""
+    return f"{judgement.verdict}: {judgement.cause.what}" if judgement.cause else str(judgement.verdict)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rules.conftest import FACTS, ONE, OTHER, STRICT
+from tests.rules.conftest import FACTS, ONE, OTHER, STRICT, observed
 from torch_compat.corpus.compare import Difference
 from torch_compat.rules.judgement import Outcome
 
@@ -66,11 +66,11 @@ def test_together_they_leave_no_cell_without_a_judgement(outcome: str, world: Wo
         fixture = world.fixture(writer)
         for reader in ("1.0.0", "1.1.0", "1.1.1", "2.0.0"):
             world.observe(fixture, reader, outcome)
-    judged = [one.subject for name in SAYS for one in world.judgements(name)]
-    assert set(judged) == {cell.subject for cell in world.evidence().cells}
+    judged = [one for name in SAYS for one in world.verdicts(name)]
+    assert set(judged) == set(observed(world.evidence()))
     twice = {one for one in judged if judged.count(one) > 1}  # a newer reader that loads is also asked what it computes
     assert all(judged.count(one) <= 2 for one in twice)
-    assert twice <= {one.subject for one in world.judgements("newer-computes")}
+    assert twice <= world.verdicts("newer-computes").keys()
 
 
 @pytest.mark.parametrize("name", ["newer-loads", "reads-back", "forward-window"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import ANY, STRICT, extent
+from tests.rules.conftest import ANY, STRICT, extent, observed
 from torch_compat.corpus.corpus import Damage
 from torch_compat.policy.model import Disregard, Tolerance
 
@@ -33,8 +33,8 @@ REASON = "so"
 )
 def test_direction(writer: str, reader: str, direction: str, world: World) -> None:
     world.observe(world.fixture(writer), reader)
-    (cell,) = world.evidence().cells
-    assert (cell.direction, cell.release, cell.reader) == (direction, reader.partition("+")[0], f"torch-{reader}")
+    ((cells, found),) = observed(world.evidence()).values()
+    assert (cells.direction, found.release, found.name) == (direction, reader.partition("+")[0], f"torch-{reader}")
 
 
 def test_an_observation_under_another_key_does_not_count(world: World) -> None:
@@ -76,7 +76,7 @@ def test_the_recorded_observation_counts_before_a_fresh_one(world: World) -> Non
     world.observe(fixture, "2.0.0", "same")
     world.observe(fixture, "2.0.0", "different", fresh=True)
     world.observe(fixture, "1.1.0", "refused", fresh=True)
-    found = {cell.reader: (cell.outcome, cell.recorded) for cell in world.evidence().cells}
+    found = {reader.name: (cells.outcome, reader.recorded) for cells, reader in observed(world.evidence()).values()}
     assert found == {"torch-2.0.0": ("same", True), "torch-1.1.0": ("refused", False)}
 
 
@@ -92,10 +92,42 @@ def test_two_builds_of_one_release_are_two_readers(world: World) -> None:
     fixture = world.fixture()
     world.observe(fixture, "2.0.0+cpu")
     world.observe(fixture, "2.0.0+cu118", "different")
-    assert [(cell.reader, cell.outcome) for cell in world.evidence().cells] == [
+    assert [(reader.name, cells.outcome) for cells, reader in observed(world.evidence()).values()] == [
         ("torch-2.0.0+cpu", "same"),
         ("torch-2.0.0+cu118", "different"),
     ]
+
+
+def test_readers_that_did_the_same_are_seen_at_once_in_each_direction(world: World) -> None:
+    fixture = world.fixture("1.1.0")
+    for version in ("1.0.0", "1.1.0", "1.1.1", "2.0.0"):
+        world.observe(fixture, version, "same" if version == "1.1.0" else "refused")
+    evidence = world.evidence()
+    found = [
+        (cells.outcome, cells.direction, [one.release for one in evidence.readers.of(cells.readers)]) for cells in evidence.cells
+    ]
+    assert sorted(found) == [
+        ("refused", "backward", ["1.1.1", "2.0.0"]),
+        ("refused", "forward", ["1.0.0"]),
+        ("same", "own", ["1.1.0"]),
+    ]
+
+
+@pytest.mark.parametrize("change", [{"errors": ({"type": "x", "message": "y"},)}, {"warnings": (("a", "b"),)}])
+def test_readers_that_did_something_else_with_the_same_outcome_are_told_apart(change: dict[str, Any], world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "1.1.0", "refused")
+    world.observe(fixture, "2.0.0", "refused", **change)
+    assert len(world.evidence().cells) == 2
+
+
+def test_one_line_names_a_reader_once(world: World) -> None:
+    fixture = world.fixture()
+    for fresh in (False, True):
+        world.observe(fixture, "2.0.0", fresh=fresh)
+    world.observe(fixture, "1.1.0", key="0" * 20)
+    ((_, _, found),) = world.evidence().lines()
+    assert [bits for _, bits in found] == [0b010]  # of 1.1.0, of 2.0.0 as recorded, and of 2.0.0 just now
 
 
 # ------------------------------------------------------------------------------------------------------------- outcomes

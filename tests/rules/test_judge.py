@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rules.conftest import STRICT, file_format, rule, waiver
+from tests.rules.conftest import STRICT, file_format, observed, rule, waiver
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import Damage
@@ -427,12 +427,14 @@ def real(small_tree: Path) -> tuple[Report, set[str], list[str]]:
     """The report of real evidence, its cells, and what the rules about cells say."""
     root = Root(small_tree)
     evidence = gather(root, root.policy(), as_of=None)
-    subjects = []
+    subjects: list[str] = []
     for entry in evidence.policy.rules:
         if entry.id in CELL_RULES:
             module = __import__(f"torch_compat.rules.{entry.id.replace('-', '_')}", fromlist=["judge"])
-            subjects += [judgement.subject for judgement in module.judge(evidence, entry)]
-    return judge_evidence(evidence), {cell.subject for cell in evidence.cells}, subjects
+            for judgement in module.judge(evidence, entry):
+                if judgement.cells is not None:
+                    subjects += map(judgement.cells.read_by, evidence.readers.of(judgement.cells.readers))
+    return judge_evidence(evidence), set(observed(evidence)), subjects
 
 
 def test_every_real_cell_has_a_judgement(real: tuple[Report, set[str], list[str]]) -> None:

@@ -135,9 +135,9 @@ def test_no_other_promise_is_about_it(rule: str, world: World) -> None:
 def test_every_reader_has_to_observe_it(world: World) -> None:
     fixture = world.synthetic("file-format 1")
     world.observe(fixture, "1.0.0")
-    assert world.verdicts("pairs-observed") == {
-        "synthetic/old read by torch-1.0.0": "pass",
-        "synthetic/old read by torch-2.0.0": "not-checked: no observations of this reader",
+    assert world.pairs() == {
+        ("synthetic/old", "pass"): 1,
+        ("torch-2.0.0", "not-checked: no observations of this reader"): 1,
     }
 
 

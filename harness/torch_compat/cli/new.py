@@ -256,11 +256,11 @@ __all__ = ["judge"]
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell."""
-    for cell in evidence.cells:
-        # Say of each cell whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
-        cause = Cause("half done", cell.fixture.recipe, f"{{cell.subject}}: this rule does not say yet what must hold")
-        yield Judgement(rule.id, Verdict.NOT_CHECKED, cell.subject, cause, cell, cell.release)
+    """Judge every cell, those that are alike at once."""
+    for cells in evidence.cells:
+        # Say of each whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
+        cause = Cause("half done", cells.fixture.recipe, f"{{cells.subject}}: this rule does not say yet what must hold")
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, cells.subject, cause, cells)
 '''
 _RULE_ENTRY = """
 [[rule]]

@@ -1,4 +1,4 @@
-"""What the rules that judge cells share: how a cell's verdict becomes a judgement with a cause."""
+"""What the rules that judge cells share: how a verdict on cells that are alike becomes a judgement with a cause."""
 
 from __future__ import annotations
 
@@ -9,47 +9,49 @@ from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cell
+    from torch_compat.rules.evidence import Cells
 
-__all__ = ["judge_cell", "kind_of"]
+__all__ = ["judge_cells", "kind_of"]
 
 _WITHOUT_CAUSE = frozenset({Verdict.PASS, Verdict.NO_PROMISE})
 _BY_RECIPE = frozenset({Outcome.DIFFERENT, Outcome.UNSTABLE})
 
 
-def judge_cell(rule: RuleEntry, cell: Cell, verdict: Verdict) -> Judgement:
-    """A judgement of a cell. Values that differ have their recipe as cause, errors their message."""
-    cause = None if verdict in _WITHOUT_CAUSE else _cause(cell)
-    return Judgement(rule.id, verdict, cell.subject, cause, cell, cell.release)
+def judge_cells(rule: RuleEntry, cells: Cells, verdict: Verdict) -> Judgement:
+    """A judgement of cells that are alike. Values that differ have their recipe as cause, errors their message."""
+    cause = None if verdict in _WITHOUT_CAUSE else _cause(cells)
+    return Judgement(rule.id, verdict, cells.subject, cause, cells)
 
 
-def kind_of(cell: Cell) -> tuple[str, str]:
+def kind_of(cells: Cells) -> tuple[str, str]:
     """By what causes of cells are told apart: the outcome, and the recipe or the message without what varies in it."""
-    if cell.outcome in _BY_RECIPE or not cell.message:
-        return cell.outcome, cell.fixture.recipe
-    return cell.outcome, alike(cell.message)
+    if cells.outcome in _BY_RECIPE or not cells.message:
+        return cells.outcome, cells.fixture.recipe
+    return cells.outcome, alike(cells.message)
 
 
-def _cause(cell: Cell) -> Cause:
-    what, subject = kind_of(cell)
-    if cell.outcome in _BY_RECIPE:
-        return Cause(what, subject, _difference(cell))
-    return Cause(what, subject, cell.message or f"{cell.fixture.recipe}: {cell.outcome}")
+def _cause(cells: Cells) -> Cause:
+    what, subject = kind_of(cells)
+    if cells.outcome in _BY_RECIPE:
+        return Cause(what, subject, _difference(cells))
+    return Cause(what, subject, cells.message or f"{cells.fixture.recipe}: {cells.outcome}")
 
 
-def _difference(cell: Cell) -> str:
+def _difference(cells: Cells) -> str:
     """The first difference in words: what was expected, what was got, where."""
-    both = cell.observation.both
+    both = cells.observation.both
     if both:
-        return f"{cell.fixture.recipe}: one observation says {both[0].result}, the other {both[1].result}"
-    grave = [difference for difference in cell.observation.differences if difference.kind not in {"raised", "relaxed", "strides"}]
+        return f"{cells.fixture.recipe}: one observation says {both[0].result}, the other {both[1].result}"
+    grave = [
+        difference for difference in cells.observation.differences if difference.kind not in {"raised", "relaxed", "strides"}
+    ]
     if not grave:
-        return f"{cell.fixture.recipe}: {cell.observation.count} differences"
+        return f"{cells.fixture.recipe}: {cells.observation.count} differences"
     first = grave[0]
     expected, got = first.facts.get("expected"), first.facts.get("got")
     if first.kind == "keys" and isinstance(expected, list) and isinstance(got, list):
         lost, new = [key for key in expected if key not in got], [key for key in got if key not in expected]
         changes = [f"lost {', '.join(map(str, lost))}" if lost else "", f"gained {', '.join(map(str, new))}" if new else ""]
-        return f"{cell.fixture.recipe}: {first.where} {' and '.join(change for change in changes if change) or 'is in another order'}"
+        return f"{cells.fixture.recipe}: {first.where} {' and '.join(change for change in changes if change) or 'is in another order'}"
     dtype = f" ({first.dtype})" if first.dtype and first.kind == "value" else ""
-    return f"{cell.fixture.recipe}: {first.kind} {got} instead of {expected}{dtype} in {first.where}"
+    return f"{cells.fixture.recipe}: {first.kind} {got} instead of {expected}{dtype} in {first.where}"

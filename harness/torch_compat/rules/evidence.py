@@ -12,6 +12,7 @@ from torch_compat.corpus.observations import cell_key
 from torch_compat.corpus.texts import headline
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
+from torch_compat.rules.readers import Reader, Readers
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.policy import OptionSet, Policy
 
-__all__ = ["Cell", "Direction", "Evidence", "deprecation_key"]
+__all__ = ["Cells", "Direction", "Evidence", "deprecation_key"]
 
 Direction = Literal["backward", "own", "forward", "forward-in-window", "synthetic"]
 
@@ -34,33 +35,40 @@ def deprecation_key(sha256: str, reader: ObservedReader) -> str:
     return digest(sha256, reader.identity_digest, reader.protocol)[:20]
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One fixture, one set of load options, one reader, and what was observed there.
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells that are alike: one fixture, one set of load options, one observation, one direction, and the readers that made it.
+
+    A cell is what one reader did. Rules look at cells that are alike at once, since they say the same of all of them.
 
     Attributes:
-        reader: exact name, ``torch-1.12.1+cu102``.
-        release: its public version.
-        direction: of the reader as seen from the writer; ``forward`` is a reader older than the writer. Of what no release
-            wrote it is ``synthetic``.
-        recorded: whether the observation is kept in the repository; waivers count those alone, since what else is observed
-            differs from machine to machine.
+        observation: what every one of the readers did.
+        direction: of the readers as seen from the writer; ``forward`` is readers older than the writer. Of what no release wrote
+            it is ``synthetic``.
+        readers: set of readers (see :class:`torch_compat.rules.readers.Readers`); never empty.
     """
 
     fixture: Fixture
     options: OptionSet
-    reader: str
-    release: str
     observation: Observation
     outcome: Outcome
     direction: Direction
-    recorded: bool = True
+    readers: int
 
-    @cached_property
+    @property
+    def count(self) -> int:
+        """How many cells they are."""
+        return self.readers.bit_count()
+
+    @property
     def subject(self) -> str:
-        """As people name it."""
+        """What was read, as people name it."""
+        return self.fixture.id if self.options.id == "default" else f"{self.fixture.id} ({self.options.id})"
+
+    def read_by(self, reader: Reader) -> str:
+        """The cell of one of the readers, as people name it."""
         options = "" if self.options.id == "default" else f" ({self.options.id})"
-        return f"{self.fixture.id} read by {self.reader}{options}"
+        return f"{self.fixture.id} read by {reader.name}{options}"
 
     @property
     def loaded(self) -> bool:
@@ -70,11 +78,11 @@ class Cell:
 
     @property
     def refusal_expected(self) -> bool:
-        """Whether it is refused, as the load options are there to do."""
+        """Whether they are refused, as the load options are there to do."""
         allowed = self.options.may_refuse
         return self.outcome is Outcome.REFUSED and allowed is not None and allowed.covers(self.fixture.container, self.message)
 
-    @cached_property
+    @property
     def message(self) -> str:
         """The one line that says why, for outcomes that have one."""
         if self.observation.signal:
@@ -133,28 +141,51 @@ class Evidence:
         )
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """Every observed cell that belongs to the corpus as it is, by fixture, options and reader of the calendar.
-
-        The recorded observation counts where there is a valid one, else the fresh one.
-        """
-        return tuple(
-            self._cell(fixture, options, reader, observation)
-            for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id)
-            for reader, options, observation in self.observations_of(fixture)
+    def readers(self) -> Readers:
+        """The readers of the calendar, recorded and fresh."""
+        return Readers(
+            Reader(name, reader.release, self.rank[reader.release], recorded)
+            for source, recorded in ((self.recorded, True), (self.fresh, False))
+            for name, reader in source.items()
             if reader.release in self.policy.calendar
         )
 
-    def observations_of(self, fixture: Fixture) -> Iterator[tuple[ObservedReader, OptionSet, Observation]]:
-        """Valid observations of one fixture, recorded before fresh, one for each reader and set of options."""
-        keys = [(options, options.id, cell_key(fixture.subject, load)) for options, load in self._loads]
-        for sources in self._readers:
-            for options, name, key in keys:
-                for reader in sources:
-                    observation = reader.cells.get((fixture.id, name))
-                    if observation is not None and observation.key == key:
-                        yield reader, options, observation
-                        break
+    def lines(self) -> Iterator[tuple[Fixture, OptionSet, list[tuple[Observation, int]]]]:
+        """What readers did with each fixture of the corpus, as it is now, under each set of load options.
+
+        By fixture in the order of ids, then by options in the order of the policy. Every distinct observation stands once, with
+        the set of readers (see :attr:`readers`) that made it. No reader's name is in two sets of one line: its recorded
+        observation counts where that is valid, else the fresh one.
+        """
+        loads = [(options, options.load.given()) for options in self.policy.options]
+        named: dict[str, list[tuple[int, dict[tuple[str, str], Observation]]]] = {}
+        for index, reader in enumerate(self.readers):  # of one name, the recorded one comes first
+            source = self.recorded if reader.recorded else self.fresh
+            named.setdefault(reader.name, []).append((1 << index, source[reader.name].cells))
+        for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
+            for options, load in loads:
+                key, place = cell_key(fixture.subject, load), (fixture.id, options.id)
+                found: list[tuple[Observation, int]] = []
+                for sources in named.values():
+                    for bit, cells in sources:
+                        observation = cells.get(place)
+                        if observation is not None and observation.key == key:
+                            _put(found, observation, bit)
+                            break
+                if found:
+                    yield fixture, options, found
+
+    @cached_property
+    def cells(self) -> tuple[Cells, ...]:
+        """Every observed cell that belongs to the corpus as it is, those that are alike together, in the order of :meth:`lines`."""
+        return tuple(
+            Cells(fixture, options, observation, outcome, direction, part)
+            for fixture, options, observations in self.lines()
+            for observation, bits in observations
+            for outcome in (self.outcome(fixture, observation),)
+            for direction, side in self._sides(fixture)
+            if (part := bits & side)
+        )
 
     @cached_property
     def deprecations(self) -> dict[str, dict[str, DeprecationObservation]]:
@@ -186,16 +217,6 @@ class Evidence:
             if (observation := self.valid(self.reference, fixture, options)) is not None
         )
 
-    @cached_property
-    def _loads(self) -> list[tuple[OptionSet, dict[str, bool | str]]]:
-        return [(options, options.load.given()) for options in self.policy.options]
-
-    @cached_property
-    def _readers(self) -> list[list[ObservedReader]]:
-        """Recorded before fresh observations of each reader, by its name."""
-        names = sorted(self.recorded.keys() | self.fresh.keys())
-        return [[source[name] for source in (self.recorded, self.fresh) if name in source] for name in names]
-
     @staticmethod
     def valid(reader: ObservedReader | None, fixture: Fixture, options: OptionSet) -> Observation | None:
         """A reader's observation of this very archive, these calls, this golden and these options; None if there is none."""
@@ -206,31 +227,34 @@ class Evidence:
             return None
         return observation if observation.key == cell_key(fixture.subject, options.load.given()) else None
 
-    def _cell(self, fixture: Fixture, options: OptionSet, reader: ObservedReader, observation: Observation) -> Cell:
-        return Cell(
-            fixture=fixture,
-            options=options,
-            reader=reader.name,
-            release=reader.release,
-            observation=observation,
-            outcome=self.outcome(fixture, observation),
-            direction=self._direction(fixture, reader),
-            recorded=self.recorded.get(reader.name) is reader,
-        )
-
     @cached_property
     def rank(self) -> dict[str, int]:
         """The place of each release in the calendar, by version: 0 for the oldest, and what is synthetic before all."""
         return {SYNTHETIC: -1, **{release.version: index for index, release in enumerate(self.policy.calendar)}}
 
-    def _direction(self, fixture: Fixture, reader: ObservedReader) -> Direction:
-        if fixture.release == SYNTHETIC:
-            return "synthetic"
+    def _sides(self, fixture: Fixture) -> list[tuple[Direction, int]]:
+        """The readers in each direction from the writer of a fixture."""
+        if fixture.release not in self._known_sides:
+            if fixture.release == SYNTHETIC:
+                self._known_sides[SYNTHETIC] = [("synthetic", (1 << len(self.readers)) - 1)]
+            else:
+                sides: dict[Direction, int] = {}
+                for index, reader in enumerate(self.readers):
+                    direction = self._direction(fixture.release, reader)
+                    sides[direction] = sides.get(direction, 0) | 1 << index
+                self._known_sides[fixture.release] = list(sides.items())
+        return self._known_sides[fixture.release]
+
+    @cached_property
+    def _known_sides(self) -> dict[str, list[tuple[Direction, int]]]:
+        return {}
+
+    def _direction(self, writer: str, reader: Reader) -> Direction:
         calendar = self.policy.calendar
-        reads, wrote = self.rank[calendar[reader.release].version], self.rank[calendar[fixture.release].version]
-        if reads >= wrote:
-            return "own" if reads == wrote else "backward"
-        apart = calendar.days_between(reader.release, fixture.release)
+        wrote = self.rank[calendar[writer].version]
+        if reader.rank >= wrote:
+            return "own" if reader.rank == wrote else "backward"
+        apart = calendar.days_between(reader.release, writer)
         return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
 
     def outcome(self, fixture: Fixture, observation: Observation) -> Outcome:
@@ -253,3 +277,12 @@ class Evidence:
         if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
             return False
         return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)
+
+
+def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
+    """Add a reader to those that made the same observation of a cell."""
+    for index, (known, bits) in enumerate(found):
+        if known.result == observation.result and known.digest == observation.digest and known == observation:
+            found[index] = (known, bits | bit)
+            return
+    found.append((observation, bit))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.cells import judge_cells
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.REL
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell inside the window."""
-    for cell in evidence.cells:
-        if cell.direction == "forward-in-window":
-            expected = cell.refusal_expected
-            yield judge_cell(rule, cell, Verdict.EXPECTED if expected else VERDICTS.get(cell.outcome, Verdict.FAIL))
+    for cells in evidence.cells:
+        if cells.direction == "forward-in-window":
+            expected = cells.refusal_expected
+            yield judge_cells(rule, cells, Verdict.EXPECTED if expected else VERDICTS.get(cells.outcome, Verdict.FAIL))

@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import groupby
+from operator import or_
 from typing import TYPE_CHECKING, Protocol, cast
 
 from torch_compat.corpus.manifest import release_folder
@@ -17,21 +20,23 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
+from torch_compat.rules.readers import highest, lowest
 from torch_compat.rules.waivers_exact import Covered, judge_waivers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
-    from torch_compat.rules.evidence import Cell, Evidence
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.readers import Readers
 
 __all__ = ["Finding", "Report", "judge"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 ENGINE = frozenset(
-    {"cells", "evidence", "judge", "judgement", "operator_changes", "sweep", "timelines"}
+    {"cells", "evidence", "judge", "judgement", "operator_changes", "readers", "sweep", "timelines"}
 )  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED})
@@ -129,7 +134,7 @@ def judge(evidence: Evidence) -> Report:
     Raises:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
-    judgements: list[Judgement] = []
+    tally = _Tally()
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     waiver_rule = None
@@ -145,51 +150,92 @@ def judge(evidence: Evidence) -> Report:
                 f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
             )
             continue
-        found = list(module.judge(evidence, entry))
+        found = tally.take(module.judge(evidence, entry))
         if not found and entry.expect_empty:
             notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
         elif not found:
             empty.append((entry.id, "the rule selects nothing", 1))
         elif entry.expect_empty:
-            notes.append(f"{entry.id} selects {len(found)} things, though the policy expects none: remove expect_empty")
-        judgements.extend(found)
-    judgements, named, covered = _waive(evidence, judgements)
+            notes.append(f"{entry.id} selects {found} things, though the policy expects none: remove expect_empty")
+    named, covered = _waive(evidence, tally.caused)
     if waiver_rule is not None:
-        more = list(judge_waivers(evidence, waiver_rule, covered))
-        judgements.extend(more)
-        named.extend(_Named(judgement, _plain_id(judgement)) for judgement in more if judgement.verdict in SHOWN)
+        before = len(tally.caused)
+        tally.take(judge_waivers(evidence, waiver_rule, covered))
+        named.extend(_Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
+    for one in named:
+        tally.count(one.judgement)
     empty.extend(_unasked(evidence))
-    counts = Counter(judgement.verdict for judgement in judgements)
+    counts, modelled = tally.counts, tally.modelled
     counts[Verdict.NOT_CHECKED] += sum(count for _, _, count in empty)
-    not_checked = Counter(
-        (judgement.rule, judgement.cause.text)
-        for judgement in judgements
-        if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause
-    )
-    outcomes: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
-    for cell in evidence.cells:
-        key = (release_folder(cell.fixture.release), cell.reader, cell.fixture.family, cell.options.id)
-        outcomes.setdefault(key, Counter())[cell.outcome] += 1
-    for fixture, options, observation in evidence.modelled:
-        key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
-        outcomes.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
-    modelled = Counter(judgement.verdict for judgement in judgements if judgement.modelled)
     checked_nothing = not any(counts[verdict] for verdict in Verdict if verdict is not Verdict.NOT_CHECKED)
     return Report(
         as_of=evidence.as_of.isoformat(),
         evidence=evidence.digest,
         exit_status=1 if counts[Verdict.FAIL] else 4 if counts[Verdict.NOT_CHECKED] or checked_nothing else 0,
         counts={verdict: counts[verdict] for verdict in Verdict},
-        outcomes=outcomes,
+        outcomes=_outcomes(evidence),
         findings=_group(evidence, named),
-        not_checked=(*sorted((what, why, count) for (what, why), count in not_checked.items()), *empty),
+        not_checked=(*sorted((what, why, count) for (what, why), count in tally.not_checked.items()), *empty),
         notes=tuple(notes),
         waivers=(*evidence.policy.waivers, *evidence.policy.operator_waivers),
         modelled={verdict: modelled[verdict] for verdict in Verdict},
         operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
     )
+
+
+class _Tally:
+    """What rules said, counted. Only judgements that may become findings are kept.
+
+    Attributes:
+        caused: those with a cause that is shown. They are not counted yet, since waivers are still to be looked at.
+        counts: all others, by verdict.
+        modelled: those of ``counts`` that rest on the reference reader alone.
+        not_checked: those that could not be checked, by rule and reason.
+    """
+
+    def __init__(self) -> None:
+        self.caused: list[Judgement] = []
+        self.counts: Counter[Verdict] = Counter()
+        self.modelled: Counter[Verdict] = Counter()
+        self.not_checked: Counter[tuple[str, str]] = Counter()
+
+    def take(self, judgements: Iterable[Judgement]) -> int:
+        """Take what one rule says; how many things it said something of."""
+        found = 0
+        for judgement in judgements:
+            found += judgement.count
+            if judgement.cause is not None and judgement.verdict in SHOWN:
+                self.caused.append(judgement)
+            else:
+                self.count(judgement)
+        return found
+
+    def count(self, judgement: Judgement) -> None:
+        """Count a judgement as it stands."""
+        self.counts[judgement.verdict] += judgement.count
+        if judgement.modelled:
+            self.modelled[judgement.verdict] += judgement.count
+        if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause is not None:
+            self.not_checked[judgement.rule, judgement.cause.text] += judgement.count
+
+
+def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Outcome]]:
+    """Cells by writer, reader, family and options, and by outcome."""
+    alike: dict[tuple[str, str, str], Counter[tuple[Outcome, int]]] = {}
+    for cells in evidence.cells:
+        row = (release_folder(cells.fixture.release), cells.fixture.family, cells.options.id)
+        alike.setdefault(row, Counter())[cells.outcome, cells.readers] += 1
+    found: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
+    for (writer, family, options), sets in alike.items():
+        for (outcome, readers), count in sets.items():
+            for reader in evidence.readers.of(readers):
+                found.setdefault((writer, reader.name, family, options), Counter())[outcome] += count
+    for fixture, options, observation in evidence.modelled:
+        key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
+        found.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
+    return found
 
 
 def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
@@ -253,65 +299,107 @@ class _Beginnings:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        self._rank = evidence.rank
-        self._versions = {rank: version for version, rank in self._rank.items()}
-        self._shown: dict[tuple[str, str], dict[int, set[tuple[str, str]]]] = {}
-        for cell in evidence.cells:
-            kinds = self._shown.setdefault((cell.fixture.id, cell.options.id), {}).setdefault(self._rank[cell.release], set())
-            if cell.outcome not in KEPT:
-                kinds.add(kind_of(cell))
+        self._evidence = evidence
+        self._versions = {rank: version for version, rank in evidence.rank.items()}
+        self._lines: dict[tuple[str, str], list[Cells]] = {}  # those with a cause: by fixture and options, all of its cells
+        for (fixture, options), line in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
+            members = list(line)
+            if any(cells.outcome not in KEPT for cells in members):
+                self._lines[fixture, options] = members
+        self._known: dict[tuple[str, str], tuple[int, dict[tuple[str, str], int]]] = {}
 
-    def of(self, cell: Cell, kind: tuple[str, str]) -> str:
-        """The release where a cause of this kind begins, as seen from a cell's fixture."""
-        shown = self._shown[cell.fixture.id, cell.options.id]
-        wrote = self._rank[cell.fixture.release]
-        if cell.direction.startswith("forward"):
-            first = max(reader for reader, kinds in shown.items() if reader < wrote and kind in kinds)
-            beyond = sorted(reader for reader in shown if reader > first)
+    def of(self, cells: Cells, kind: tuple[str, str]) -> str:
+        """The release where a cause of this kind begins, as seen from the fixture of these cells."""
+        seen, kinds = self._shown(cells)
+        shown = kinds.get(kind) or self._evidence.readers.ranks(cells.readers)
+        wrote = self._evidence.rank[cells.fixture.release]
+        if cells.direction.startswith("forward"):
+            first = highest(shown & ((1 << wrote) - 1))
+            without = lowest(seen & ~shown & (-1 << first))
+            first = highest(shown if without < 0 else shown & ((1 << without) - 1))
         else:
-            nearest = wrote if cell.direction == "own" else wrote + 1
-            first = min(reader for reader, kinds in shown.items() if reader >= nearest and kind in kinds)
-            beyond = sorted((reader for reader in shown if reader < first), reverse=True)
-        for reader in beyond:
-            if kind not in shown[reader]:
-                break
-            first = reader
+            nearest = wrote if cells.direction == "own" else wrote + 1
+            first = lowest(shown & (-1 << nearest))
+            without = highest(seen & ~shown & ((1 << first) - 1))
+            first = lowest(shown & (-1 << (without + 1)))
         return self._versions[first]
 
+    def _shown(self, cells: Cells) -> tuple[int, dict[tuple[str, str], int]]:
+        """The releases that read a fixture under some options, and those that show each kind of cause; as bits by their rank."""
+        place = (cells.fixture.id, cells.options.id)
+        if place not in self._known:
+            seen = 0
+            kinds: dict[tuple[str, str], int] = {}
+            for one in self._lines.get(place, ()):
+                releases = self._evidence.readers.ranks(one.readers)
+                seen |= releases
+                if one.outcome not in KEPT:
+                    kind = kind_of(one)
+                    kinds[kind] = kinds.get(kind, 0) | releases
+            self._known[place] = (seen, kinds)
+        return self._known[place]
 
-def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgement], list[_Named], dict[str, Covered]]:
-    """Match failures of cells with waivers: all judgements, those with a cause and its id, and what each waiver covers."""
+
+def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named], dict[str, Covered]]:
+    """Match failures with waivers: each judgement with the id of its cause, and what each waiver covers.
+
+    Parameters:
+        judgements: those with a cause that is shown.
+    """
     beginnings = _Beginnings(evidence)
-    waivers: dict[str, list[Waiver]] = {}
+    waivers: dict[str, list[tuple[Waiver, int]]] = {}  # with the readers that each names
     for waiver in evidence.policy.waivers:
         if not waiver.expired(evidence.as_of):
+            span = sum(1 << index for index, reader in enumerate(evidence.readers) if _spans(evidence, waiver, reader.release))
             for name in waiver.causes:
-                waivers.setdefault(name, []).append(waiver)
+                waivers.setdefault(name, []).append((waiver, span))
     covered: dict[str, Covered] = {}
-    settled: list[Judgement] = []
     named: list[_Named] = []
     for judgement in judgements:
-        cell, cause = judgement.cell, judgement.cause
-        if judgement.verdict not in SHOWN or cause is None:
-            settled.append(judgement)
-            continue
-        name, began, chosen = _plain_id(judgement), judgement.reader, judgement.waiver
-        if cell is not None:
-            began = beginnings.of(cell, (cause.what, cause.subject))
-            name += f"{'' if cell.options.id == 'default' else f'({cell.options.id})'}@{began}"
+        cells, cause = judgement.cells, judgement.cause
+        assert cause is not None  # noqa: S101 - only those with a cause come here
+        name, began = _plain_id(judgement), judgement.at or judgement.reader
+        if cells is not None:
+            began = beginnings.of(cells, (cause.what, cause.subject))
+            name += f"{'' if cells.options.id == 'default' else f'({cells.options.id})'}@{began}"
         elif judgement.at:
-            began = judgement.at
             name += f"@{began}"
-        if (cell is not None or judgement.at in evidence.rank) and judgement.verdict is Verdict.FAIL:
-            fitting = [waiver for waiver in waivers.get(name, ()) if _spans(evidence, waiver, judgement.reader)]
-            chosen = fitting[0].id if fitting else ""
-            if cell is None or cell.recorded:
-                _count(covered, fitting, (name, judgement.reader))
-        if chosen:
-            judgement = replace(judgement, verdict=Verdict.WAIVED)  # noqa: PLW2901 - from here on it is a waived one
-        settled.append(judgement)
-        named.append(_Named(judgement, name, began, chosen))
-    return settled, named, covered
+        parts = [(judgement, judgement.waiver)]
+        if judgement.verdict is Verdict.FAIL and name in waivers:
+            if cells is not None:
+                parts = _covered(evidence.readers, judgement, cells, name, waivers[name], covered)
+            elif judgement.at in evidence.rank:
+                fitting = [waiver for waiver, _ in waivers[name] if _spans(evidence, waiver, judgement.reader)]
+                _count(covered, fitting, name, {judgement.reader}, 1)
+                parts = [(judgement, fitting[0].id if fitting else "")]
+        for part, chosen in parts:
+            waived = replace(part, verdict=Verdict.WAIVED) if chosen else part
+            named.append(_Named(waived, name, began, chosen))
+    return named, covered
+
+
+def _covered(
+    readers: Readers,
+    judgement: Judgement,
+    cells: Cells,
+    name: str,
+    waivers: list[tuple[Waiver, int]],
+    covered: dict[str, Covered],
+) -> list[tuple[Judgement, str]]:
+    """A failure of cells that are alike, split by the waiver that covers its readers; the last part is what none covers."""
+    parts: list[tuple[int, list[Waiver]]] = [(cells.readers, [])]
+    for waiver, span in waivers:
+        parts = [
+            part for bits, fitting in parts for part in ((bits & span, [*fitting, waiver]), (bits & ~span, fitting)) if part[0]
+        ]
+    found = []
+    for bits, fitting in parts:
+        recorded = bits & readers.recorded
+        if recorded:
+            _count(covered, fitting, name, {reader.release for reader in readers.of(recorded)}, recorded.bit_count())
+        part = judgement if bits == cells.readers else replace(judgement, cells=replace(cells, readers=bits))
+        found.append((part, fitting[0].id if fitting else ""))
+    return found
 
 
 def _spans(evidence: Evidence, waiver: Waiver, reader: str) -> bool:
@@ -320,11 +408,12 @@ def _spans(evidence: Evidence, waiver: Waiver, reader: str) -> bool:
     return rank[waiver.readers.first] <= rank[reader] <= rank[waiver.readers.last]
 
 
-def _count(covered: dict[str, Covered], fitting: list[Waiver], member: tuple[str, str]) -> None:
-    """Put down one recorded cell for the waivers that cover it: the first one counts it, and more than one is a mistake."""
+def _count(covered: dict[str, Covered], fitting: list[Waiver], cause: str, readers: set[str], count: int) -> None:
+    """Put down recorded cells for the waivers that cover them: the first one counts them, and more than one is a mistake."""
     for waiver in fitting:
         place = covered.setdefault(waiver.id, Covered())
-        place.cells[member] += waiver is fitting[0]
+        place.cells[cause] += count if waiver is fitting[0] else 0
+        place.readers.update(readers)
         place.shared.update(other.id for other in fitting if other is not waiver)
 
 
@@ -340,57 +429,61 @@ def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
 
 
 def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) -> Finding:
-    smallest = min((one.judgement for one in members), key=lambda judgement: _size(judgement, evidence))
+    judgements = [one.judgement for one in members]
+    smallest = min(judgements, key=lambda judgement: _size(judgement, evidence))
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
-    cells = [one.judgement.cell for one in members if one.judgement.cell is not None]
-    readers = {one.judgement.reader for one in members if one.judgement.reader in evidence.rank}
+    cells = [judgement.cells for judgement in judgements if judgement.cells is not None]
+    readers = {judgement.reader for judgement in judgements if judgement.reader in evidence.rank}
+    readers.update(reader.release for reader in evidence.readers.of(reduce(or_, (alike.readers for alike in cells), 0)))
     reproduce, subject = smallest.reproduce or "torch-compat judge", smallest.subject
-    if smallest.cell is not None:
-        cell = smallest.cell
-        subject = cell.fixture.id
-        options = "" if cell.options.id == "default" else f" --options {cell.options.id}"
-        reproduce = f"torch-compat observe --reader torch-{cell.release} --fixture {cell.fixture.id}{options} --show"
-    bumps = {_bump(evidence, cell) for cell in cells}
+    if smallest.cells is not None:
+        shown = smallest.cells
+        subject = shown.fixture.id
+        options = "" if shown.options.id == "default" else f" --options {shown.options.id}"
+        release = evidence.readers.first(shown.readers).release
+        reproduce = f"torch-compat observe --reader torch-{release} --fixture {subject}{options} --show"
+    bumps = {bump for alike in cells for bump in _bumps(evidence, alike)}
     return Finding(
         id=members[0].id,
         rule=smallest.rule,
         verdict=smallest.verdict,
-        count=len(members),
+        count=sum(judgement.count for judgement in judgements),
         cause=smallest.cause.text,
         title=titles.get(members[0].waiver, smallest.cause.text),
         first_reader=members[0].began,
         readers=tuple(sorted(readers, key=evidence.rank.__getitem__)),
-        writers=tuple(sorted({cell.fixture.release for cell in cells}, key=evidence.rank.__getitem__)),
+        writers=tuple(sorted({alike.fixture.release for alike in cells}, key=evidence.rank.__getitem__)),
         smallest=subject,
         reproduce=reproduce,
         waiver=members[0].waiver,
         what=smallest.cause.what,
-        families=tuple(sorted({cell.fixture.family for cell in cells})),
-        options=smallest.cell.options.id if smallest.cell is not None else "",
+        families=tuple(sorted({alike.fixture.family for alike in cells})),
+        options=smallest.cells.options.id if smallest.cells is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",
-        modelled=all(one.judgement.modelled for one in members),
+        modelled=all(judgement.modelled for judgement in judgements),
     )
 
 
-def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str]:
+def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str, int]:
     """Small archives first; among equals the older reader."""
-    cell = judgement.cell
-    if cell is None:
-        return (0, evidence.rank.get(judgement.reader, 0), judgement.subject)
-    return (cell.fixture.size, evidence.rank[cell.release], cell.fixture.id)
+    cells = judgement.cells
+    if cells is None:
+        return (0, evidence.rank.get(judgement.reader, 0), judgement.subject, 0)
+    return (cells.fixture.size, evidence.readers.first(cells.readers).rank, cells.fixture.id, lowest(cells.readers))
 
 
-def _bump(evidence: Evidence, cell: Cell) -> str:
-    """The file format version, between writer and reader, that announces a change of one of the fixture's operators."""
-    has = cell.fixture.versions.get("file-format")
-    used = {operator.partition(".")[0] for operator in cell.fixture.operators}
+def _bumps(evidence: Evidence, cells: Cells) -> Iterator[str]:
+    """The file format versions, between writer and readers, that announce a change of an operator of the fixture; "" for none."""
+    has = cells.fixture.versions.get("file-format")
+    used = {operator.partition(".")[0] for operator in cells.fixture.operators}
+    left = evidence.readers.ranks(cells.readers)
     for entry in evidence.policy.formats:
         if not isinstance(entry.version, int) or entry.kind != "file-format" or has is None:
             continue
-        if (
-            used.intersection(entry.operators or ())
-            and has < entry.version
-            and evidence.rank[entry.read_from.release] <= evidence.rank[cell.release]
-        ):
-            return f"file format {entry.version}"
-    return ""
+        if left and used.intersection(entry.operators or ()) and has < entry.version:
+            before = left & ((1 << evidence.rank[entry.read_from.release]) - 1)
+            if before != left:
+                yield f"file format {entry.version}"
+            left = before
+    if left:
+        yield ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Cell
+    from torch_compat.rules.evidence import Cells
 
 __all__ = ["Cause", "Judgement", "Outcome", "Verdict", "slug"]
 
@@ -59,31 +59,38 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one rule says of one thing.
+    """What one rule says of one thing, or of several that it says the same of.
 
     Attributes:
         rule: id of the rule.
         verdict: what it says.
         subject: a fixture, file, reader or version, as people name it.
         cause: for every verdict but ``pass`` and ``no-promise``.
-        cell: the cell, where the rule judges cells.
+        cells: the cells, where the rule judges cells.
         reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
         modelled: whether it rests on the reference reader alone.
-        reproduce: the command that shows it, where the cell does not give it.
+        reproduce: the command that shows it, where the cells do not give it.
         waiver: id of the waiver for operators that covers it; ``verdict`` is then ``waived``.
-        at: the release with which it begins, where that is known and there is no cell; such a judgement can be waived like a cell.
+        at: the release with which it begins, where that is known and there are no cells; such a judgement can be waived like a cell.
+        things: how many things it is of, where they are no cells.
     """
 
     rule: str
     verdict: Verdict
     subject: str
     cause: Cause | None = None
-    cell: Cell | None = None
+    cells: Cells | None = None
     reader: str = ""
     modelled: bool = False
     reproduce: str = ""
     at: str = ""
     waiver: str = ""
+    things: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many things it is of."""
+        return self.things if self.cells is None else self.cells.count
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.cells import judge_cells
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -31,6 +31,6 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.REL
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell that loaded by what it computed."""
-    for cell in evidence.cells:
-        if cell.direction == "backward" and cell.loaded:
-            yield judge_cell(rule, cell, VERDICTS.get(cell.outcome, Verdict.FAIL))
+    for cells in evidence.cells:
+        if cells.direction == "backward" and cells.loaded:
+            yield judge_cells(rule, cells, VERDICTS.get(cells.outcome, Verdict.FAIL))

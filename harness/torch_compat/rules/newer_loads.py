@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.cells import judge_cells
 from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ __all__ = ["judge"]
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell by whether it loaded."""
-    for cell in evidence.cells:
-        if cell.direction == "backward":
-            expected = cell.refusal_expected
+    for cells in evidence.cells:
+        if cells.direction == "backward":
+            expected = cells.refusal_expected
             bad = Verdict.EXPECTED if expected else Verdict.FAIL
-            yield judge_cell(rule, cell, Verdict.PASS if cell.loaded else bad)
+            yield judge_cells(rule, cells, Verdict.PASS if cells.loaded else bad)

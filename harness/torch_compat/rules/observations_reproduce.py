@@ -25,24 +25,28 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.readers import Reader
 
 __all__ = ["agreement", "judge"]
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every observed cell, and every fresh one against the recorded one of the same reader."""
-    for cell in evidence.cells:
-        if cell.observation.result == "unstable":
-            text = f"{cell.fixture.recipe}: two observations of one cell disagree"
-            cause = Cause("unstable", cell.fixture.recipe, text)
-            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, cell, cell.release)
-        elif not _like_its_golden(cell.fixture, cell.observation):
-            text = f"{cell.subject}: is said to be the same as the golden, but did not end as it did"
-            cause = Cause("contradicts itself", cell.fixture.recipe, text)
-            yield Judgement(rule.id, Verdict.FAIL, cell.subject, cause, reader=cell.release)
+    odd: list[tuple[Cells, Reader]] = []
+    for cells in evidence.cells:
+        if cells.observation.result == "unstable":
+            text = f"{cells.fixture.recipe}: two observations of one cell disagree"
+            yield Judgement(rule.id, Verdict.FAIL, cells.subject, Cause("unstable", cells.fixture.recipe, text), cells)
+        elif _like_its_golden(cells.fixture, cells.observation):
+            yield Judgement(rule.id, Verdict.PASS, cells.subject, None, cells)
         else:
-            yield Judgement(rule.id, Verdict.PASS, cell.subject, None, cell, cell.release)
+            odd.extend((cells, reader) for reader in evidence.readers.of(cells.readers))
+    for cells, reader in sorted(odd, key=lambda cell: (cell[0].fixture.id, cell[1].name)):
+        subject = cells.read_by(reader)
+        text = f"{subject}: is said to be the same as the golden, but did not end as it did"
+        cause = Cause("contradicts itself", cells.fixture.recipe, text)
+        yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=reader.release)
     for name, fresh in sorted(evidence.fresh.items()):
         recorded = evidence.recorded.get(name)
         if recorded is not None:

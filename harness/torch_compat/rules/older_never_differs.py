@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cell
+from torch_compat.rules.cells import judge_cells
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -38,6 +38,6 @@ VERDICTS = {
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell outside the window."""
-    for cell in evidence.cells:
-        if cell.direction == "forward":
-            yield judge_cell(rule, cell, VERDICTS.get(cell.outcome, Verdict.FAIL))
+    for cells in evidence.cells:
+        if cells.direction == "forward":
+            yield judge_cells(rule, cells, VERDICTS.get(cells.outcome, Verdict.FAIL))

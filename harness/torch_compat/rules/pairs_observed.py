@@ -15,15 +15,17 @@ Reference: this project.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.readers import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy import OptionSet, RuleEntry
+    from torch_compat.policy import OptionSet, Policy, RuleEntry
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
@@ -35,38 +37,13 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, Verdict.FAIL, name, Cause("unreadable", name, why))
     for name, why in sorted(evidence.unavailable.items()):
         yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("unavailable", name, f"{name} was asked for: {why}"))
-    policy = evidence.policy
-    observed = {(cell.release, cell.fixture.id, cell.options.id) for cell in evidence.cells}
-    met = {(cell.release, cell.fixture.release) for cell in evidence.cells}
-    fixtures = sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id)
-    for version in policy.corpus.readers:
-        release = policy.calendar[version]
-        names = sorted(
-            name for source in (evidence.recorded, evidence.fresh) for name, reader in source.items() if reader.release == version
-        )
-        beside = policy.corpus.readers if any(reader == version for reader, _ in met) else ()  # else it has to read everything
-        sets: dict[str, tuple[OptionSet, ...]] = {}
-        for fixture in fixtures:
-            if fixture.family not in sets:
-                sets[fixture.family] = policy.option_sets(fixture.family, release)  # type: ignore[arg-type]
-            for options in sets[fixture.family]:
-                subject = f"{fixture.id} read by {release.name}" + ("" if options.id == "default" else f" ({options.id})")
-                if (version, fixture.id, options.id) in observed:
-                    yield Judgement(rule.id, Verdict.PASS, subject, reader=version)
-                elif release.date > evidence.as_of:
-                    yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=version)  # there is no such release yet
-                else:
-                    why = _why_not(evidence, fixture, options, names)
-                    of = fixture.release if fixture.release in beside and (version, fixture.release) not in met else version
-                    text = f'{release.name}: {why}; run nox -s "observe(torch-{of})" -- --record'
-                    cause = Cause(why, release.name, text)
-                    yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
+    yield from _pairs(evidence, rule)
+    known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in evidence.policy.options}
     for name, reader in sorted(evidence.recorded.items()):
-        if reader.release not in policy.calendar:
+        if reader.release not in evidence.policy.calendar:
             text = f"{name} is recorded, but is no release of the calendar"
             yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
             continue
-        known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in policy.options}
         stray = sorted(reader.cells.keys() - known)
         for fixture_id, options_id in stray:
             text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
@@ -81,10 +58,66 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))
 
 
+def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge the policy's readers with each fixture under each set of options; what is missing, by reader and reason."""
+    policy, rank = evidence.policy, evidence.rank
+    observed: dict[tuple[str, str], int] = {}  # releases by fixture and options, as bits by rank
+    met: dict[str, int] = {}  # and by writer
+    for cells in evidence.cells:
+        place, releases = (cells.fixture.id, cells.options.id), evidence.readers.ranks(cells.readers)
+        observed[place] = observed.get(place, 0) | releases
+        met[cells.fixture.release] = met.get(cells.fixture.release, 0) | releases
+    there = sum(1 << rank[version] for version in policy.corpus.readers if policy.calendar[version].date <= evidence.as_of)
+    names = {rank[version]: _names(evidence, version) for version in policy.corpus.readers}
+    unmet = sum(1 << reader for reader, found in names.items() if not found)
+    asked: dict[str, list[tuple[OptionSet, int]]] = {}
+    missing: Counter[tuple[str, int, str]] = Counter()  # pairs by writer, releases as bits by rank, and why
+    for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
+        if fixture.family not in asked:
+            asked[fixture.family] = _asked(policy, fixture.family)
+        for options, readers in asked[fixture.family]:
+            done = readers & observed.get((fixture.id, options.id), 0)
+            subject = fixture.id if options.id == "default" else f"{fixture.id} ({options.id})"
+            if done:
+                yield Judgement(rule.id, Verdict.PASS, subject, things=done.bit_count())
+            if later := readers & ~done & ~there:  # there are no such releases yet
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject, things=later.bit_count())
+            left = readers & ~done & there
+            if left & unmet:
+                missing[fixture.release, left & unmet, "no observations of this reader"] += 1
+            for reader in places(left & ~unmet):
+                missing[fixture.release, 1 << reader, _why_not(evidence, fixture, options, names[reader])] += 1
+    versions = {rank[version]: version for version in policy.corpus.readers}
+    for writer, reader, why, count in (
+        (writer, one, why, count) for (writer, left, why), count in missing.items() for one in places(left)
+    ):
+        version = versions[reader]
+        # A session of the writer lets every reader read what it wrote; a reader that read nothing yet has to read everything.
+        begun = any(releases >> reader & 1 for releases in met.values())
+        of = writer if begun and writer in policy.corpus.readers and not met.get(writer, 0) >> reader & 1 else version
+        name = policy.calendar[version].name
+        cause = Cause(why, name, f'{name}: {why}; run nox -s "observe(torch-{of})" -- --record')
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, name, cause, reader=version, things=count)
+
+
+def _names(evidence: Evidence, version: str) -> list[str]:
+    """The readers of a release, whether or not they observed anything."""
+    both = (evidence.recorded, evidence.fresh)
+    return sorted(name for source in both for name, reader in source.items() if reader.release == version)
+
+
+def _asked(policy: Policy, family: str) -> list[tuple[OptionSet, int]]:
+    """The sets of options for a family that some reader of the policy has, each with those readers as bits by rank."""
+    ranks = {release.version: index for index, release in enumerate(policy.calendar)}
+    readers = {options.id: 0 for options in policy.options}
+    for version in policy.corpus.readers:
+        for options in policy.option_sets(family, policy.calendar[version]):  # type: ignore[arg-type]
+            readers[options.id] |= 1 << ranks[version]
+    return [(options, readers[options.id]) for options in policy.options if readers[options.id]]
+
+
 def _why_not(evidence: Evidence, fixture: Fixture, options: OptionSet, names: list[str]) -> str:
-    """Why a pair that has no valid observation has none."""
-    if not names:
-        return "no observations of this reader"
+    """Why a pair of a reader that observed something has no valid observation."""
     cell = (fixture.id, options.id)
     stale = any(cell in source[name].cells for name in names for source in (evidence.recorded, evidence.fresh) if name in source)
     return "observed before the fixture, its golden or the options changed" if stale else "not observed"

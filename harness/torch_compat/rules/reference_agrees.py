@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
 
@@ -49,7 +49,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     reference = evidence.reference
     if reference is None:
         return
-    own = {(cell.fixture.id, cell.options.id): cell.observation for cell in evidence.cells if cell.direction == "own"}
+    own = _read_back(evidence)
     for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
         if fixture.family not in FAMILIES or fixture.release == SYNTHETIC or fixture.release not in evidence.policy.calendar:
             continue
@@ -74,6 +74,17 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 modelled=True,
                 reproduce=f"torch-compat observe --reader {READER} --fixture {fixture.id} --show",
             )
+
+
+def _read_back(evidence: Evidence) -> dict[tuple[str, str], Observation]:
+    """What the writer of each fixture did on reading it back, by fixture and options; of several builds of it, the last by name."""
+    found: dict[tuple[str, str], Cells] = {}
+    for cells in evidence.cells:
+        if cells.direction == "own":
+            place = (cells.fixture.id, cells.options.id)
+            if place not in found or found[place].readers < cells.readers:
+                found[place] = cells
+    return {place: cells.observation for place, cells in found.items()}
 
 
 def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Observation) -> tuple[Verdict, str, str]:

@@ -18,14 +18,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import Synthetic
-from torch_compat.rules.cells import judge_cell, kind_of
+from torch_compat.rules.cells import judge_cells, kind_of
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.policy import Format, RuleEntry
-    from torch_compat.rules.evidence import Cell, Evidence
+    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
 
@@ -40,34 +40,46 @@ NOT_TAKEN = {
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every synthetic fixture by what it stands for, and every cell of it."""
+    """Judge every synthetic fixture by what it stands for, and its cells."""
     known = {entry.label: entry for entry in evidence.policy.formats}
     for fixture in evidence.corpus.synthetic:
         wrong = [label for label in fixture.formats if label not in known]
         text = f"{fixture.id} stands for {', '.join(wrong or ['nothing'])}, which the policy does not know"
         if wrong or not fixture.formats:
             yield Judgement(rule.id, Verdict.FAIL, fixture.id, Cause("unknown format", fixture.id, text))
-    for cell in evidence.cells:
-        if isinstance(cell.fixture, Synthetic):
-            formats = [known[label] for label in cell.fixture.formats if label in known]
-            foreign = [entry for entry in formats if not _takes(evidence, cell, entry)]
-            yield _judge(rule, cell, foreign)
+    takers = {label: _takers(evidence, entry) for label, entry in known.items()}
+    for cells in evidence.cells:
+        if isinstance(cells.fixture, Synthetic):
+            formats = [known[label] for label in cells.fixture.formats if label in known]
+            for readers, foreign in _told_apart(cells.readers, formats, takers):
+                yield _judge(rule, replace(cells, readers=readers), foreign)
 
 
-def _judge(rule: RuleEntry, cell: Cell, foreign: list[Format]) -> Judgement:
-    """A judgement of one cell; ``foreign`` are the formats of its fixture that the reader does not take."""
+def _judge(rule: RuleEntry, cells: Cells, foreign: list[Format]) -> Judgement:
+    """A judgement of cells that are alike; ``foreign`` are the formats of their fixture that none of the readers takes."""
     if not foreign:
-        expected = cell.refusal_expected
-        return judge_cell(rule, cell, Verdict.EXPECTED if expected else TAKEN.get(cell.outcome, Verdict.FAIL))
+        expected = cells.refusal_expected
+        return judge_cells(rule, cells, Verdict.EXPECTED if expected else TAKEN.get(cells.outcome, Verdict.FAIL))
     mistaken = next((entry for entry in foreign if entry.mistaken), None)
-    if mistaken is not None and cell.outcome is Outcome.DIFFERENT:
+    if mistaken is not None and cells.outcome is Outcome.DIFFERENT:
         text = f"{mistaken.label}: {mistaken.mistaken}"
-        return replace(judge_cell(rule, cell, Verdict.EXPECTED), cause=Cause(*kind_of(cell), text))
-    return judge_cell(rule, cell, NOT_TAKEN.get(cell.outcome, Verdict.FAIL))
+        return replace(judge_cells(rule, cells, Verdict.EXPECTED), cause=Cause(*kind_of(cells), text))
+    return judge_cells(rule, cells, NOT_TAKEN.get(cells.outcome, Verdict.FAIL))
 
 
-def _takes(evidence: Evidence, cell: Cell, entry: Format) -> bool:
-    """Whether the cell's reader takes this version of a format."""
-    reader = evidence.rank[cell.release]
-    last = evidence.rank[entry.read_until.release] if entry.read_until is not None else reader
-    return evidence.rank[entry.read_from.release] <= reader <= last
+def _takers(evidence: Evidence, entry: Format) -> int:
+    """The readers that take this version of a format."""
+    rank = evidence.rank
+    first, last = rank[entry.read_from.release], rank[entry.read_until.release] if entry.read_until is not None else len(rank)
+    return evidence.readers.where(lambda reader: first <= reader.rank <= last)
+
+
+def _told_apart(readers: int, formats: list[Format], takers: dict[str, int]) -> list[tuple[int, list[Format]]]:
+    """Readers by which of some formats they do not take."""
+    parts: list[tuple[int, list[Format]]] = [(readers, [])]
+    for entry in formats:
+        taken = takers[entry.label]
+        parts = [
+            part for bits, foreign in parts for part in ((bits & taken, foreign), (bits & ~taken, [*foreign, entry])) if part[0]
+        ]
+    return parts

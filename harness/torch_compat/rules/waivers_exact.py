@@ -33,11 +33,13 @@ class Covered:
     """What a waiver covered when the other rules' failures were matched with waivers.
 
     Attributes:
-        cells: recorded cells by cause and reader.
+        cells: how many recorded cells, by cause.
+        readers: the releases that have one.
         shared: other waivers that cover some of the same cells.
     """
 
-    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+    cells: Counter[str] = field(default_factory=Counter)
+    readers: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
 
 
@@ -61,9 +63,8 @@ def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Cov
 def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered) -> tuple[str, str]:
     """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
     found = covered.cells.total()
-    idle = [cause for cause in waiver.causes if not any(cause == one for one, _ in covered.cells)]
-    readers = {reader for _, reader in covered.cells}
-    ends = [end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in readers]
+    idle = [cause for cause in waiver.causes if cause not in covered.cells]
+    ends = [end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in covered.readers]
     if waiver.expired(evidence.as_of):
         return "expired", f"expired on {waiver.expires}"
     if covered.shared:

@@ -1,0 +1,89 @@
+"""The readers that evidence has, in one order, and sets of them as bits."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Reader", "Readers", "highest", "lowest", "places"]
+
+CACHED = 1 << 14
+"""So many sets are remembered with their releases: most sets of readers that did the same recur."""
+
+
+class Reader(NamedTuple):
+    """A source of observations.
+
+    Attributes:
+        name: exact name, ``torch-1.12.1+cu102``.
+        release: its public version.
+        rank: the place of the release in the calendar.
+        recorded: whether its observations are kept in the repository. A reader that is recorded and was observed just now as
+            well is two sources of the same name.
+    """
+
+    name: str
+    release: str
+    rank: int
+    recorded: bool
+
+
+class Readers:
+    """Readers in the order of their releases, then of their names, the recorded before the fresh of one name.
+
+    A set of them is an ``int``: bit 0 stands for the first reader. Since the order is that of the releases, the lowest bit of a
+    set is its oldest reader, and whatever is said of releases up to one, or from one on, is a range of bits.
+
+    Attributes:
+        recorded: the set of readers whose observations are kept in the repository.
+    """
+
+    def __init__(self, readers: Iterable[Reader]) -> None:
+        self._all = tuple(sorted(readers, key=lambda reader: (reader.rank, reader.name, not reader.recorded)))
+        self.recorded: int = self.where(lambda reader: reader.recorded)
+        self.ranks: Callable[[int], int] = lru_cache(CACHED)(self._ranks)
+        """The releases of a set of readers, as bits by their rank."""
+
+    def __iter__(self) -> Iterator[Reader]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def where(self, wanted: Callable[[Reader], bool]) -> int:
+        """The set of readers of which something holds."""
+        return sum(1 << index for index, reader in enumerate(self._all) if wanted(reader))
+
+    def of(self, bits: int) -> Iterator[Reader]:
+        """The members of a set, in order."""
+        return map(self._all.__getitem__, places(bits))
+
+    def first(self, bits: int) -> Reader:
+        """The oldest reader of a set that is not empty."""
+        return self._all[lowest(bits)]
+
+    def _ranks(self, bits: int) -> int:
+        found = 0
+        for reader in self.of(bits):
+            found |= 1 << reader.rank
+        return found
+
+
+def places(bits: int) -> Iterator[int]:
+    """The indices of the bits that are set, from the lowest."""
+    while bits:
+        yield lowest(bits)
+        bits &= bits - 1
+
+
+def lowest(bits: int) -> int:
+    """The index of the lowest bit that is set; -1 where none is."""
+    return (bits & -bits).bit_length() - 1
+
+
+def highest(bits: int) -> int:
+    """The index of the highest bit that is set; -1 where none is."""
+    return bits.bit_length() - 1

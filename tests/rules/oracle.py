@@ -1,0 +1,336 @@
+"""Judging cell by cell, as plainly as it can be said: what judging by sets of readers has to agree with.
+
+It knows the rules about cells and pairs, waivers, and how findings are named and grouped. It shares with the real judging only what
+has nothing to do with sets: the outcome of one observation, and the texts of causes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.manifest import SYNTHETIC, Synthetic, release_folder
+from torch_compat.corpus.observations import Observation, cell_key
+from torch_compat.rules import forward_window, newer_computes, older_never_differs, reads_back, synthetic_loads
+from torch_compat.rules.cells import judge_cells, kind_of
+from torch_compat.rules.evidence import Cells
+from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
+from torch_compat.rules.observations_reproduce import _like_its_golden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.rules.conftest import World
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.policy.model import OptionSet, Waiver
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Report
+
+RULES = (
+    "newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads", "pairs-observed",
+    "observations-reproduce", "waivers-exact",
+)  # fmt: skip
+SHOWN = {Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fixture, one set of load options, one reader."""
+
+    fixture: Fixture
+    options: OptionSet
+    reader: str
+    release: str
+    observation: Observation
+    outcome: Outcome
+    direction: str
+    recorded: bool
+
+    @property
+    def alone(self) -> Cells:
+        """The cell as a set of one, for what does not look at readers."""
+        return Cells(self.fixture, self.options, self.observation, self.outcome, self.direction, 1)  # type: ignore[arg-type]
+
+    @property
+    def options_named(self) -> str:
+        return "" if self.options.id == "default" else f"({self.options.id})"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a rule says of one cell or thing."""
+
+    rule: str
+    verdict: Verdict
+    subject: str
+    cause: Cause | None = None
+    cell: Cell | None = None
+    reader: str = ""
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """The parts of a report that the oracle knows."""
+    return {
+        "counts": {str(verdict): count for verdict, count in report.counts.items() if count},
+        "outcomes": report.outcomes,
+        "not_checked": report.not_checked,
+        "findings": [
+            (
+                str(one.verdict), one.id, one.waiver, one.count, one.cause, one.first_reader, one.readers, one.writers, one.smallest,
+                one.reproduce, one.families, one.options, one.bump,
+            )
+            for one in report.findings
+        ],
+    }  # fmt: skip
+
+
+def judge(world: World) -> dict[str, Any]:
+    """What judging cell by cell makes of a world, in the form of :func:`facts`."""
+    return _Oracle(world.evidence()).judge()
+
+
+class _Oracle:
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.policy, self.rank = evidence, evidence.policy, evidence.rank
+        self.fixtures = sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id)
+        self.cells = list(self._cells())
+
+    def _cells(self) -> Iterator[Cell]:
+        for fixture in self.fixtures:
+            for name in sorted(self.evidence.recorded.keys() | self.evidence.fresh.keys()):
+                for options in self.policy.options:
+                    for source, recorded in ((self.evidence.recorded, True), (self.evidence.fresh, False)):
+                        reader = source.get(name)
+                        found = reader.cells.get((fixture.id, options.id)) if reader else None
+                        if reader is None or found is None or found.key != cell_key(fixture.subject, options.load.given()):
+                            continue
+                        if reader.release in self.policy.calendar:
+                            direction, outcome = self._direction(fixture, reader.release), self.evidence.outcome(fixture, found)
+                            yield Cell(fixture, options, name, reader.release, found, outcome, direction, recorded)
+                        break
+
+    def _direction(self, fixture: Fixture, release: str) -> str:
+        if fixture.release == SYNTHETIC:
+            return "synthetic"
+        reads, wrote = self.rank[release], self.rank[fixture.release]
+        if reads >= wrote:
+            return "own" if reads == wrote else "backward"
+        near = self.policy.calendar.days_between(release, fixture.release) <= self.policy.forward_window_days
+        return "forward-in-window" if near else "forward"
+
+    # ---------------------------------------------------------------------------------------------------------------- rules
+
+    def _said(self) -> Iterator[Said]:
+        for cell in self.cells:
+            alone, own_rules = cell.alone, []
+            expected = Verdict.EXPECTED if alone.refusal_expected else None
+            if cell.direction == "backward":
+                own_rules.append(("newer-loads", Verdict.PASS if alone.loaded else expected or Verdict.FAIL))
+                if alone.loaded:
+                    own_rules.append(("newer-computes", newer_computes.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+            elif cell.direction == "own":
+                own_rules.append(("reads-back", expected or reads_back.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+            elif cell.direction == "forward":
+                own_rules.append(("older-never-differs", older_never_differs.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+            elif cell.direction == "forward-in-window":
+                own_rules.append(("forward-window", expected or forward_window.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+            for name, verdict in own_rules:
+                yield Said(name, verdict, "", self._cause(cell, verdict), cell, cell.release)
+            if cell.direction == "synthetic":
+                yield self._synthetic(cell, expected)
+            yield self._reproduces(cell)
+        yield from self._pairs()
+
+    def _cause(self, cell: Cell, verdict: Verdict) -> Cause | None:
+        return judge_cells(self.policy.rules[0], cell.alone, verdict).cause
+
+    def _synthetic(self, cell: Cell, expected: Verdict | None) -> Said:
+        assert isinstance(cell.fixture, Synthetic)
+        known = {entry.label: entry for entry in self.policy.formats}
+        reader, foreign = self.rank[cell.release], []
+        for entry in (known[label] for label in cell.fixture.formats if label in known):
+            last = self.rank[entry.read_until.release] if entry.read_until else reader
+            if not self.rank[entry.read_from.release] <= reader <= last:
+                foreign.append(entry)
+        mistaken = next((entry for entry in foreign if entry.mistaken), None)
+        if mistaken is not None and cell.outcome is Outcome.DIFFERENT:
+            cause = Cause(*kind_of(cell.alone), f"{mistaken.label}: {mistaken.mistaken}")
+            return Said("synthetic-loads", Verdict.EXPECTED, "", cause, cell, cell.release)
+        verdict = synthetic_loads.NOT_TAKEN.get(cell.outcome, Verdict.FAIL)
+        if not foreign:
+            verdict = expected or synthetic_loads.TAKEN.get(cell.outcome, Verdict.FAIL)
+        return Said("synthetic-loads", verdict, "", self._cause(cell, verdict), cell, cell.release)
+
+    def _reproduces(self, cell: Cell) -> Said:
+        name, recipe = "observations-reproduce", cell.fixture.recipe
+        if cell.observation.result == "unstable":
+            cause = Cause("unstable", recipe, f"{recipe}: two observations of one cell disagree")
+            return Said(name, Verdict.FAIL, "", cause, cell, cell.release)
+        if _like_its_golden(cell.fixture, cell.observation):
+            return Said(name, Verdict.PASS, "", None, cell, cell.release)
+        subject = f"{cell.fixture.id} read by {cell.reader}" + ("" if cell.options.id == "default" else f" ({cell.options.id})")
+        text = f"{subject}: is said to be the same as the golden, but did not end as it did"
+        return Said(name, Verdict.FAIL, subject, Cause("contradicts itself", recipe, text), None, cell.release)
+
+    def _pairs(self) -> Iterator[Said]:
+        name = "pairs-observed"
+        observed = {(cell.release, cell.fixture.id, cell.options.id) for cell in self.cells}
+        met = {(cell.release, cell.fixture.release) for cell in self.cells}
+        sources = (self.evidence.recorded, self.evidence.fresh)
+        for version in self.policy.corpus.readers:
+            release = self.policy.calendar[version]
+            readers = [reader for source in sources for reader in source.values() if reader.release == version]
+            for fixture in self.fixtures:
+                for options in self.policy.option_sets(fixture.family, release):  # type: ignore[arg-type]
+                    if (version, fixture.id, options.id) in observed:
+                        yield Said(name, Verdict.PASS, "")
+                        continue
+                    if release.date > self.evidence.as_of:
+                        yield Said(name, Verdict.NO_PROMISE, "")
+                        continue
+                    why = "no observations of this reader"
+                    if readers:
+                        stale = any((fixture.id, options.id) in reader.cells for reader in readers)
+                        why = "observed before the fixture, its golden or the options changed" if stale else "not observed"
+                    begun = any(reader == version for reader, _ in met)
+                    beside = begun and fixture.release in self.policy.corpus.readers
+                    of = fixture.release if beside and (version, fixture.release) not in met else version
+                    text = f'{release.name}: {why}; run nox -s "observe(torch-{of})" -- --record'
+                    yield Said(name, Verdict.NOT_CHECKED, "", Cause(why, release.name, text))
+
+    # ------------------------------------------------------------------------------------------------------- beginnings, bumps
+
+    def _begins(self, cell: Cell, kind: tuple[str, str]) -> str:
+        shown: dict[int, bool] = {}
+        for one in self.cells:
+            if (one.fixture.id, one.options.id) == (cell.fixture.id, cell.options.id):
+                same = one.outcome not in {Outcome.SAME, Outcome.CLOSE} and kind_of(one.alone) == kind
+                shown[self.rank[one.release]] = shown.get(self.rank[one.release], False) or same
+        wrote = self.rank[cell.fixture.release]
+        if cell.direction.startswith("forward"):
+            first = max(reader for reader, same in shown.items() if same and reader < wrote)
+            beyond = sorted(reader for reader in shown if reader > first)
+        else:
+            first = min(reader for reader, same in shown.items() if same and reader >= wrote + (cell.direction != "own"))
+            beyond = sorted((reader for reader in shown if reader < first), reverse=True)
+        for reader in beyond:
+            if not shown[reader]:
+                break
+            first = reader
+        return next(version for version, rank in self.rank.items() if rank == first)
+
+    def _bump(self, cell: Cell) -> str:
+        has = cell.fixture.versions.get("file-format")
+        used = {operator.partition(".")[0] for operator in cell.fixture.operators}
+        for entry in self.policy.formats:
+            if entry.kind == "file-format" and isinstance(entry.version, int) and has is not None and has < entry.version:
+                known = self.rank[entry.read_from.release] <= self.rank[cell.release]
+                if known and used.intersection(entry.operators or ()):
+                    return f"file format {entry.version}"
+        return ""
+
+    # -------------------------------------------------------------------------------------------------------------- all of it
+
+    def judge(self) -> dict[str, Any]:
+        counts: Counter[str] = Counter()
+        not_checked: Counter[tuple[str, str]] = Counter()
+        groups: dict[tuple[Verdict, str, str], list[tuple[Said, str]]] = {}
+        covers: dict[str, list[tuple[str, str, list[Waiver]]]] = {waiver.id: [] for waiver in self.policy.waivers}
+        for said in self._said():
+            verdict, waiver = said.verdict, ""
+            if said.cause is not None and verdict in SHOWN:
+                name = f"{said.rule}:{said.cause.what.replace(' ', '-')}:{slug(said.cause.subject)}"
+                began = said.reader
+                if said.cell is not None:
+                    began = self._begins(said.cell, (said.cause.what, said.cause.subject))
+                    name += f"{said.cell.options_named}@{began}"
+                    if verdict is Verdict.FAIL:
+                        fitting = [one for one in self.policy.waivers if self._covers(one, name, said.reader)]
+                        for one in fitting[: len(fitting) if said.cell.recorded else 0]:
+                            covers[one.id].append((name, said.reader, fitting))
+                        if fitting:
+                            verdict, waiver = Verdict.WAIVED, fitting[0].id
+                groups.setdefault((verdict, name, waiver), []).append((said, began))
+            elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
+                not_checked[said.rule, said.cause.text] += 1
+            counts[str(verdict)] += 1
+        for waiver in self.policy.waivers:
+            what, text = self._inexact(waiver, covers[waiver.id])
+            counts[str(Verdict.FAIL if what else Verdict.PASS)] += 1
+            if what:
+                cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}")
+                name = f"waivers-exact:{what.replace(' ', '-')}:{waiver.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, waiver.id, cause), "")]
+        empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
+        counts["not-checked"] += len(empty)
+        order = [Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED]
+        found = sorted(
+            groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1].partition(":")[0], item[0][1], item[0][2])
+        )
+        outcomes: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
+        for cell in self.cells:
+            row = (release_folder(cell.fixture.release), cell.reader, cell.fixture.family, cell.options.id)
+            outcomes.setdefault(row, Counter())[cell.outcome] += 1
+        return {
+            "counts": {verdict: count for verdict, count in counts.items() if count},
+            "outcomes": outcomes,
+            "not_checked": (*sorted((rule, why, count) for (rule, why), count in not_checked.items()), *empty),
+            "findings": [self._finding(*key, members) for key, members in found],
+        }
+
+    def _selecting_nothing(self) -> Iterator[str]:
+        selected = {said.rule for said in self._said()} | ({"waivers-exact"} if self.policy.waivers else set())
+        for entry in self.policy.rules:
+            if entry.id not in selected and entry.id != "waivers-exact":
+                if entry.id == "pairs-observed" and not self.fixtures:
+                    continue
+                yield entry.id
+
+    def _covers(self, waiver: Waiver, name: str, reader: str) -> bool:
+        first, last = waiver.readers.first, waiver.readers.last
+        inside = self.rank[first] <= self.rank[reader] <= self.rank[last]
+        return name in waiver.causes and inside and not waiver.expired(self.evidence.as_of)
+
+    def _inexact(self, waiver: Waiver, covered: list[tuple[str, str, list[Waiver]]]) -> tuple[str, str]:
+        shared = {one.id for _, _, fitting in covered for one in fitting} - {waiver.id}
+        found = sum(fitting[0] is waiver for _, _, fitting in covered)
+        idle = [cause for cause in waiver.causes if cause not in {name for name, _, _ in covered}]
+        ends = [
+            end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in {one for _, one, _ in covered}
+        ]
+        if waiver.expired(self.evidence.as_of):
+            return "expired", f"expired on {waiver.expires}"
+        if shared:
+            return "overlapping", f"covers cells that {', '.join(sorted(shared))} covers as well"
+        if found == 0:
+            return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
+        if found != waiver.count:
+            return "inexact", f"counts {waiver.count} cells, but {found} have its causes"
+        if idle:
+            return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
+        if ends:
+            return "too wide", f"reaches to {' and '.join(ends)}, but no cell of that reader has its causes"
+        return "", ""
+
+    def _finding(self, verdict: Verdict, name: str, waiver: str, members: list[tuple[Said, str]]) -> tuple[Any, ...]:
+        smallest = min((said for said, _ in members), key=self._size)
+        assert smallest.cause is not None
+        subject, reproduce, options = smallest.subject, "torch-compat judge", ""
+        if smallest.cell is not None:
+            subject, options = smallest.cell.fixture.id, smallest.cell.options.id
+            named = "" if options == "default" else f" --options {options}"
+            reproduce = f"torch-compat observe --reader torch-{smallest.cell.release} --fixture {subject}{named} --show"
+        cells = [said.cell for said, _ in members if said.cell is not None]
+        readers, writers = {said.reader for said, _ in members if said.reader}, {cell.fixture.release for cell in cells}
+        bumps = {self._bump(cell) for cell in cells}
+        return (
+            str(verdict), name, waiver, len(members), smallest.cause.text, members[0][1], tuple(sorted(readers, key=self.rank.get)),  # type: ignore[arg-type]
+            tuple(sorted(writers, key=self.rank.get)), subject, reproduce,  # type: ignore[arg-type]
+            tuple(sorted({cell.fixture.family for cell in cells})), options, bumps.pop() if len(bumps) == 1 else "",
+        )  # fmt: skip
+
+    def _size(self, said: Said) -> tuple[int, int, str]:
+        if said.cell is None:
+            return (0, self.rank.get(said.reader, 0), said.subject)
+        return (said.cell.fixture.size, self.rank[said.cell.release], said.cell.fixture.id)

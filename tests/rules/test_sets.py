@@ -1,0 +1,148 @@
+"""Judging sets of readers at once says what judging cell by cell says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.rules import oracle
+from tests.rules.conftest import DATES, DEFAULT, FACTS, STRICT, World, file_format, rule, waiver
+from torch_compat.policy.model import CorpusScope, Milestone
+from torch_compat.rules.readers import Reader, Readers, highest, lowest, places
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.rules.judge import Report
+
+RELEASES = tuple(DATES)
+BUILDS = (*RELEASES, "1.1.0+cpu", "1.1.0+cu102", "9.9.9")
+CAUSED = [outcome for outcome in sorted(FACTS) if outcome not in {"same", "close", "relaxed"}]
+OTHER = ({"type": "builtins.RuntimeError", "message": "no such operator"},)
+NUMBERED = ({"type": "builtins.RuntimeError", "message": "version 10 is too new"},)
+NOT_NOW = Milestone(release="1.1.1")
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Fixtures of several writers and of none, and readers of which most do what others do."""
+    world = World()
+    formats = (
+        file_format(1),
+        file_format(2, operators=("aten::div",), read_from=draw(st.sampled_from(RELEASES))),
+        file_format(3, operators=("aten::div", "aten::mul"), read_from=draw(st.sampled_from(RELEASES))),
+        file_format(4, no_writer="nobody did", read_from="1.1.0", mistaken=draw(st.sampled_from([None, "they take it for 3"]))),
+        file_format(5, no_writer="nobody did", read_from="1.0.0").model_copy(update={"read_until": NOT_NOW}),
+    )
+    asked = draw(st.lists(st.sampled_from(RELEASES), min_size=1, unique=True))
+    world.promise(
+        rules=tuple(map(rule, oracle.RULES)),
+        formats=formats,
+        corpus=CorpusScope(writers=("1.0.0",), readers=tuple(asked)),
+        forward_window_days=draw(st.sampled_from([0, 9, 300])),
+    )
+    world.as_of = draw(st.sampled_from([world.as_of, DATES["1.1.1"]]))
+    for version in draw(st.lists(st.sampled_from([*RELEASES, "synthetic"]), unique=True, max_size=4)):
+        for recipe in draw(st.lists(st.sampled_from(["add", "div", "mul"]), unique=True, min_size=1)):
+            _observed(draw, world, _fixture(draw, world, version, recipe))
+    return world
+
+
+def _fixture(draw: st.DrawFn, world: World, version: str, recipe: str) -> Fixture:
+    change = {
+        "size": draw(st.sampled_from([1000, 2000])),
+        "family": draw(st.sampled_from(["torch-save", "torchscript"])),
+        "operators": draw(st.sampled_from([[], ["aten::div.Tensor"], ["aten::mul"]])),
+        "golden": draw(st.sampled_from([{"calls": []}, {"crashed": {}}])),
+    }
+    if version == "synthetic":
+        return world.synthetic(
+            *draw(st.sampled_from([("file-format 4",), ("file-format 5",), ("file-format 4", "file-format 5")])),
+            recipe=recipe,
+            **change,
+        )
+    return world.fixture(version, recipe, **change)
+
+
+def _observed(draw: st.DrawFn, world: World, fixture: Fixture) -> None:
+    """What readers did with a fixture: a few outcomes, each of several readers."""
+    for options in (DEFAULT, STRICT):
+        did = st.sampled_from(draw(st.lists(st.sampled_from(["same", "close", "relaxed", *CAUSED]), min_size=1, max_size=3)))
+        for version in draw(st.lists(st.sampled_from(BUILDS), unique=True, max_size=len(BUILDS))):
+            for fresh in draw(st.sampled_from([(False,), (False,), (True,), (False, True)])):
+                outcome, change = draw(did), {}
+                if outcome in {"refused", "raised"}:
+                    change = draw(st.sampled_from([{}, {"errors": OTHER}, {"errors": NUMBERED}]))
+                if draw(st.integers(0, 9)) == 0:
+                    change = {**change, "key": "0" * 20}
+                if fresh and f"torch-{version}" in world.recorded:
+                    # What is observed again is held against what is recorded, fresh cell by fresh cell; that is no matter of sets.
+                    known = world.recorded[f"torch-{version}"].cells.get((fixture.id, options.id))
+                    if known is not None and known.key != "0" * 20:
+                        continue
+                world.observe(fixture, version, outcome, options, fresh=fresh, **change)
+
+
+def facts(report: Report) -> dict[str, object]:
+    """A report without the strays, which are no matter of sets."""
+    found = oracle.facts(report)
+    strays = [one for one in found["findings"] if one[1].startswith("pairs-observed:stray:")]
+    found["findings"] = [one for one in found["findings"] if one not in strays]
+    if strays:
+        found["counts"]["fail"] -= sum(one[3] for one in strays)
+    found["counts"] = {verdict: count for verdict, count in found["counts"].items() if count}
+    return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(worlds(), st.data())
+def test_sets_say_what_cells_say(world: World, data: st.DataObject) -> None:
+    if not world.fixtures:
+        return
+    report = world.judge()
+    assert facts(report) == oracle.judge(world)
+    causes = sorted({one.id for one in report.findings if one.verdict == "fail" and one.writers})
+    if not causes:
+        return
+    release = st.sampled_from(RELEASES)
+    counts = {one.id: one.count for one in report.findings}
+    waivers = []
+    for index in range(data.draw(st.integers(1, 3))):
+        named = data.draw(st.lists(st.sampled_from(causes), unique=True, min_size=1, max_size=2))
+        first, last = sorted((data.draw(release), data.draw(release)), key=RELEASES.index)
+        count = data.draw(st.sampled_from([sum(counts[name] for name in named), 1]))
+        waivers.append(waiver(" ".join(named), count, first, last, name=f"w{index}"))
+    world.promise(waivers=tuple(waivers))
+    world.as_of = max(world.as_of, DATES["2.0.0"])
+    assert facts(world.judge()) == oracle.judge(world)
+
+
+# --------------------------------------------------------------------------------------------------------------- bits
+
+
+@given(st.sets(st.integers(0, 200)))
+def test_bits_are_a_set_of_places(members: set[int]) -> None:
+    bits = sum(1 << member for member in members)
+    assert list(places(bits)) == sorted(members)
+    assert (lowest(bits), highest(bits)) == (min(members, default=-1), max(members, default=-1))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_readers_stand_by_release_then_name_and_the_recorded_first(turned: bool) -> None:
+    given = [
+        Reader("torch-1.0.0", "1.0.0", 0, True),
+        Reader("torch-1.9.0+cpu", "1.9.0", 1, True),
+        Reader("torch-1.9.0+cpu", "1.9.0", 1, False),
+        Reader("torch-1.9.0+cu102", "1.9.0", 1, True),
+        Reader("torch-1.10.0", "1.10.0", 2, False),
+    ]
+    readers = Readers(reversed(given) if turned else given)
+    assert list(readers) == given
+    assert len(readers) == 5
+    assert readers.recorded == 0b01011
+    assert [reader.name for reader in readers.of(0b10100)] == ["torch-1.9.0+cpu", "torch-1.10.0"]
+    assert readers.first(0b11000).name == "torch-1.9.0+cu102"
+    assert (readers.ranks(0b01110), readers.ranks(0b10001), readers.ranks(0)) == (0b010, 0b101, 0)
+    assert readers.where(lambda reader: reader.rank >= 1) == 0b11110
