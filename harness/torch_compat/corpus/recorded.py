@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["SUFFIX", "Group", "Recorded", "read_recorded", "record", "write_recorded"]
+__all__ = ["SUFFIX", "Group", "Recorded", "read_recorded", "record", "together", "write_recorded"]
 
 SUFFIX: Final = ".txt"
 VERSION: Final = 2
@@ -117,32 +117,80 @@ class _Column(Mapping[Cell, Observation]):
     """The cells of one reader; each is made when it is asked for."""
 
     def __init__(self, lines: Mapping[Cell, tuple[Group, ...]], bit: int) -> None:
-        self._lines, self._bit = lines, bit
+        self.lines, self.bit = lines, bit
 
     def __getitem__(self, cell: Cell) -> Observation:
-        for key, body, readers in self._lines[cell]:
-            if readers & self._bit:
+        for key, body, readers in self.lines[cell]:
+            if readers & self.bit:
                 return body.of(*cell, key)
         raise KeyError(cell)
 
     def __iter__(self) -> Iterator[Cell]:
-        bit = self._bit
-        return (cell for cell, groups in self._lines.items() if any(group.readers & bit for group in groups))
+        bit = self.bit
+        return (cell for cell, groups in self.lines.items() if any(group.readers & bit for group in groups))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def entries(self) -> Iterator[tuple[Cell, str, Body]]:
         """Cells with key and body, without making an observation of each."""
-        bit = self._bit
-        for cell, groups in self._lines.items():
+        bit = self.bit
+        for cell, groups in self.lines.items():
             for key, body, readers in groups:
                 if readers & bit:
                     yield cell, key, body
                     break
 
     def __contains__(self, cell: object) -> bool:
-        return any(group.readers & self._bit for group in self._lines.get(cell, ()))  # type: ignore[call-overload]
+        return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
+
+
+def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:
+    """What several readers did with a cell, each distinct observation once, with the set of the readers that made it.
+
+    What a folder holds is together already: of it, one observation is made for each group, not one for each reader.
+
+    Parameters:
+        readers: each with the bit that stands for it in sets.
+
+    Returns:
+        A function of a cell and the key that its observations must have.
+    """
+    folders: dict[int, tuple[Mapping[Cell, tuple[Group, ...]], dict[int, int], dict[int, int]]] = {}
+    others: list[tuple[int, Mapping[Cell, Observation]]] = []
+    for bit, reader in readers:
+        cells = reader.cells
+        if isinstance(cells, _Column):
+            folders.setdefault(id(cells.lines), (cells.lines, {}, {}))[1][cells.bit] = bit
+        else:
+            others.append((bit, cells))
+
+    def found(cell: Cell, key: str) -> list[tuple[Observation, int]]:
+        result: list[tuple[Observation, int]] = []
+        for lines, bits, known in folders.values():
+            for has, body, members in lines.get(cell, ()):
+                if has == key:
+                    mine = known.get(members)
+                    if mine is None:
+                        mine = known[members] = sum(bit for own, bit in bits.items() if members & own)
+                    if mine:
+                        result.append((body.of(*cell, key), mine))
+        for bit, cells in others:
+            observation = cells.get(cell)
+            if observation is not None and observation.key == key:
+                _put(result, observation, bit)
+        return result
+
+    return found
+
+
+def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
+    """Add a reader to those that made the same observation of a cell."""
+    for index, (known, bits) in enumerate(found):
+        if known.result == observation.result and known.digest == observation.digest and known == observation:
+            found[index] = (known, bits | bit)
+            return
+    found.append((observation, bit))
 
 
 # ------------------------------------------------------------------------------------------------------------------- order
@@ -804,9 +852,7 @@ class _Together:
             for name in names:
                 yield name, parts, outcome
 
-    def _put(
-        self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks
-    ) -> None:
+    def _put(self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks) -> None:
         """Put down one cell."""
         options, load, *own = place
         subject = own[0] if own else self.subjects.get(fixture)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import cell_key
+from torch_compat.corpus.recorded import together
 from torch_compat.corpus.texts import headline
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
@@ -158,20 +162,18 @@ class Evidence:
         observation counts where that is valid, else the fresh one.
         """
         loads = [(options, options.load.given()) for options in self.policy.options]
-        named: dict[str, list[tuple[int, dict[tuple[str, str], Observation]]]] = {}
-        for index, reader in enumerate(self.readers):  # of one name, the recorded one comes first
-            source = self.recorded if reader.recorded else self.fresh
-            named.setdefault(reader.name, []).append((1 << index, source[reader.name].cells))
+        recorded = together((1 << at, self.recorded[one.name]) for at, one in enumerate(self.readers) if one.recorded)
+        fresh = together((1 << at, self.fresh[one.name]) for at, one in enumerate(self.readers) if not one.recorded)
+        later = {  # what counts only where the same reader has no recorded observation
+            1 << at + 1: 1 << at for at, (one, other) in enumerate(itertools.pairwise(self.readers)) if one.name == other.name
+        }
         for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
             for options, load in loads:
                 key, place = cell_key(fixture.subject, load), (fixture.id, options.id)
-                found: list[tuple[Observation, int]] = []
-                for sources in named.values():
-                    for bit, cells in sources:
-                        observation = cells.get(place)
-                        if observation is not None and observation.key == key:
-                            _put(found, observation, bit)
-                            break
+                found = recorded(place, key)
+                taken = functools.reduce(operator.or_, (bits for _, bits in found), 0)
+                hidden = sum(bit for bit, before in later.items() if taken & before)
+                found += [(observation, bits & ~hidden) for observation, bits in fresh(place, key) if bits & ~hidden]
                 if found:
                     yield fixture, options, found
 
@@ -277,12 +279,3 @@ class Evidence:
         if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
             return False
         return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)
-
-
-def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
-    """Add a reader to those that made the same observation of a cell."""
-    for index, (known, bits) in enumerate(found):
-        if known.result == observation.result and known.digest == observation.digest and known == observation:
-            found[index] = (known, bits | bit)
-            return
-    found.append((observation, bit))
