@@ -804,9 +804,7 @@ class _Together:
             for name in names:
                 yield name, parts, outcome
 
-    def _put(
-        self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks
-    ) -> None:
+    def _put(self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks) -> None:
         """Put down one cell."""
         options, load, *own = place
         subject = own[0] if own else self.subjects.get(fixture)
