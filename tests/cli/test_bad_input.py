@@ -178,14 +178,14 @@ def test_producing_into_a_corpus_that_cannot_be_read(run: Callable[..., Ended], 
 def test_damaged_evidence_is_a_finding_and_not_a_fault(run: Callable[..., Ended], root: Path) -> None:
     observations = root / "reports" / "observations"
     observations.mkdir(parents=True)
-    (observations / "torch-1.5.1.jsonl").write_bytes(b"\xff")
-    (observations / "torch-1.2.0.jsonl").mkdir()
+    (observations / "torch-1.5.1.txt").write_bytes(b"\xff")
+    (observations / "torch-1.2.0.txt").mkdir()
     (root / "fixtures" / "FROZEN").write_bytes(b"\xff")
     (root / "fixtures" / "torch-1.2.0" / "manifest.jsonl").write_bytes(b"\0")
     ended = run("judge", "--full", "--root", root)
     assert ended.status == 1
     assert ended.err == ""
-    for text in ("torch-1.5.1.jsonl", "torch-1.2.0.jsonl", "FROZEN: cannot be read", "torch-1.2.0/manifest.jsonl:1: is not JSON"):
+    for text in ("torch-1.5.1.txt", "torch-1.2.0.txt", "FROZEN: cannot be read", "torch-1.2.0/manifest.jsonl:1: is not JSON"):
         assert text in ended.out
 
 

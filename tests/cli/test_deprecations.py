@@ -15,9 +15,10 @@ import pytest
 
 from tests.cli.conftest import Ended
 from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
+from tests.recordings import folder_of, readers_of
 from tests.small_tree import once
 from torch_compat.cli import main
-from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy import load_policy
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.policy.messages import UNFINISHED
@@ -421,8 +422,7 @@ def test_a_new_release_is_asked_for_from_its_day_on(ask: Ask, root: Path) -> Non
 
 def test_recordings_of_other_kinds_do_not_matter(ask: Ask, root: Path) -> None:
     """The light reading of evidence gives what the whole gives."""
-    for path in sorted((root / "reports" / "observations").glob("*.jsonl")):
-        write_observations(path, read_observations(path))
+    assert write_recorded(folder_of(root), readers_of(root).values()) == []
     light = json.loads(ask("deprecations", "--format", "json").out)["findings"]
     whole = json.loads(ask("judge", "--format", "json").out)["findings"]
     assert [one["id"] for one in light] == [one["id"] for one in whole if one["id"].startswith("deprecations-")]

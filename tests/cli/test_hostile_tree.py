@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.recordings import edit_lines, folder_of, lines_of
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen, write_frozen
-from torch_compat.corpus.lines import digest, write_lines
+from torch_compat.corpus.lines import digest, dump, write_lines
 from torch_compat.corpus.manifest import Fixture, read_manifest, write_manifest
 from torch_compat.errors import CorpusError
 
@@ -117,7 +118,7 @@ def test_a_corpus_gives_no_path_outside_it(tree: Tree, secret: Path) -> None:
 PLACES = [
     "fixtures", "fixtures/FROZEN", "fixtures/recipes", "fixtures/recipes/add.py", "fixtures/probes", "fixtures/probes/one.py",
     f"fixtures/{RELEASE}", MANIFEST, f"fixtures/{RELEASE}/add.pt", "policies", "policies/torch", "policies/torch/promises.toml",
-    "reports", "reports/observations", f"reports/observations/{RELEASE}.jsonl",
+    "reports", "reports/observations", f"reports/observations/{RELEASE}.txt",
 ]  # fmt: skip
 
 
@@ -292,11 +293,22 @@ def test_what_releases_wrote_is_of_the_form() -> None:
 
 
 def test_a_recording_that_names_a_file_elsewhere_is_refused(tree: Tree, command: Command) -> None:
-    path = tree.root / "reports" / "observations" / f"{RELEASE}.jsonl"
-    path.write_text(path.read_text().replace(f'"{RELEASE}"', '"../../x"', 1))
-    ended = command("judge", "--full")
-    harmless(ended)
-    assert ended.status == 1
+    for kind, at in (("observations", 1), ("reader", 1), ("writers", 2), ("read", 2), ("wrote", 1)):
+        path = folder_of(tree.root) / f"{RELEASE}.txt"
+        kept = path.read_text()
+
+        def name(lines: list[str], kind: str = kind, at: int = at) -> None:
+            index = next(index for index, line in enumerate(lines) if line.startswith(kind))
+            fields = lines[index].split("\t")
+            fields[at] = "../../x"
+            lines[index] = "\t".join(fields)
+
+        edit_lines(path, name)
+        ended = command("judge", "--full")
+        harmless(ended)
+        assert ended.status == 1
+        assert path.name in ended.out
+        path.write_text(kept)
 
 
 VALUE: Any = {"kind": "value", "dtype": "float32", "count": 1, "frontier": [[0.5, 1]]}
@@ -320,20 +332,23 @@ OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", OUTCOMES)
 def test_a_malformed_outcome_is_refused_when_it_is_read(case: str, tree: Tree, command: Command) -> None:
     given, said = OUTCOMES[case]
-    path = tree.root / "reports" / "observations" / f"{RELEASE}.jsonl"
-    header, *lines, _ = (json.loads(line) for line in path.read_text().splitlines())
+    path = folder_of(tree.root) / f"{RELEASE}.txt"
     body = DIFFERS | given
     name = digest(body)[:12]
-    for line in lines:
-        if line["kind"] == "cells":
-            line["cells"] = dict.fromkeys(line["cells"], name)
-    at = next(number for number, line in enumerate(lines) if line["kind"] == "cells")
-    write_lines(path, header, [*lines[:at], {"kind": "outcome", "id": name, **body}, *lines[at:]])
+    at = next(number for number, line in enumerate(lines_of(path)) if line[0] == "writers")
+    edit_lines(
+        path,
+        lambda lines: [
+            *lines[:at],
+            f"outcome\t{name}\t{dump(body)}",
+            *(line.replace(" same ", f" {name} ") for line in lines[at:]),
+        ],
+    )
     for arguments in (("judge", "--full"), ("observe", "--reader", RELEASE, "--recorded", "--show")):
         harmless(command(*arguments))
     ended = command("judge", "--full")
     assert ended.status == 1
-    assert f"{RELEASE}.jsonl:{at + 2}: " in ended.out
+    assert f"{RELEASE}.txt:{at + 1}: " in ended.out
     assert said in ended.out
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.miniatures import miniature
+from tests.recordings import change_cells, change_reader
 from tests.surveyed import SCHEMAS, small_survey
-from torch_compat.corpus.observations import read_observations, write_observations
 from torch_compat.corpus.surveys import read_survey
 from torch_compat.errors import ReaderError
 from torch_compat.readers.torch_release import TorchRelease
@@ -251,17 +251,18 @@ def test_a_contradiction_outweighs_what_is_not_recorded(command: Callable[..., A
 
 def without(tree: Tree, fixture: str) -> None:
     """Remove a fixture's cells from the recorded ones."""
-    path = tree.recording("1.6.0")
-    recorded = read_observations(path)
-    write_observations(path, replace(recorded, cells={key: one for key, one in recorded.cells.items() if key[0] != fixture}))
+
+    def remove(cells: dict[tuple[str, str], Any]) -> None:
+        for cell in [cell for cell in cells if cell[0] == fixture]:
+            del cells[cell]
+
+    change_cells(tree.root, "torch-1.6.0", remove)
 
 
 def test_a_recorded_cell_of_another_archive_is_not_compared_with(command: Callable[..., Any], tree: Tree) -> None:
     """An observation whose key is not that of the fixture as it is now was about something else."""
-    path = tree.recording("1.6.0")
-    recorded = read_observations(path)
-    stale = {key: replace(cell, key="0" * 20) for key, cell in recorded.cells.items()}
-    write_observations(path, replace(recorded, cells=stale))
+    stale = {cell: replace(one, key="0" * 20 + "-000000") for cell, one in tree.recorded("1.6.0").cells.items()}
+    change_reader(tree.root, "torch-1.6.0", cells=stale)
     ended = command(*READER, "--format", "json")
     assert ended.status == 4
     assert {row["recorded"] for row in ended.json["cells"]} == {None}
@@ -318,7 +319,7 @@ def test_a_reader_that_cannot_be_trusted_ends_with_3_and_changes_nothing(
     assert words in ended.err
     assert "Traceback" not in ended.err
     assert tree.everything() == before
-    assert not list((tree.root / "reports" / "latest").rglob("*.jsonl"))
+    assert not list((tree.root / "reports" / "latest").rglob("*.txt"))
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
@@ -354,10 +355,9 @@ def test_nothing_is_recorded_of_a_corpus_that_is_not_whole(command: Callable[...
 
 
 def test_a_probe_that_answers_otherwise_than_recorded_is_shown(command: Callable[..., Any], tree: Tree) -> None:
-    recorded = read_observations(tree.recording("1.6.0"))
-    probe = recorded.probes["one"]
+    probe = tree.recorded("1.6.0").probes["one"]
     other = replace(probe, checks=tuple((name, not holds, note) for name, holds, note in probe.checks))
-    write_observations(tree.recording("1.6.0"), replace(recorded, probes={"one": other}))
+    change_reader(tree.root, "torch-1.6.0", probes={"one": other})
     ended = command(*READER)
     assert ended.status == 1
     assert "probe one does not answer as recorded" in ended.out
@@ -368,7 +368,7 @@ def test_recording_anew_what_is_recorded_gives_the_same_file(command: Callable[.
     before = tree.recording("1.6.0").read_bytes()
     ended = command(*READER, "--record")
     assert ended.status == 0
-    assert "recorded 7 cells in reports/observations/torch-1.6.0.jsonl" in ended.err
+    assert "7 cells are recorded already: no file changed" in ended.err
     assert tree.recording("1.6.0").read_bytes() == before
     assert not (tree.root / "fixtures" / "operators").exists()
 
@@ -382,7 +382,7 @@ def test_what_the_release_says_of_its_operators_is_recorded_when_asked_for(
     assert "recorded the survey of 1.6.0 in fixtures/globals and fixtures/operators" in ended.err
     recorded = read_survey(tree.root / "fixtures", "1.6.0")
     assert recorded.sections["schemas"].entries == SCHEMAS
-    assert f"torch-{recorded.identity['torch']}" == read_observations(tree.recording("1.6.0")).name
+    assert f"torch-{recorded.identity['torch']}" == tree.recorded("1.6.0").name
     assert tree.recording("1.6.0").read_bytes() == before
     assert "survey" not in command(*READER, "--record", "--survey").err  # the same again is nothing new
     changed = small_survey()
@@ -396,17 +396,17 @@ def test_what_the_release_says_of_its_operators_is_recorded_when_asked_for(
 def test_recording_accepts_what_comes_out(command: Callable[..., Any], tree: Tree, surveyed: None) -> None:
     miniature(tree.cache, "1.6.0", at_load="raise RuntimeError('no longer')")
     assert command(*READER, "--record").status == 0
-    recorded = read_observations(tree.recording("1.6.0"))
+    recorded = tree.recorded("1.6.0")
     assert {cell.result for cell in recorded.cells.values()} == {"refused"}
     assert set(recorded.probes) == {"one"}
 
 
 def test_recording_a_part_keeps_the_rest(command: Callable[..., Any], tree: Tree) -> None:
-    before = read_observations(tree.recording("1.6.0"))
+    before = tree.recorded("1.6.0")
     miniature(tree.cache, "1.6.0", at_load="raise RuntimeError('no longer')")
     ended = command(*READER, *ADD, "--record")
     assert ended.status == 0
-    after = read_observations(tree.recording("1.6.0"))
+    after = tree.recorded("1.6.0")
     changed = {cell for cell in before.cells if before.cells[cell] != after.cells[cell]}
     assert changed == {("torch-1.5.1/add", "default")}
     assert (after.cells.keys(), after.probes) == (before.cells.keys(), before.probes)
@@ -421,7 +421,7 @@ def test_a_part_is_recorded_only_beside_what_the_very_same_reader_did(command: C
     assert "a part of them cannot be replaced" in ended.err
     tree.recording("1.6.0").unlink()
     assert command(*READER, *ADD, "--record").status == 2
-    assert tree.everything() == {name: data for name, data in before.items() if name != "reports/observations/torch-1.6.0.jsonl"}
+    assert tree.everything() == {name: data for name, data in before.items() if name != "reports/observations/torch-1.6.0.txt"}
 
 
 def test_an_error_midway_loses_nothing(command: Callable[..., Any], tree: Tree) -> None:

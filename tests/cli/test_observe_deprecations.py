@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.miniatures import miniature
-from torch_compat.corpus.observations import read_observations, write_observations
+from tests.recordings import change_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +44,7 @@ def old(tree: Tree) -> Tree:
 
 
 def kinds(tree: Tree) -> list[str]:
-    return [line.partition('"kind":"')[2].partition('"')[0] for line in lines(tree)]
+    return [line.partition("\t")[0] for line in lines(tree)]
 
 
 def lines(tree: Tree) -> list[str]:
@@ -58,29 +57,29 @@ def test_lines_are_added_and_none_is_changed(command: Callable[..., Any], old: T
     assert lines(old) == before
     ended = command(*ASKED, "--record")
     assert (ended.status, ended.out) == (0, "torch-1.6.0: 1 of 1 deprecations as recorded\n")
-    assert "recorded 1 deprecations in reports/observations/torch-1.6.0.jsonl" in ended.err
+    assert "recorded 1 deprecations in reports/observations/torch-1.6.0.txt" in ended.err
     after = lines(old)
-    added = [line for line in after if '"kind":"deprecation"' in line]
-    assert len(added) == 1
-    header, recorded = after[0], [line for line in after[1:-1] if line not in added]
-    assert recorded == before[1:-1]
-    assert header.replace(read_observations(old.recording("1.6.0")).observed, "2026-07-01") == before[0]
+    added = [line for line in after if line not in before]
+    assert [line.partition("\t")[0] for line in added] == ["reader", "answer", "deprecation", "end"]
+    assert added[0].replace(old.recorded("1.6.0").observed, "2026-07-01") == before[1]
+    assert [line for line in after if line not in added] == [before[0], *before[2:-1]]
     again = command(*ASKED, "--record")
     assert (again.status, again.err.count("recorded 1")) == (0, 0)
+    assert "1 deprecations are recorded already: no file changed" in again.err
     assert lines(old) == after
 
 
 def test_everything_else_stands_when_fixtures_are_recorded(command: Callable[..., Any], old: Tree) -> None:
     command(*ASKED, "--record")
-    known = read_observations(old.recording("1.6.0")).deprecations
+    known = old.recorded("1.6.0").deprecations
     assert command(*READER, "--record", "--fixture", "torch-1.5.1/add").status == 0
-    assert read_observations(old.recording("1.6.0")).deprecations == known
+    assert old.recorded("1.6.0").deprecations == known
 
 
 def test_a_new_release_is_asked_with_everything_else(command: Callable[..., Any], old: Tree) -> None:
     old.recording("1.6.0").unlink()
     assert command(*READER, "--record").status == 0
-    assert set(read_observations(old.recording("1.6.0")).deprecations) == {"old"}
+    assert set(old.recorded("1.6.0").deprecations) == {"old"}
     assert kinds(old).count("deprecation") == 1
 
 
@@ -101,9 +100,13 @@ def test_a_probe_that_is_not_recorded_is_missing(command: Callable[..., Any], ol
 
 
 def test_a_fixture_and_a_probe_that_are_missing_are_observed_together(command: Callable[..., Any], old: Tree) -> None:
-    path = old.recording("1.6.0")
-    observed = read_observations(path)
-    write_observations(path, replace(observed, cells={cell: one for cell, one in observed.cells.items() if "add" not in cell[0]}))
+    observed = old.recorded("1.6.0")
+
+    def without_add(cells: dict[tuple[str, str], Any]) -> None:
+        for cell in [cell for cell in cells if "add" in cell[0]]:
+            del cells[cell]
+
+    change_cells(old.root, "torch-1.6.0", without_add)
     said = command(*READER, "--missing", "--record", "--format", "json").json
     assert {cell["fixture"] for cell in said["cells"]} == {cell[0] for cell in observed.cells if "add" in cell[0]}
     assert [row["probe"] for row in said["deprecations"]] == ["old"]
@@ -114,7 +117,7 @@ def test_what_is_recorded_of_a_probe_that_is_gone_goes_too(command: Callable[...
     command(*ASKED, "--record")
     (old.root / "fixtures/deprecations/old.py").rename(old.root / "fixtures/deprecations/older.py")
     assert command(*READER, "--missing", "--record").status == 0
-    assert set(read_observations(old.recording("1.6.0")).deprecations) == {"older"}
+    assert set(old.recorded("1.6.0").deprecations) == {"older"}
 
 
 def test_json_and_show(command: Callable[..., Any], old: Tree) -> None:

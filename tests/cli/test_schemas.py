@@ -18,10 +18,10 @@ import pytest
 import torch_compat
 from tests.deprecated_tree import make_deprecated_tree
 from tests.miniatures.index import FakeIndex
+from tests.recordings import folder_of, reader_of, readers_of
 from tests.small_tree import RELEASES
 from torch_compat.cli import main, top_level
 from torch_compat.corpus.corpus import load_corpus
-from torch_compat.corpus.observations import ObservedReader, read_observations
 from torch_compat.errors import EnvironmentUnavailable
 from torch_compat.policy import Family, load_policy
 from torch_compat.policy.deprecations import KINDS
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import ObservedReader
 
     Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
 
@@ -114,13 +115,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def recordings(root: Path) -> list[Path]:
-    return sorted((root / "reports" / "observations").glob("*.jsonl"))
+    return sorted(folder_of(root).glob("torch-*.txt"))
 
 
 def observed_by(root: Path, version: str) -> ObservedReader:
     """What a release is recorded to have done."""
-    (path,) = (path for path in recordings(root) if path.stem.partition("+")[0] == f"torch-{version}")
-    return read_observations(path)
+    return reader_of(root, version)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_judge(run: Run, small_tree: Path) -> None:
     status, document = run("judge", "--root", str(small_tree))
     assert document["exit_status"] == status
     assert document["counts"]["pass"] > 1000
-    assert {row["reader"] for row in document["matrix"]} == {path.stem for path in recordings(small_tree)}
+    assert {row["reader"] for row in document["matrix"]} == set(readers_of(small_tree))
 
 
 def test_replay(run: Run, root: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
+from tests.recordings import with_end
 from torch_compat.cli import COMMANDS, main, top_level
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.cli._output import Progress, stderr, stdout
@@ -300,7 +301,9 @@ RECORDED: list[tuple[str, Callable[[str], str]]] = [
     ("policies/torch/promises.toml", lambda old: old.replace('id = "weights-only"', 'id = "\\u001b[31m"')),
     ("policies/torch/promises.toml", lambda old: old + '\n["\\u001b[31m"]\nx = 1\n'),
     ("policies/torch/formats.toml", lambda old: old.replace("the first one", "the \\u001b[31m\\u202e one")),
-    ("reports/observations/torch-1.6.0.jsonl", lambda old: old.replace('"default', json.dumps(HOSTILE)[:-1] + "default")),
+    ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("\tdefault", "\t" + HOSTILE.replace("\r", "") + "default")),
+    ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("\tadd\t", f"\t{json.dumps(HOSTILE)}\t")),
+    ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("one is one", json.dumps(HOSTILE)[1:-1])),
 ]
 
 
@@ -319,6 +322,8 @@ def test_trees(number: int, tree: Tree, command: Command) -> None:
         *lines, end = new.splitlines(keepends=True)
         footer = json.loads(end) | {"sha256": hashlib.sha256("".join(lines).encode()).hexdigest()}
         new = "".join(lines) + json.dumps(footer) + "\n"
+    elif path.parent.name == "observations":
+        new = with_end(new.split("\n")[:-2])
     path.write_text(new, encoding="utf-8")
     shutil.rmtree(tree.root / "reports" / "latest", ignore_errors=True)
     for arguments in (

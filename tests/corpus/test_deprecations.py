@@ -21,7 +21,6 @@ from torch_compat.corpus.deprecations import (
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.observations import OUTCOME_DIGITS, ObservedReader
 from torch_compat.corpus.recorded import read_recorded, write_recorded
-from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY, Tree
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
-from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import ReaderError, WrongVersion
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
@@ -154,10 +154,9 @@ def test_a_result_that_varies_is_unstable_and_both_are_kept(tree: Tree, hook: st
     one, other = cell.both
     assert one != other
     assert {one.key, other.key} == {cell.key}
-    path = tree.root / "torch-1.6.0.jsonl"
     found = observed(tree, miniature(tree.cache, "1.6.0", at_call=hook), ADD[0])
-    write_observations(path, found)
-    assert read_observations(path).cells[ADD].result == "unstable"
+    write_recorded(tree.root / "kept", [found])
+    assert read_recorded(tree.root / "kept").readers[found.name].cells[ADD].result == "unstable"
 
 
 def test_a_crash_is_observed_several_times_and_a_refusal_once(tree: Tree) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
-from torch_compat.corpus.observations import ObservedReader, read_observations, write_observations
+from torch_compat.corpus.observations import ObservedReader
+from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.readers.reference import Reference
 from torch_compat.readers.torch_release import PROTOCOL
 from torch_compat.replay.observe import Observing
@@ -78,8 +79,8 @@ def test_it_does_what_the_writers_did(evidence: Evidence, observed: ObservedRead
 
 def test_the_same_comes_out_again_and_can_be_kept(tasks: list[Task], observed: ObservedReader, tmp_path: Path) -> None:
     assert observe_reference(tasks, today=TODAY) == observed
-    write_observations(tmp_path / "reference.jsonl", observed)
-    assert read_observations(tmp_path / "reference.jsonl") == observed
+    write_recorded(tmp_path, [observed])
+    assert read_recorded(tmp_path).readers == {"reference": observed}
 
 
 def test_what_is_known_is_not_read_again(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,8 +157,8 @@ def test_a_death_that_is_told_of_is_no_death_of_the_reader_and_can_be_kept(tasks
     assert (either.result, [one.result for one in either.both]) == ("unstable", ["crashed", "same"])
     for cell in (told, died, either):
         kept = ObservedReader("reference", {"reader": "reference"}, "2026-07-01", PROTOCOL, {cell.cell: cell}, {})
-        write_observations(tmp_path / "reference.jsonl", kept)
-        assert read_observations(tmp_path / "reference.jsonl") == kept
+        write_recorded(tmp_path, [kept])
+        assert read_recorded(tmp_path).readers == {"reference": kept}
 
 
 def test_slips_are_told_of_each_cell(tasks: list[Task]) -> None:

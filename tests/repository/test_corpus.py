@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.recordings import readers_of
 from torch_compat.corpus.corpus import FROZEN, read_frozen
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.policy import load_policy
@@ -34,8 +35,7 @@ def test_every_writer_of_the_policy_wrote(corpus: Corpus) -> None:
 
 def recorded() -> dict[str, str]:
     """The readers that have observed, by release."""
-    readers = [path.stem for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl"))]
-    return {reader.removeprefix("torch-").partition("+")[0]: reader for reader in readers}
+    return {reader.release: reader.name for reader in readers_of(REPOSITORY).values()}
 
 
 def test_every_reader_of_the_policy_observed() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.recordings import readers_of
 from torch_compat.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.operators.history import FactHistory, GlobalNames, History, Recorded, SetHistory
@@ -38,7 +39,7 @@ def test_every_reader_of_the_policy_was_surveyed_and_nobody_else() -> None:
 
 
 def test_every_survey_is_of_the_build_that_observed() -> None:
-    readers = {path.stem for path in (REPOSITORY / "reports" / "observations").glob("*.jsonl")}
+    readers = set(readers_of(REPOSITORY))
     told = surveyed_releases(FIXTURES)
     assert {f"torch-{entry['identity']['torch']}" for entry in told.values()} == readers
     for release, entry in told.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.corpus.observations import read_observations
+from tests.recordings import readers_of
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
 
@@ -85,8 +85,7 @@ def evidence(corpus: Corpus, rules: Rules) -> Evidence:
     facts = {name: read_facts(corpus.path(fixture)) for name, fixture in corpus.fixtures.items()}
     loaded: dict[str, dict[str, int]] = {}
     asked: dict[str, dict[str, int]] = {}
-    for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl")):
-        reader = read_observations(path)
+    for reader in readers_of(REPOSITORY).values():
         for (fixture, options), cell in reader.cells.items():
             of_options = asked.setdefault(options, {})
             of_options[fixture] = of_options.get(fixture, 0) | bits[reader.release]

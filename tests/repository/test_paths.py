@@ -24,7 +24,7 @@ ARCHIVES = sorted(
 RECORDS = [
     *sorted(REPOSITORY.glob("fixtures/*/*.jsonl")),
     *sorted(REPOSITORY.glob("fixtures/operators/*.json")),
-    *sorted(REPOSITORY.glob("reports/observations/*.jsonl")),
+    *sorted(REPOSITORY.glob("reports/observations/*.txt")),
 ]
 FOLDERS = {folder: [path for path in ARCHIVES if path.parent == folder] for folder in sorted({path.parent for path in ARCHIVES})}
 
@@ -83,12 +83,19 @@ def texts(value: Any) -> Iterator[bytes]:
                 yield from texts(item)
 
 
+def said(field: bytes) -> Any:
+    """A field of a line of recorded observations: JSON, or a text."""
+    return json.loads(field) if field.startswith(b"{") else field.decode("ascii")
+
+
 def paths_in(path: Path) -> set[bytes]:
     data = path.read_bytes()
     if path.suffix == ".json":
         parts = texts(json.loads(data))
     elif path.suffix == ".jsonl":
         parts = (part for line in data.splitlines() for part in texts(json.loads(line)))
+    elif path.suffix == ".txt":
+        parts = (part for line in data.splitlines() for field in line.split(b"\t") for part in texts(said(field)))
     else:
         parts = layers(data)
     return set().union(*map(paths, parts))
@@ -150,10 +157,10 @@ def test_a_planted_path_is_found(planted: str, container: str, tmp_path: Path) -
         copy = tmp_path / "manifest.jsonl"
         copy.write_text(json.dumps({"calls": [{"error": {"message": f"it failed at {planted}:7"}}]}) + "\n", encoding="utf-8")
     elif container == "departure":
-        copy = tmp_path / "torch-1.5.1.jsonl"
+        copy = tmp_path / "torch-1.5.1.txt"
         data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()
         departures = [[["/value/tensor/bytes"], data], [["/value/list/0"], {"str": "same"}]]
-        copy.write_text(json.dumps({"kind": "outcome", "departures": departures}) + "\n", encoding="utf-8")
+        copy.write_text(f"outcome\t{'0' * 12}\t{json.dumps({'departures': departures})}\n", encoding="utf-8")
     else:
         copy = tmp_path / "manifest.jsonl"
         data = base64.b64encode(b"\0" * 5 + planted.encode() + b"\0").decode()

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.predictions.document import QUIRKS, SLIPS, spans
+from tests.recordings import readers_of
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.corpus.observations import read_observations
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs import Judge, packaged_rules
 from torch_compat.policy import load_policy
@@ -52,8 +52,7 @@ class Evidence:
         self.refused: list[tuple[str, str, Facts, list[Item]]] = []
         self.died: dict[tuple[str, str], Death] = {}
         self.cells = 0
-        for path in (REPOSITORY / "reports" / "observations").glob("*.jsonl"):
-            reader = read_observations(path)
+        for reader in readers_of(REPOSITORY).values():
             self.readers.append(reader.release)
             self.cells += len(programs)
             for one in programs:

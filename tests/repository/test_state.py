@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.recordings import readers_of
 from tests.state.neutral import Neutral
 from torch_compat.corpus.compare import compare
 from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
-from torch_compat.corpus.observations import read_observations
 from torch_compat.formats.facts import read_facts
 from torch_compat.pickles import Tensor
 from torch_compat.state import load_state
@@ -70,12 +70,10 @@ LISTED = {
 
 def fixtures() -> Iterator[tuple[Fixture, Path, list[Observation]]]:
     """Every torch-save fixture, its file, and what its writer did with it under each set of options."""
-    readers = {}
-    for path in (ROOT / "reports/observations").glob("*.jsonl"):
-        readers[path.stem.removeprefix("torch-").partition("+")[0]] = path
+    readers = {reader.release: reader for reader in readers_of(ROOT).values()}
     for folder in [*(ROOT / "fixtures").glob("torch-*"), ROOT / "fixtures/synthetic"]:
         manifest = read_manifest(folder / "manifest.jsonl")
-        observed = None if manifest.release == "synthetic" else read_observations(readers[manifest.release])
+        observed = None if manifest.release == "synthetic" else readers[manifest.release]
         for fixture in manifest.fixtures:
             if fixture.family == "torch-save":
                 found = [] if observed is None else [observed.cells.get((fixture.id, options)) for options in ORDER]

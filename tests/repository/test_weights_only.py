@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.recordings import readers_of
 from tests.repository.test_pickles import pickles
-from torch_compat.corpus.observations import read_observations
 from torch_compat.needs.rules import packaged_rules
 from torch_compat.pickles import Unpickled, unpickle
 from torch_compat.pickles.machine import CORE
@@ -36,8 +36,7 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
             said = refusals(read, restricted, container=fixture.container)
             verdicts[fixture.id] = dict(zip(rules, said, strict=True))
     compared = refused = 0
-    for path in sorted((REPOSITORY / "reports" / "observations").glob("*.jsonl")):
-        observed = read_observations(path)
+    for observed in readers_of(REPOSITORY).values():
         for (name, options), cell in observed.cells.items():
             if options != "weights-only":
                 continue
