@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.counted import CountedWaiver, counts_of
 from torch_compat.corpus.corpus import Corpus, Damage
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
@@ -28,14 +29,13 @@ from torch_compat.policy.model import (
     RuleEntry,
     Span,
     Tolerance,
-    Waiver,
 )
 from torch_compat.rules import judge as judging
 from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
-    from torch_compat.policy.model import Family
+    from torch_compat.policy.model import Family, Waiver
     from torch_compat.rules.judge import Report
     from torch_compat.rules.judgement import Judgement
 
@@ -58,7 +58,7 @@ def waiver(causes: str, count: int, first: str, last: str = "", name: str = "kno
     """A waiver for causes, written with a space between them, in one reader or several."""
     readers = Span(first=first, last=last or first)
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us", "expires": expires}
-    return Waiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
+    return CountedWaiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
 
 
 def file_format(version: int, **more: Any) -> Format:
@@ -135,7 +135,9 @@ class World:
 
     def promise(self, **change: Any) -> None:
         """Change the policy."""
-        self.policy = replace(self.policy, **change)
+        policy = replace(self.policy, **change)
+        counts = counts_of((*policy.waivers, *policy.operator_waivers, *policy.operator_gaps))
+        self.policy = replace(policy, counts=counts)
 
     def ask(self, *names: str) -> None:
         """Name the rules of the policy."""

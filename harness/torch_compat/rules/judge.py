@@ -17,6 +17,7 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
+from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.waivers_exact import Covered, judge_waivers
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.rules.evidence import Cell, Evidence
 
-__all__ = ["Finding", "Report", "judge"]
+__all__ = ["Finding", "Measured", "Report", "judge", "measure"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
+OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
     {"cells", "evidence", "judge", "judgement", "operator_changes", "sweep", "timelines"}
 )  # modules of this package that are no rules
@@ -129,30 +131,8 @@ def judge(evidence: Evidence) -> Report:
     Raises:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
-    judgements: list[Judgement] = []
-    notes: list[str] = []
-    empty: list[tuple[str, str, int]] = []
-    waiver_rule = None
-    for entry in evidence.policy.rules:
-        _check_parameters(entry)
-        if entry.id == WAIVERS_EXACT:
-            waiver_rule = entry
-            continue
-        module = _rule(entry)
-        reader = getattr(module, "READER", None)
-        if reader is not None and evidence.reference is None:
-            notes.append(
-                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
-            )
-            continue
-        found = list(module.judge(evidence, entry))
-        if not found and entry.expect_empty:
-            notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
-        elif not found:
-            empty.append((entry.id, "the rule selects nothing", 1))
-        elif entry.expect_empty:
-            notes.append(f"{entry.id} selects {len(found)} things, though the policy expects none: remove expect_empty")
-        judgements.extend(found)
+    judgements, notes, empty = _asked(evidence)
+    waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
     judgements, named, covered = _waive(evidence, judgements)
     if waiver_rule is not None:
         more = list(judge_waivers(evidence, waiver_rule, covered))
@@ -190,6 +170,77 @@ def judge(evidence: Evidence) -> Report:
         modelled={verdict: modelled[verdict] for verdict in Verdict},
         operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
     )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What evidence says of everything that a policy has counted.
+
+    Attributes:
+        counts: what each waiver, operator_waiver and operator_gap covers, by kind and id. None where nothing is recorded to count.
+        expired: those that have expired, and therefore cover nothing.
+        not_checked: what could not be checked, and why: what is counted is then not final.
+    """
+
+    counts: dict[tuple[str, str], int | None]
+    expired: frozenset[tuple[str, str]]
+    not_checked: tuple[str, ...]
+
+
+def measure(evidence: Evidence) -> Measured:
+    """Count what judging counts, whatever the policy states of it.
+
+    Raises:
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+    """
+    judgements, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
+    judgements, _, covered = _waive(evidence, judgements)
+    policy, changes = evidence.policy, evidence.operator_changes
+    counts: dict[tuple[str, str], int | None] = {
+        ("waiver", one.id): covered[one.id].cells.total() if one.id in covered else 0 for one in policy.waivers
+    }
+    for waiver in policy.operator_waivers:
+        counts["operator_waiver", waiver.id] = None if changes is None else changes.applied.counts[waiver.id]
+    for gap in policy.operator_gaps:
+        counts["operator_gap", gap.release] = None if changes is None else unknown_operators(changes, gap)
+    expired = {("waiver", one.id) for one in policy.waivers if one.expired(evidence.as_of)}
+    expired |= {("operator_waiver", one.id) for one in policy.operator_waivers if one.expired(evidence.as_of)}
+    unchecked = [one.cause.text for one in judgements if one.verdict is Verdict.NOT_CHECKED and one.cause]
+    unchecked += [f"{what}: {why}" for what, why, _ in (*empty, *_unasked(evidence))]
+    return Measured(counts, frozenset(expired), tuple(dict.fromkeys(unchecked)))
+
+
+def _asked(
+    evidence: Evidence, left_out: frozenset[str] = frozenset({WAIVERS_EXACT})
+) -> tuple[list[Judgement], list[str], list[tuple[str, str, int]]]:
+    """What the rules of the policy say, but for those left out; notes; and the rules that select nothing, with the reason.
+
+    Raises:
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+    """
+    judgements: list[Judgement] = []
+    notes: list[str] = []
+    empty: list[tuple[str, str, int]] = []
+    for entry in evidence.policy.rules:
+        _check_parameters(entry)
+        if entry.id in left_out:
+            continue
+        module = _rule(entry)
+        reader = getattr(module, "READER", None)
+        if reader is not None and evidence.reference is None:
+            notes.append(
+                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
+            )
+            continue
+        found = list(module.judge(evidence, entry))
+        if not found and entry.expect_empty:
+            notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
+        elif not found:
+            empty.append((entry.id, "the rule selects nothing", 1))
+        elif entry.expect_empty:
+            notes.append(f"{entry.id} selects {len(found)} things, though the policy expects none: remove expect_empty")
+        judgements.extend(found)
+    return judgements, notes, empty
 
 
 def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
