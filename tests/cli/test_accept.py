@@ -1,4 +1,4 @@
-"""``torch-compat accept``: counts the evidence, says what is another than the lock states, and writes only when told."""
+"""``torch-compat accept``: counts the evidence, shows each difference from the lock, and writes only when told."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def ask(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     return run
 
 
-def test_nothing_is_another(ask: Callable[..., Ended], policy: Path) -> None:
+def test_nothing_changed(ask: Callable[..., Ended], policy: Path) -> None:
     before = (policy / LOCK).read_bytes()
     for arguments in ((), ("--write",)):
         ended = ask("accept", *arguments)
-        assert (ended.status, ended.out) == (0, f"policies/torch/{LOCK}: 2 entries, none of them another; nothing is written\n")
+        assert (ended.status, ended.out) == (0, f"policies/torch/{LOCK}: 2 entries, none changed; nothing is written\n")
         assert (policy / LOCK).read_bytes() == before
 
 
@@ -72,11 +72,11 @@ def test_a_difference_is_shown_in_words_and_written_only_when_told(ask: Callable
     assert ended.status == 1
     assert ended.out.splitlines() == [
         "waiver late-and-known: 5 -> 1",
-        f"policies/torch/{LOCK}: 2 entries, 1 of them another; nothing is written: torch-compat accept --write",
+        f"policies/torch/{LOCK}: 2 entries, 1 changed; nothing is written: torch-compat accept --write",
     ]
     assert (policy / LOCK).read_bytes() == wrong
     ended = ask("accept", "--write")
-    assert (ended.status, ended.out.splitlines()[-1]) == (0, f"policies/torch/{LOCK}: 2 entries, 1 of them another; written")
+    assert (ended.status, ended.out.splitlines()[-1]) == (0, f"policies/torch/{LOCK}: 2 entries, 1 changed; written")
     assert (policy / LOCK).read_bytes() == correct
     assert ask("judge").status == 0
 
@@ -121,6 +121,20 @@ def test_a_lock_in_conflict_is_an_invalid_file(ask: Callable[..., Ended], policy
     ended = ask("accept", "--write")
     assert ended.status == 2
     assert "counts.lock:5: is the mark of a merge conflict" in ended.err
+
+
+def test_a_lock_that_leads_out_of_the_tree_is_neither_read_nor_written(
+    ask: Callable[..., Ended], root: Path, policy: Path
+) -> None:
+    outside = root.parent / "outside.lock"
+    (policy / LOCK).rename(outside)
+    (policy / LOCK).symlink_to(outside)
+    before = outside.read_bytes()
+    for arguments in (("judge",), ("accept",), ("accept", "--write")):
+        ended = ask(*arguments)
+        assert ended.status == 2
+        assert "is a link that leads out of the tree" in ended.err
+    assert outside.read_bytes() == before
 
 
 def test_a_waiver_that_covers_nothing_is_never_accepted(ask: Callable[..., Ended], policy: Path) -> None:

@@ -56,7 +56,7 @@ class Root:
         """The tree's own policy. Packaged policies never stand in for missing ones here.
 
         Parameters:
-            counted: whether its lock of counts is read; whoever counts anew does without.
+            counted: whether its lock of counts is read. Commands that count anew pass False.
 
         Raises:
             NothingSelected: the tree has no policies.

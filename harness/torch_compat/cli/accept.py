@@ -1,4 +1,4 @@
-"""``torch-compat accept``: what judging counts, against the lock that states it; and the lock written anew."""
+"""``torch-compat accept``: compare what judging counts with the lock that states it, and write the lock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["accept"]
 
 @dataclass(frozen=True)
 class _Change:
-    """One entry of the lock that is another now: None where there was none, or is none any more."""
+    """An entry of the lock whose count changed. None stands for no entry: ``old`` of a new one, ``new`` of one that is gone."""
 
     key: Key
     old: int | None
@@ -57,10 +57,10 @@ class _Change:
 @root_option
 @format_option
 def accept(root: Path | None, format_: str, *, write: bool) -> int:
-    """Count what every waiver and gap covers in the recorded evidence, and show what is another than the lock states.
+    """Count what every waiver and gap covers in the recorded evidence, and show each difference from the lock.
 
     Without --write nothing is written, and a difference ends with 1. A waiver that covers nothing is never accepted. Nothing is
-    written while something could not be checked: what is counted then is not final.
+    written while something could not be checked, because the counts are not final then.
     """
     place = find_root(root)
     policy = place.policy(counted=False)
@@ -73,7 +73,7 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
     old = lock.counts
     counted = {key: count for key, count in measured.counts.items() if count is not None and key not in unused}
     uncounted = {key for key, count in measured.counts.items() if count is None}
-    kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # of what is unused judging goes on saying so
+    kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging goes on reporting the unused ones
     new = rewritten(lock, BY_JUDGING, {**counted, **kept}, wanted)
     changes = [_Change(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     stale = lock.text != (lock_text(new) if new or lock.text is not None else None)
@@ -94,7 +94,7 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
     console = stdout()
     for line in (*map(str, changes), *(f"{' '.join(key)}: {why}" for key, why in sorted(unused.items())), *not_checked):
         console.print(Text(line), soft_wrap=True)
-    said = f"{len(new)} entries, {len(changes)} of them another" if changes else f"{len(new)} entries, none of them another"
+    said = f"{len(new)} entries, {len(changes) or 'none'} changed"
     done = "written" if written else "nothing is written"
     if stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
@@ -103,7 +103,7 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
 
 
 def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]:
-    """What covers nothing, and why; a waiver for operators may wait for a release that is not recorded yet."""
+    """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not recorded yet."""
     recorded = evidence.operators.schemas.releases if evidence.operators is not None else ()
     waiting = {("operator_waiver", one.id) for one in evidence.policy.operator_waivers if one.since not in recorded}
     for key, count in measured.counts.items():

@@ -53,7 +53,7 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
     Parameters:
         folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``; and
             ``counts.lock``.
-        counted: whether ``counts.lock`` is read; whoever counts anew does without, and ``Policy.counts`` is then empty.
+        counted: whether ``counts.lock`` is read. Commands that count anew pass False; ``Policy.counts`` is then empty.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
