@@ -154,7 +154,10 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated: policies/policy.schema.json, policies/torch/weights_only.toml and reports/findings.md."""
+    """Rewrite what is generated: policies/policy.schema.json, torch/weights_only.toml and torch/counts.lock there, reports/findings.md.
+
+    Of counts.lock what judging alone counts; `nox -s predictions -- --write` counts quirks and slips.
+    """
     session.install(".")
     script = (
         "import json, pathlib, sys; from torch_compat.policy import policy_schema; "
@@ -167,6 +170,7 @@ def generate(session: nox.Session) -> None:
         "pathlib.Path(sys.argv[2]).write_text(weights_only_policy(pathlib.Path(sys.argv[1])), encoding='utf-8')"
     )
     session.run("python", "-c", script, "fixtures", "policies/torch/weights_only.toml")
+    session.run("torch-compat", "accept", "--write", success_codes=[0, 1, 4])  # what it could not count, the report shows, too
     session.run("torch-compat", "judge", "--findings", "reports/findings.md", success_codes=[0, 1, 4])
 
 
@@ -192,7 +196,8 @@ def fence(session: nox.Session) -> None:
 def predictions(session: nox.Session) -> None:
     """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`.
 
-    Of all readers, compares what is counted with reports/predictions.md: `-- --write` writes it. Takes some minutes.
+    Of all readers, compares what is counted with reports/predictions.md and the quirks and slips of policies/torch/counts.lock:
+    `-- --write` writes both. Takes some minutes.
     """
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.predictions", *session.posargs)
@@ -275,7 +280,8 @@ def check_names(session: nox.Session, names: list[str]) -> None:
         for path in source.glob("torch_compat/**/*")
         if path.suffix in {".py", ".json", ".typed"}
     }
-    here |= {f"torch_compat/_packaged/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("policies/**/*.toml")}
+    policies = [*ROOT.glob("policies/**/*.toml"), *ROOT.glob("policies/**/*.lock")]
+    here |= {f"torch_compat/_packaged/{path.relative_to(ROOT).as_posix()}" for path in policies}
     wrong = sorted(here - set(names)) + sorted(
         {name for name in names if not name.startswith(("torch_compat/", "torch_compat-"))}
     )

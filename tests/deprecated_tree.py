@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.counted import relock
 from tests.recordings import folder_of
 from torch_compat.corpus.corpus import load_deprecations
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
@@ -117,9 +118,10 @@ def make_deprecated_tree(root: Path) -> None:
     for name, (cause, line) in WAIVED.items():
         text = (
             f'[waiver]\nid = "{name}"\ntitle = "It is known"\ncauses = ["{cause}"]\n'
-            f'readers = {{ first = "1.{line}.0", last = "1.{line}.0" }}\ncount = 1\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
+            f'readers = {{ first = "1.{line}.0", last = "1.{line}.0" }}\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
         )
         (policy / "waivers" / f"{name}.toml").write_text(text, encoding="utf-8")
+    relock(policy, {("waiver", name): 1 for name in WAIVED})
     write_evidence(root, load_policy(policy))
 
 

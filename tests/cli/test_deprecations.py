@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import Ended
+from tests.counted import relock
 from tests.deprecated_tree import DEPRECATIONS, day_of, make_deprecated_tree, policy_file, write_evidence
 from tests.recordings import folder_of, readers_of
 from tests.small_tree import once
@@ -60,6 +61,7 @@ def row(ended: Ended, name: str) -> dict[str, Any]:
 
 def unwaived(root: Path) -> None:
     shutil.rmtree(root / "policies" / "torch" / "waivers")
+    relock(root / "policies" / "torch")
 
 
 # --------------------------------------------------------------------------------------------------------- deprecations
@@ -348,6 +350,10 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     assert refused.status == 2
     assert len(re.findall("is half done", refused.err)) == len(file["replace"]) == 4
     path.write_text(path.read_text(encoding="utf-8").replace(UNFINISHED, "so, "), encoding="utf-8")
+    uncounted = ask("judge")
+    assert uncounted.status == 2
+    assert "counts.lock:3: waiver mine has no line here: torch-compat accept --write" in uncounted.err
+    assert ask("accept", "--write").status == 0
     judged = ask("judge", "--format", "json").json
     assert [one["waiver"] for one in judged["findings"] if one["id"] == cause] == ["mine"]
     assert [one["id"] for one in judged["findings"] if one["verdict"] == "fail"] == ["deprecations-overdue:too-long:late@1.4.0"]

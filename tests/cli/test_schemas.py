@@ -41,6 +41,7 @@ SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 SCHEMA_OF = {
     "inspect": "inspect",
     "judge": "report",
+    "accept": "accept",
     "replay": "report",
     "observe": "observe",
     "produce": "produce",
@@ -218,6 +219,15 @@ def test_judge(run: Run, small_tree: Path) -> None:
     assert document["exit_status"] == status
     assert document["counts"]["pass"] > 1000
     assert {row["reader"] for row in document["matrix"]} == set(readers_of(small_tree))
+
+
+def test_accept(run: Run, small_tree: Path, root: Path) -> None:
+    status, document = run("accept", "--root", str(small_tree))
+    assert (status, document["changes"], document["unused"], document["not_checked"]) == (0, [], [], [])
+    (root / "policies/torch/counts.lock").unlink()
+    status, document = run("accept", "--root", str(root))
+    assert status == document["exit_status"] == 1
+    assert {one["old"] for one in document["changes"]} == {None}
 
 
 def test_replay(run: Run, root: Path) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.counted import relock
 from tests.deprecated_tree import GAP, LINES, day_of, digest_of, make_deprecated_tree
 from tests.recordings import change_reader, folder_of, reader_of
 from tests.small_tree import once
@@ -484,20 +485,21 @@ def held_to_a_stricter_profile(tree: Tree, random: Random) -> str:
 def waiver_deleted(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     path.unlink()
+    relock(tree.policy)
     return "deprecations-timeline:too-early:too-early/removed" if "early" in path.stem else "deprecations-overdue:too-long:late"
 
 
 @defect()
 def waiver_expired(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
-    tree.edit(path, "count = 1\n", f"count = 1\nexpires = {day_of(random.randrange(LINES))}\n")
+    tree.edit(path, 'owner = "us"\n', f'owner = "us"\nexpires = {day_of(random.randrange(LINES))}\n')
     return f"waiver {path.stem} expired on"
 
 
 @defect()
 def waiver_counts_more(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
-    tree.edit(path, "count = 1\n", f"count = {random.randrange(2, 9)}\n")
+    relock(tree.policy, {("waiver", path.stem): random.randrange(2, 9)})
     return f"waiver {path.stem} counts"
 
 
@@ -528,6 +530,7 @@ def waivers_that_overlap(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "again"')
     path.with_stem("again").write_text(text, encoding="utf-8")
+    relock(tree.policy, {("waiver", "again"): 1})
     return "covers cells that"
 
 
@@ -537,6 +540,7 @@ def waiver_of_nothing(tree: Tree, random: Random) -> str:
     text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "idle"')
     text = re.sub(r'causes = \["([^"]*?):[^":]*@', r'causes = ["\1:nobody@', text)
     path.with_stem("idle").write_text(text, encoding="utf-8")
+    relock(tree.policy, {("waiver", "idle"): 1})
     return "waiver idle covers nothing"
 
 

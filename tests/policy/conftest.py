@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.policy import Policy, load_policy
+from torch_compat.policy.counts import HEADER, LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,13 +91,13 @@ id = "known"
 title = "It is known"
 causes = ["newer-loads/add"]
 readers = { first = "1.9.0", last = "1.10.0" }
-count = 2
 reason = "it is so"
 evidence = "seen"
 owner = "someone"
 expires = 2027-01-01
 """
 SMALL = {"releases.toml": RELEASES, "formats.toml": FORMATS, "promises.toml": PROMISES, "waivers/known.toml": WAIVER}
+SMALL[LOCK] = HEADER + "waiver known = 2\n"
 
 
 @pytest.fixture

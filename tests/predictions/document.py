@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from torch_compat.policy.model import Quirk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from torch_compat.policy import Policy
+    from torch_compat.policy.counts import Key
     from torch_compat.policy.model import OpenSpan
 
 __all__ = ["Reader", "document"]
@@ -66,16 +67,20 @@ class Reader:
         return f"{self.release:8} {self.share:>8} of {self.cells}; {self.by_slip} by slips; {wrong} wrong"
 
 
-def document(readers: Sequence[Reader], policy: Policy) -> str:
-    """The document."""
+def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int]) -> str:
+    """The document.
+
+    Parameters:
+        counts: of quirks and slips, by kind and id.
+    """
     counted: Counter[str] = Counter()
     for one in readers:
         counted.update(one.slips)
     cells, agree, slipped = (sum(getattr(one, name) for one in readers) for name in ("cells", "agrees", "by_slip"))
     total = Reader("all", cells, agree, slipped, counted)
     rows = [(one.release, one.cells, one.agrees, one.by_slip, one.share) for one in (*readers, total)]
-    slips = [(slip.id, spans(slip.readers), slip.outcome, counted[slip.id], slip.because) for slip in policy.slips]
-    quirks = [(one.id, one.cells, one.because) for one in policy.needs if isinstance(one, Quirk)]
+    slips = [(slip.id, spans(slip.readers), slip.outcome, counts["slip", slip.id], slip.because) for slip in policy.slips]
+    quirks = [(one.id, counts["quirk", one.id], one.because) for one in policy.needs if isinstance(one, Quirk)]
     return "".join(
         [
             HEAD,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,10 @@ import pytest
 import torch_compat
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, Raised, Refused, Unsupported, UsageError
-from torch_compat.readers.reference import Reference, identity, is_reference, load
+from torch_compat.fingerprint import code_of
+from torch_compat.readers.reference import Reference, identity, is_reference, known_to_horizons, load
 from torch_compat.readers.reference_process import answer
+from torch_compat.releases.data import packaged
 from torch_compat.runtime.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -207,3 +211,52 @@ def test_it_says_who_it_is() -> None:
 @pytest.mark.parametrize(("name", "expected"), [("reference", True), ("reference@1.5.1", True), ("torch-2.13.0", False)])
 def test_its_names(name: str, expected: bool) -> None:
     assert is_reference(name) is expected
+
+
+# --------------------------------------------------------------------------------------------------------------- identity
+
+ANSWERED = """
+import sys
+opened = set()
+sys.addaudithook(lambda event, given: opened.add(str(given[0])) if event == "open" else None)
+from torch_compat.readers.reference_process import answer
+from torch_compat.releases.data import packaged
+for horizon in ("reference", "reference@1.0.0", "reference@1.5.1"):
+    reply = answer({"do": "observe", "path": sys.argv[1], "family": "torchscript", "calls": [], "horizon": horizon})
+    assert "result" in reply, reply
+print(*opened, *(module.__file__ for name, module in sys.modules.items() if name.startswith("torch_compat")), sep="\\n")
+"""
+
+
+def test_everything_that_an_answer_rests_on_is_part_of_the_identity() -> None:
+    """A process that answers imports and opens nothing of ours that the identity does not hash."""
+    done = subprocess.run([sys.executable, "-c", ANSWERED, str(DIV)], capture_output=True, text=True, check=True)
+    used = {Path(line) for line in done.stdout.splitlines() if line.endswith((".py", ".toml", ".txt"))}
+    hashed = {*code_of("readers"), *known_to_horizons()}
+    package = Path(torch_compat.__file__).parent
+    ours = {path for path in used if path.is_relative_to(package) or path.is_relative_to(packaged())}
+    assert {path.suffix for path in ours} == {".py", ".toml", ".txt"}
+    assert ours <= hashed, ours - hashed
+
+
+def test_policies_that_say_what_releases_do_are_part_of_the_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "policies/torch/slips.toml",
+        "policies/torch/new.toml",
+        "policies/torch/waivers/x.toml",
+        "fixtures/globals/names.txt",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr("torch_compat.readers.reference.packaged", tmp_path.joinpath)
+
+    def code() -> str:
+        return str(identity.__wrapped__()["code"])
+
+    before = code()
+    for name in ("policies/torch/slips.toml", "policies/torch/new.toml", "fixtures/globals/names.txt"):
+        (tmp_path / name).write_text("changed")
+        assert code() != before, name
+        (tmp_path / name).write_text("")
+    (tmp_path / "policies/torch/waivers/x.toml").write_text("changed")
+    assert code() == before

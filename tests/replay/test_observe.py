@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import json
 import signal
+import sys
 import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +20,7 @@ from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import ReaderError, WrongVersion
+from torch_compat.fingerprint import code_of
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
 from torch_compat.replay import observe as module
@@ -25,8 +29,6 @@ from torch_compat.replay.plan import plan
 from torch_compat.rules.observations_reproduce import agreement
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.readers.environments import Environment
 
@@ -402,3 +404,18 @@ def test_real_releases_do_again_what_was_recorded(version: str, small_tree: Path
         fixture, recorded = evidence.corpus.fixtures[cell[0]], evidence.recorded[fresh.name].cells[cell]
         verdict, text = agreement(evidence, fixture, recorded, now)
         assert verdict != "fail", f"{cell}: {text}"
+
+
+def test_whatever_shapes_an_observation_is_part_of_the_key_of_the_cache() -> None:
+    """Functions and classes that this module uses, wherever they are defined: one that is changed makes older cells stale."""
+    used = {one.__module__ for one in vars(module).values() if getattr(one, "__module__", "").startswith("torch_compat.")}
+    files = {Path(str(sys.modules[name].__file__)) for name in used}
+    assert files <= set(code_of("replay"))
+    assert Path(inspect.getfile(vars(module)["neutral"])) in files
+
+
+def test_another_key_does_not_find_what_the_last_run_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = module.code_digest()
+    monkeypatch.setattr(module, "code_fingerprint", lambda _: "0" * 64)
+    assert module.code_digest() != before
+    assert len(before) == len(module.code_digest()) == 12

@@ -13,9 +13,7 @@ from torch_compat.rules.judgement import Outcome, Verdict
 
 def waiver(name: str, title: str) -> Waiver:
     readers = Span(first="1.9.0", last="2.10.0")
-    return Waiver(
-        id=name, title=title, causes=("c",), readers=readers, count=4, reason="it *is*\nso", evidence="seen", owner="us"
-    )
+    return Waiver(id=name, title=title, causes=("c",), readers=readers, reason="it *is*\nso", evidence="seen", owner="us")
 
 
 def finding(name: str, verdict: Verdict, **change: object) -> Finding:

@@ -33,10 +33,9 @@ def policy() -> Policy:
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, ObservedReader]:
-    place = Root(REPOSITORY)
-    found, unreadable = place.observations(place.recorded)
-    assert unreadable == {}
-    return found
+    found = Root(REPOSITORY).observations()
+    assert found.unreadable == {}
+    return found.readers
 
 
 def test_what_was_asked_for_is_there() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.counted import CountedWaiver, counts_of
 from torch_compat.corpus.corpus import Corpus, Damage
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
@@ -28,14 +29,13 @@ from torch_compat.policy.model import (
     RuleEntry,
     Span,
     Tolerance,
-    Waiver,
 )
 from torch_compat.rules import judge as judging
 from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
-    from torch_compat.policy.model import Family
+    from torch_compat.policy.model import Family, Waiver
     from torch_compat.rules.evidence import Cells
     from torch_compat.rules.judge import Report
     from torch_compat.rules.judgement import Judgement
@@ -60,7 +60,7 @@ def waiver(causes: str, count: int, first: str, last: str = "", name: str = "kno
     """A waiver for causes, written with a space between them, in one reader or several."""
     readers = Span(first=first, last=last or first)
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us", "expires": expires}
-    return Waiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
+    return CountedWaiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
 
 
 def file_format(version: int, **more: Any) -> Format:
@@ -115,6 +115,12 @@ ONE, OTHER = (Observation("", "", "", "same", digest=str(index) * 16) for index 
 FACTS["unstable"] = {"both": (ONE, OTHER)}
 
 
+def _put(reader: ObservedReader, cell: Observation) -> None:
+    """Give a reader of a small world another cell."""
+    assert isinstance(reader.cells, dict)
+    reader.cells[cell.cell] = cell
+
+
 class World:
     """Evidence in the making."""
 
@@ -137,7 +143,9 @@ class World:
 
     def promise(self, **change: Any) -> None:
         """Change the policy."""
-        self.policy = replace(self.policy, **change)
+        policy = replace(self.policy, **change)
+        counts = counts_of((*policy.waivers, *policy.operator_waivers, *policy.operator_gaps))
+        self.policy = replace(policy, counts=counts)
 
     def ask(self, *names: str) -> None:
         """Name the rules of the policy."""
@@ -202,8 +210,9 @@ class World:
         reader = self.reader(version, fresh=fresh)
         key = cell_key(fixture.subject, options.load.given())
         facts = {"result": outcome, **FACTS[outcome], **change}
-        reader.cells[fixture.id, options.id] = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
-        return reader.cells[fixture.id, options.id]
+        cell = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
+        _put(reader, cell)
+        return cell
 
     def model(self, fixture: Fixture, outcome: str = "same", **change: Any) -> Observation:
         """Put down what the reference reader did with a fixture."""
@@ -212,7 +221,7 @@ class World:
         key = cell_key(fixture.subject, {})
         facts = {"result": outcome, **FACTS.get(outcome, {}), **change}
         cell = Observation(fixture.id, "default", facts.pop("key", key), **facts)
-        self.reference.cells[fixture.id, "default"] = cell
+        _put(self.reference, cell)
         return cell
 
     def answer(

@@ -255,13 +255,13 @@ class _Oracle:
             elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
                 not_checked[said.rule, said.cause.text] += 1
             counts[str(verdict)] += 1
-        for waiver in self.policy.waivers:
-            what, text = self._inexact(waiver, covers[waiver.id])
+        for exception in self.policy.waivers:
+            what, text = self._inexact(exception, covers[exception.id])
             counts[str(Verdict.FAIL if what else Verdict.PASS)] += 1
             if what:
-                cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}")
-                name = f"waivers-exact:{what.replace(' ', '-')}:{waiver.id}"
-                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, waiver.id, cause), "")]
+                cause = Cause(what, exception.id, f"waiver {exception.id} {text}")
+                name = f"waivers-exact:{what.replace(' ', '-')}:{exception.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, exception.id, cause), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         counts["not-checked"] += len(empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED]
@@ -305,8 +305,9 @@ class _Oracle:
             return "overlapping", f"covers cells that {', '.join(sorted(shared))} covers as well"
         if found == 0:
             return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
-        if found != waiver.count:
-            return "inexact", f"counts {waiver.count} cells, but {found} have its causes"
+        stated = self.policy.counts["waiver", waiver.id]
+        if found != stated:
+            return "inexact", f"counts {stated} cells, but {found} have its causes"
         if idle:
             return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
         if ends:

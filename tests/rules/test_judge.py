@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import Damage
 from torch_compat.errors import UsageError
-from torch_compat.rules.judge import ENGINE
+from torch_compat.rules.judge import ENGINE, measure
 from torch_compat.rules.judge import judge as judge_evidence
 from torch_compat.rules.judgement import Verdict, slug
 
@@ -298,6 +299,26 @@ def test_a_waiver_holds_until_the_day_before_it_expires(day: dt.date, status: in
     report = refused.judge()
     assert report.exit_status == status
     assert set(found(report)) == ({CAUSE, "waivers-exact:expired:known"} if status else set())
+
+
+def test_what_is_measured_is_what_judging_counts_whatever_is_stated(refused: World) -> None:
+    refused.promise(
+        waivers=(
+            waiver(CAUSE, 7, "1.1.0", name="one"), waiver(CAUSE, 9, "2.0.0", name="two"), waiver(f"{CAUSE}x", 1, "2.0.0", name="idle"),
+            waiver(f"{CAUSE}y", 1, "2.0.0", name="over", expires=dt.date(2020, 1, 1)),
+        ),
+    )  # fmt: skip
+    unlocked = replace(refused.evidence(), policy=replace(refused.policy, counts={}))
+    measured = measure(unlocked)
+    assert measured.counts == {("waiver", "one"): 2, ("waiver", "two"): 1, ("waiver", "idle"): 0, ("waiver", "over"): 0}
+    assert measured.expired == {("waiver", "over")}
+    assert measured.not_checked == ()
+
+
+def test_what_could_not_be_checked_is_said_of_what_is_measured(refused: World) -> None:
+    refused.unreadable["reports/observations/x.jsonl"] = "cut off"
+    (said,) = measure(refused.evidence()).not_checked
+    assert said == "pairs-observed: recorded observations cannot be read, and the policy lacks the rule that judges it"
 
 
 def test_two_waivers_may_share_a_cause_for_different_readers(refused: World) -> None:

@@ -23,6 +23,7 @@ COMMANDS = {
     "inspect": "Say what archives are, what they hold and which releases read them.",
     "run": "Run a TorchScript or mobile program, without torch or with a real release.",
     "judge": "Judge the recorded observations.",
+    "accept": "Count what waivers cover, show what changed, and write the lock of counts.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
     "operators": "Operators: what changed from one release to another, the history of one, what breaks.",

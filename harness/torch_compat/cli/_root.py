@@ -52,8 +52,11 @@ class Root:
         """What the last run made: generated, not kept."""
         return self.inside("reports/latest")
 
-    def policy(self) -> Policy:
+    def policy(self, *, counted: bool = True) -> Policy:
         """The tree's own policy. Packaged policies never stand in for missing ones here.
+
+        Parameters:
+            counted: whether its lock of counts is read. Commands that count anew pass False.
 
         Raises:
             NothingSelected: the tree has no policies.
@@ -64,7 +67,7 @@ class Root:
         folder = self.inside("policies/torch")
         if not folder.is_dir():
             raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
-        return load_policy(folder)
+        return load_policy(folder, counted=counted)
 
     def observations(self) -> Recorded:
         """What is recorded of readers; files that cannot be read are named as they lie in the tree."""

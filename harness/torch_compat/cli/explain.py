@@ -124,7 +124,9 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     }
     for kind, entries in tables.items():
         for entry in entries:
-            yield _Known(kind, str(entry.id), _says(entry))  # type: ignore[attr-defined]
+            key = ("operator_waiver" if kind == "waiver of operators" else kind, str(entry.id))  # type: ignore[attr-defined]
+            count = {"count": policy.counts[key]} if key in policy.counts else {}
+            yield _Known(kind, key[1], {**_says(entry), **count})
     for form in policy.formats:
         yield _Known("format version", form.label, _says(form))
     for timeline in policy.timelines:

@@ -18,6 +18,7 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import UsageError
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy import Family
+from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.policy.model import IDENTIFIER
 
@@ -275,7 +276,6 @@ id = "{name}"
 title = "{mark}what happened, in one line for people>"
 causes = [{causes}]{wants}
 readers = {{ first = "{first}", last = "{last}" }}
-count = {count}
 reason = \"\"\"
 {mark}why this is accepted>\"\"\"
 evidence = \"\"\"
@@ -350,7 +350,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     "ids",
     multiple=True,
     metavar="ID",
-    help="A finding that it is for: causes, readers and count are then filled in.",
+    help="A finding that it is for: causes and readers are then filled in.",
 )
 @root_option
 @format_option
@@ -369,8 +369,7 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
         "causes": f'"{UNFINISHED}the id of a finding that fails, as `torch-compat judge --full` prints it>"',
         "first": policy.corpus.readers[0],
         "last": policy.corpus.readers[-1],
-        "count": 1,
-        "wants": f"\n# {UNFINISHED}the first and the last reader that shows it, and how many cells, in the next two lines>",
+        "wants": f"\n# {UNFINISHED}the first and the last reader that shows it, in the next line>",
         "shown": "",
     }
     if ids:
@@ -380,12 +379,11 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
             "causes": ", ".join(json.dumps(finding.id) for finding in findings),
             "first": readers[0],
             "last": readers[-1],
-            "count": sum(finding.count for finding in findings),
             "wants": "",
             "shown": f"\nShown by: {findings[0].reproduce}",
         }
     _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, **values)})
-    return _tell(place, "waiver", name, [path], ["torch-compat judge"], format_)
+    return _tell(place, "waiver", name, [path], [ACCEPT, "torch-compat judge"], format_)
 
 
 def _refuse_id(name: str, what: str) -> None:

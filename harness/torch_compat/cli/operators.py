@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["operators"]
 
@@ -132,12 +135,16 @@ def check(
     from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
 
     waivers: tuple[Any, ...] = ()
+    counts: Mapping[tuple[str, str], int] = {}
     if not no_waivers:
         from torch_compat.cli._root import find_policy  # noqa: PLC0415 - pydantic
 
-        waivers = find_policy(root).operator_waivers
+        policy = find_policy(root)
+        waivers, counts = policy.operator_waivers, policy.counts
     today = as_of.date() if as_of else dt.datetime.now(dt.UTC).date()
-    checked = check_operators(read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, as_of=today)
+    checked = check_operators(
+        read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, counts=counts, as_of=today
+    )
     if format_ == "json":
         print_json(checked.document())
     else:

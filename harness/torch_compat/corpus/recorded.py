@@ -505,12 +505,15 @@ def read_recorded(folder: Path) -> Recorded:
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
             file = _read(inside(folder, path.name))
-            readers += len(file.readers)
-            if readers > MOST_NAMES:
-                raise CorpusError(f"there are more than {MOST_NAMES:,} readers", where=str(path), code="too-large")
-            files.append(file)
         except CorpusError as error:
             unreadable[path.name] = str(error)
+            continue
+        readers += len(file.readers)
+        if readers > MOST_NAMES:
+            too_many = CorpusError(f"there are more than {MOST_NAMES:,} readers", where=str(path), code="too-large")
+            unreadable[path.name] = str(too_many)
+            break
+        files.append(file)
     files.sort(key=lambda one: _place(one.label))
     return _Together(files, unreadable).recorded()
 

@@ -34,7 +34,6 @@ class Need(NamedTuple):
         all, any, none: the signs that the archive must have: all of them, one at least, and none.
         takers: the releases that take it.
         because: why.
-        cells: of a quirk, how many observations it explains; None for a general rule.
     """
 
     id: str
@@ -43,7 +42,6 @@ class Need(NamedTuple):
     none: tuple[str, ...]
     takers: int
     because: str
-    cells: int | None = None
 
     def holds(self, signs: Mapping[str, str]) -> bool:
         """Whether an archive with these signs has this need."""
@@ -253,7 +251,6 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
             tuple(entry.get("none", ())),
             takers(entry),
             entry["because"],
-            entry.get("cells"),
         )
         for kind in ("need", "quirk")
         for entry in tables.get(kind, [])

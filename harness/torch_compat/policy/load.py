@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from torch_compat.errors import PolicyError, Problem
 from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.checks import CHECKS, missing_tables
+from torch_compat.policy.counts import check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, explain
 from torch_compat.policy.model import (
@@ -39,16 +40,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from torch_compat.policy.counts import Counts
+
 __all__ = ["load_policy"]
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def load_policy(folder: Path) -> Policy:
+def load_policy(folder: Path, *, counted: bool = True) -> Policy:
     """The policy that a folder's files state.
 
     Parameters:
-        folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``.
+        folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``; and
+            ``counts.lock``.
+        counted: whether ``counts.lock`` is read. Commands that count anew pass False; ``Policy.counts`` is then empty.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
@@ -66,7 +71,13 @@ def load_policy(folder: Path) -> Policy:
         problems.extend(Problem(folder.as_posix(), 0, "", message) for message in missing_tables(sources.mentioned))
     if problems:
         raise PolicyError(_without_echoes(problems))
-    return _assemble(tables)
+    if not counted:
+        return _assemble(tables, {})
+    lock = read_lock(folder)  # last: it is generated from what stands in the other files
+    problems.extend(check_lock(lock, counted_tables(entries)))
+    if problems:
+        raise PolicyError(problems)
+    return _assemble(tables, lock.counts)
 
 
 def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
@@ -87,7 +98,7 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
     return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
 
 
-def _assemble(tables: Iterable[Table]) -> Policy:
+def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
     (corpus,) = _all(tables, CorpusScope)
@@ -117,6 +128,7 @@ def _assemble(tables: Iterable[Table]) -> Policy:
         operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
+        counts=counts,
     )
 
 

@@ -10,7 +10,7 @@ import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
@@ -354,8 +354,6 @@ class Waiver(Table):
     """The ids of the findings that this cause shows as, as the report prints them."""
     readers: Span
     """The readers it covers, from the oldest to the newest that shows it. A new release is covered only once it is named here."""
-    count: PositiveInt
-    """How many cells it covers, exactly, all causes and readers together. One more or one less is a failure."""
     reason: Text
     """Why this is accepted."""
     evidence: Text
@@ -440,9 +438,6 @@ class Need(Table):
 
 class Quirk(Need):
     """The same for what no general rule explains."""
-
-    cells: PositiveInt
-    """How many recorded observations nothing else explains, exactly."""
 
 
 class Module(Table):
@@ -575,6 +570,8 @@ class Policy:
     profiles: tuple[Profile, ...] = ()
     operator_waivers: tuple[OperatorWaiver, ...] = ()
     operator_gaps: tuple[OperatorGap, ...] = ()
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
+    """What each waiver, operator_waiver, operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
 
     def under(self, profile: Profile) -> Policy:
         """This policy as a profile reads it: what the profile gives replaces what the policy says."""
@@ -619,6 +616,7 @@ class Policy:
             "planned": [_plain(item) for item in self.planned],
             "operator_waivers": [_plain(item) for item in self.operator_waivers],
             "operator_gaps": [_plain(item) for item in self.operator_gaps],
+            "counts": [[*key, count] for key, count in sorted(self.counts.items())],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

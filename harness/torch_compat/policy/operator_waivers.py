@@ -1,7 +1,7 @@
 """What a policy says of operators that changed: exceptions (``operator_waivers/<id>.toml``), and what no recorded set can tell.
 
-A waiver names operators by regular expressions, the release with which they changed, and how many they are. How it is held
-against what changed is here, too, so that ``torch-compat operators check`` and judging cannot come to different ends.
+A waiver names operators by regular expressions, and the release with which they changed; ``counts.lock`` states how many they are. How
+it is held against what changed is here, too, so that ``torch-compat operators check`` and judging cannot come to different ends.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from torch_compat.policy.messages import found, suggestion
@@ -62,8 +62,6 @@ class OperatorWaiver(Table):
     since: ReleaseName
     """The release with which it changed: the newer of two that were recorded one after the other; for an upgrader the first that
     states it. A planned one where the change is still to come."""
-    count: PositiveInt
-    """How many operators (with their overloads) it covers, exactly. One more or one less is a failure."""
     reason: Text
     """Why this is accepted."""
     evidence: Text
@@ -95,8 +93,6 @@ class OperatorGap(Table):
 
     release: ReleaseName
     """The release whose set is incomplete."""
-    count: PositiveInt
-    """How many operators of the release before are not in it, exactly."""
     reason: Text
     """Why nobody can know whether the release has them."""
 
@@ -139,8 +135,13 @@ def apply_waivers(
     return applied
 
 
-def wrong(waiver: OperatorWaiver, applied: Applied, *, as_of: dt.date | None = None) -> tuple[str, str]:
-    """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
+def wrong(waiver: OperatorWaiver, applied: Applied, stated: int | None, *, as_of: dt.date | None = None) -> tuple[str, str]:
+    """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is.
+
+    Parameters:
+        stated: how many operators (with their overloads) it covers by ``counts.lock``; one more or one less is wrong. None asks for no
+            number, where none can be known yet.
+    """
     count = applied.counts[waiver.id]
     shared = {
         other.id
@@ -156,10 +157,10 @@ def wrong(waiver: OperatorWaiver, applied: Applied, *, as_of: dt.date | None = N
         return "overlapping", f"covers operators that {', '.join(sorted(shared))} covers as well"
     if count == 0:
         return "unused", f"covers nothing: no operator that changed with {waiver.since} fits {' or '.join(waiver.patterns)}"
-    if count > waiver.count:
-        return "hides more", f"counts {waiver.count} operators, but hides {count}: {count - waiver.count} more than it says"
-    if count < waiver.count:
-        return "inexact", f"counts {waiver.count} operators, but only {count} changed so"
+    if stated is not None and count > stated:
+        return "hides more", f"counts {stated} operators, but hides {count}: {count - stated} more than it says"
+    if stated is not None and count < stated:
+        return "inexact", f"counts {stated} operators, but only {count} changed so"
     if idle:
         return "idle pattern", f"has the pattern {' and '.join(idle)}, which no operator fits that changed with {waiver.since}"
     return "", ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from packaging.version import InvalidVersion, Version
-from pydantic import ConfigDict, Field, PositiveInt
+from pydantic import ConfigDict, Field
 
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import SLIP_SIGN, Identifier, OpenSpan, Several, Table, Text
@@ -49,8 +49,6 @@ class Slip(Table):
     """Why, as people are told it."""
     evidence: Text
     """What was run to see it."""
-    cells: PositiveInt
-    """How many recorded cells it explains, exactly."""
 
 
 def slip_conditions(entries: list[Entry]) -> Iterator[Problem]:

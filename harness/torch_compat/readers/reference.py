@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from torch_compat import __version__
 from torch_compat.archive.container import VERIFY_OFFSETS
 from torch_compat.errors import ReaderError, UsageError
+from torch_compat.fingerprint import code_fingerprint, content_fingerprint
 from torch_compat.readers.isolation import plain_environ
 from torch_compat.releases.data import packaged
 from torch_compat.runtime.horizons import horizon
@@ -33,7 +34,7 @@ from torch_compat.runtime.program import load as load_program
 if TYPE_CHECKING:
     from torch_compat.runtime.module import Module
 
-__all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "load"]
+__all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "known_to_horizons", "load"]
 
 NAME = "reference"
 FAMILIES = ("torchscript", "mobile")
@@ -41,23 +42,6 @@ FAMILIES = ("torchscript", "mobile")
 START_SECONDS = 60  # from a cold disk, on a busy machine
 IDLE = "idle"
 STOP_SECONDS = 5  # for a process that is no longer needed to end by itself
-# What an answer depends on beside the archive: this code, and the data that say what a horizon knew.
-CODE = (
-    "errors.py",
-    "archive",
-    "pickles",
-    "operators",
-    "formats",
-    "needs",
-    "runtime",
-    "readers/reference.py",
-    "readers/reference_process.py",
-)
-DATA = (
-    "policies/torch/releases.toml", "policies/torch/formats.toml", "policies/torch/needs.toml", "policies/torch/changes.toml",
-    "policies/torch/slips.toml",
-    "fixtures/operators", "fixtures/globals",
-)  # fmt: skip
 # One thread, and kernels that every x86-64 machine of the last decade has: the same bits everywhere.
 DETERMINISM = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -108,26 +92,23 @@ def identity() -> dict[str, Any]:
     """What exactly answers: our version, a digest of the code and the policies behind answers, and what calculates."""
     from importlib.metadata import version  # noqa: PLC0415 - takes as long as loading a small archive
 
-    package = Path(__file__).parents[1]
-    total = hashlib.sha256()
-    for name in CODE:
-        place = package / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            total.update(f"{file.relative_to(package).as_posix()}\n".encode() + file.read_bytes())
-    for name in DATA:
-        place = packaged(name)
-        for file in sorted(place.glob("*")) if place.is_dir() else [place] * place.is_file():
-            total.update(f"{name}/{file.name}\n".encode() + file.read_bytes())
+    code = code_fingerprint("readers") + content_fingerprint(packaged(), known_to_horizons())
     return {
         "reader": NAME,
         "version": __version__,
-        "code": total.hexdigest()[:16],
+        "code": hashlib.sha256(code.encode()).hexdigest()[:16],
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "ml_dtypes": version("ml_dtypes"),
         "machine": platform.machine(),
         "byteorder": sys.byteorder,
     }
+
+
+def known_to_horizons() -> list[Path]:
+    """The packaged files that say what a horizon knew: what releases did and have, not what is promised or accepted of each."""
+    folders = (("policies", "torch", "*.toml"), ("fixtures", "operators", "*"), ("fixtures", "globals", "*"))
+    return [path for *folder, pattern in folders for path in packaged(*folder).glob(pattern) if path.is_file()]
 
 
 class Reference:

@@ -5,7 +5,6 @@ Every new cell is observed twice, by two processes of different seeds; one that 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from torch_compat.corpus.observations import Observation, ObservedReader, Probe
 from torch_compat.corpus.recipes import DeprecationFile
 from torch_compat.corpus.texts import last_word
 from torch_compat.errors import ReaderError
+from torch_compat.fingerprint import code_fingerprint
 from torch_compat.readers.isolation import trust_nothing
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
 from torch_compat.replay.plan import Task, probe_key
@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
-MAKERS = (
-    "corpus/compare.py",
-    "corpus/departures.py",
-    "corpus/deprecations.py",
-    "corpus/texts.py",
-    "readers/torch_release.py",
-    "readers/worker.py",
-    "replay/observe.py",
-    "replay/reference.py",
-)
 VALUES = frozenset(
     {"torch-save", "export"}
 )  # families that mostly are read and not run: a reader of exported programs refuses most
@@ -77,10 +67,8 @@ class Observing:
 
 
 def code_digest() -> str:
-    """Short hash of the code that makes observations out of replies: the worker, the comparison, and what is around them."""
-    package = Path(__file__).parents[1]
-    total = hashlib.sha256(b"".join((package / name).read_bytes() for name in MAKERS))
-    return total.hexdigest()[:12]
+    """Short hash of the code that makes observations out of replies: this package, and everything that it imports of ours."""
+    return code_fingerprint("replay")[:12]
 
 
 def observe(

@@ -20,6 +20,7 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
+from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import highest, lowest
 from torch_compat.rules.waivers_exact import Covered, judge_waivers
 
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.readers import Readers
 
-__all__ = ["Finding", "Report", "judge"]
+__all__ = ["Finding", "Measured", "Report", "judge", "measure"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
+OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
     {"cells", "evidence", "judge", "judgement", "operator_changes", "readers", "sweep", "timelines"}
 )  # modules of this package that are no rules
@@ -134,29 +136,8 @@ def judge(evidence: Evidence) -> Report:
     Raises:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
-    tally = _Tally()
-    notes: list[str] = []
-    empty: list[tuple[str, str, int]] = []
-    waiver_rule = None
-    for entry in evidence.policy.rules:
-        _check_parameters(entry)
-        if entry.id == WAIVERS_EXACT:
-            waiver_rule = entry
-            continue
-        module = _rule(entry)
-        reader = getattr(module, "READER", None)
-        if reader is not None and evidence.reference is None:
-            notes.append(
-                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
-            )
-            continue
-        found = tally.take(module.judge(evidence, entry))
-        if not found and entry.expect_empty:
-            notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
-        elif not found:
-            empty.append((entry.id, "the rule selects nothing", 1))
-        elif entry.expect_empty:
-            notes.append(f"{entry.id} selects {found} things, though the policy expects none: remove expect_empty")
+    tally, notes, empty = _asked(evidence)
+    waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
     named, covered = _waive(evidence, tally.caused)
     if waiver_rule is not None:
         before = len(tally.caused)
@@ -236,6 +217,76 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
         key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
         found.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
     return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What evidence says of everything that a policy has counted.
+
+    Attributes:
+        counts: what each waiver, operator_waiver and operator_gap covers, by kind and id. None where nothing is recorded to count.
+        expired: those that have expired, and therefore cover nothing.
+        not_checked: what could not be checked, and why: what is counted is then not final.
+    """
+
+    counts: dict[tuple[str, str], int | None]
+    expired: frozenset[tuple[str, str]]
+    not_checked: tuple[str, ...]
+
+
+def measure(evidence: Evidence) -> Measured:
+    """Count what judging counts, whatever the policy states of it.
+
+    Raises:
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+    """
+    tally, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
+    _, covered = _waive(evidence, tally.caused)
+    policy, changes = evidence.policy, evidence.operator_changes
+    counts: dict[tuple[str, str], int | None] = {
+        ("waiver", one.id): covered[one.id].cells.total() if one.id in covered else 0 for one in policy.waivers
+    }
+    for waiver in policy.operator_waivers:
+        counts["operator_waiver", waiver.id] = None if changes is None else changes.applied.counts[waiver.id]
+    for gap in policy.operator_gaps:
+        counts["operator_gap", gap.release] = None if changes is None else unknown_operators(changes, gap)
+    expired = {("waiver", one.id) for one in policy.waivers if one.expired(evidence.as_of)}
+    expired |= {("operator_waiver", one.id) for one in policy.operator_waivers if one.expired(evidence.as_of)}
+    unchecked = [why for _, why in tally.not_checked]
+    unchecked += [f"{what}: {why}" for what, why, _ in (*empty, *_unasked(evidence))]
+    return Measured(counts, frozenset(expired), tuple(dict.fromkeys(unchecked)))
+
+
+def _asked(
+    evidence: Evidence, left_out: frozenset[str] = frozenset({WAIVERS_EXACT})
+) -> tuple[_Tally, list[str], list[tuple[str, str, int]]]:
+    """What the rules of the policy say, but for those left out; notes; and the rules that select nothing, with the reason.
+
+    Raises:
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+    """
+    tally = _Tally()
+    notes: list[str] = []
+    empty: list[tuple[str, str, int]] = []
+    for entry in evidence.policy.rules:
+        _check_parameters(entry)
+        if entry.id in left_out:
+            continue
+        module = _rule(entry)
+        reader = getattr(module, "READER", None)
+        if reader is not None and evidence.reference is None:
+            notes.append(
+                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
+            )
+            continue
+        found = tally.take(module.judge(evidence, entry))
+        if not found and entry.expect_empty:
+            notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
+        elif not found:
+            empty.append((entry.id, "the rule selects nothing", 1))
+        elif entry.expect_empty:
+            notes.append(f"{entry.id} selects {found} things, though the policy expects none: remove expect_empty")
+    return tally, notes, empty
 
 
 def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:

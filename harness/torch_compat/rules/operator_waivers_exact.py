@@ -1,6 +1,6 @@
 """Waivers for operators are exact.
 
-What: every waiver for operators covers exactly as many as it counts, each of its patterns fits one at least, it shares none with
+What: every waiver for operators covers exactly as many as counts.lock states, each of its patterns fits one at least, it shares none with
 another waiver, and has not expired. The same holds for what the policy says cannot be known. A waiver since a release that is planned
 waits for it, until it expires.
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.operator_changes import OperatorChanges
 
-__all__ = ["judge"]
+__all__ = ["judge", "unknown_operators"]
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -47,7 +48,8 @@ def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, s
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     waits = waiver.since not in evidence.policy.calendar and not waiver.expired(evidence.as_of)
-    what, text = ("", "") if waits else wrong(waiver, changes.applied, as_of=evidence.as_of)
+    stated = evidence.policy.counts["operator_waiver", waiver.id]
+    what, text = ("", "") if waits else wrong(waiver, changes.applied, stated, as_of=evidence.as_of)
     return (Verdict.FAIL if what else Verdict.PASS), what, text
 
 
@@ -55,9 +57,14 @@ def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
     changes = evidence.operator_changes
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
-    count = sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)
+    count, stated = unknown_operators(changes, gap), evidence.policy.counts["operator_gap", gap.release]
     if count == 0:
         return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or nothing was promised then"
-    if count != gap.count:
-        return Verdict.FAIL, "inexact", f"counts {gap.count} operators, but {count} are not known"
+    if count != stated:
+        return Verdict.FAIL, "inexact", f"counts {stated} operators, but {count} are not known"
     return Verdict.PASS, "", ""
+
+
+def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
+    """How many operators of the release before a gap's release the recorded set cannot tell of."""
+    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)

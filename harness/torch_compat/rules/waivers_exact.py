@@ -1,6 +1,6 @@
 """Waivers are exact.
 
-What: every waiver names causes that exist, covers exactly as many cells as it counts, begins and ends with a reader that has
+What: every waiver names causes that exist, covers exactly as many cells as counts.lock states, begins and ends with a reader that has
 one, shares none with another waiver, and has not expired.
 
 Why: an exception that grows unseen hides the next defect, and one that covers nothing hides that something was mended.
@@ -51,16 +51,16 @@ def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Cov
     """
     calendar = evidence.policy.calendar
     for waiver in evidence.policy.waivers:
-        cells = covered.get(waiver.id, Covered())
-        if calendar[waiver.readers.last].date > evidence.as_of and cells.cells.total() < waiver.count:
+        cells, stated = covered.get(waiver.id, Covered()), evidence.policy.counts["waiver", waiver.id]
+        if calendar[waiver.readers.last].date > evidence.as_of and cells.cells.total() < stated:
             yield Judgement(rule.id, Verdict.NO_PROMISE, waiver.id)  # not all that it is for has happened by then
             continue
-        what, text = _wrong(evidence, waiver, cells)
+        what, text = _wrong(evidence, waiver, cells, stated)
         cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}") if what else None
         yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, waiver.id, cause)
 
 
-def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered) -> tuple[str, str]:
+def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered, stated: int) -> tuple[str, str]:
     """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
     found = covered.cells.total()
     idle = [cause for cause in waiver.causes if cause not in covered.cells]
@@ -71,8 +71,8 @@ def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered) -> tuple[str, s
         return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
     if found == 0:
         return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
-    if found != waiver.count:
-        return "inexact", f"counts {waiver.count} cells, but {found} have its causes"
+    if found != stated:
+        return "inexact", f"counts {stated} cells, but {found} have its causes"
     if idle:
         return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
     if ends:

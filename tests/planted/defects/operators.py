@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from tests.planted.defects.table import defect, waiver_line
+from tests.counted import relock
+from tests.planted.defects.table import counted, defect, waiver_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,8 @@ def operator_waivers(tree: Tree) -> list[Path]:
 
 def operator_waiver(tree: Tree, random: Random, least: int = 1) -> tuple[Path, int]:
     """A waiver for operators that broke backward, and how many it counts."""
-    counted = [(path, int(waiver_line(path, "count").split()[-1])) for path in operator_waivers(tree)]
-    return random.choice([one for one in counted if one[1] >= least and 'side = "backward"' in one[0].read_text()])
+    known = [(path, counted(tree, "operator_waiver", path.stem)) for path in operator_waivers(tree)]
+    return random.choice([one for one in known if one[1] >= least and 'side = "backward"' in one[0].read_text()])
 
 
 @defect(2)
@@ -42,21 +43,22 @@ def operator_waiver_unused(tree: Tree, random: Random) -> tuple[str, ...]:
 @defect()
 def operator_waiver_hides_more_than_it_says(tree: Tree, random: Random) -> str:
     path, count = operator_waiver(tree, random, least=2)
-    tree.edit(path, f"count = {count}", f"count = {count - 1}")
+    relock(tree.policy, {("operator_waiver", path.stem): count - 1})
     return f"waiver {path.stem} counts {count - 1} operators, but hides {count}: 1 more than it says"
 
 
 @defect()
 def operator_waiver_counts_one_more(tree: Tree, random: Random) -> str:
     path, count = operator_waiver(tree, random)
-    tree.edit(path, f"count = {count}", f"count = {count + 1}")
+    relock(tree.policy, {("operator_waiver", path.stem): count + 1})
     return f"waiver {path.stem} counts {count + 1} operators, but only {count} changed so"
 
 
 @defect()
 def operator_waiver_overlapping(tree: Tree, random: Random) -> tuple[str, ...]:
-    path, _ = operator_waiver(tree, random)
+    path, count = operator_waiver(tree, random)
     path.with_name("again.toml").write_text(path.read_text().replace(f'id = "{path.stem}"', 'id = "again"'))
+    relock(tree.policy, {("operator_waiver", "again"): count})
     return f"waiver {path.stem} covers operators that again covers", f"waiver again covers operators that {path.stem} covers"
 
 
@@ -70,18 +72,20 @@ def operator_waiver_expired(tree: Tree, random: Random) -> tuple[str, ...]:
 @defect()
 def operator_waiver_removed(tree: Tree, random: Random) -> str:
     random.choice(operator_waivers(tree)).unlink()
+    relock(tree.policy)
     return "@"  # the findings that it covered
 
 
 @defect()
 def operator_gap_grown(tree: Tree, random: Random) -> str:
-    tree.edit(tree.policy / "operators.toml", "count = 138", f"count = {random.randrange(139, 200)}")
+    relock(tree.policy, {("operator_gap", "2.13.0"): random.randrange(139, 200)})
     return "operator_gap of 2.13.0 counts"
 
 
 @defect(4, seeds=1)
 def operator_gap_removed(tree: Tree, random: Random) -> str:
     (tree.policy / "operators.toml").unlink()
+    relock(tree.policy)
     return "2.13.0: not known whether it has what the release before has"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_compat.policy.counts import read_lock
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -56,6 +58,11 @@ def subject(path: Path) -> str:
 def version_of(reader: str) -> str:
     """The release of a reader, given its exact name."""
     return reader.removeprefix("torch-").partition("+")[0]
+
+
+def counted(tree: Tree, kind: str, name: str) -> int:
+    """What the lock states of an entry of the policy."""
+    return read_lock(tree.policy).counts[kind, name]
 
 
 def waiver_cause(path: Path) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.planted.defects.table import defect, waiver_cause, waiver_line
+from tests.counted import relock
+from tests.planted.defects.table import counted, defect, waiver_cause, waiver_line
+from torch_compat.policy.counts import LOCK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +28,9 @@ def waived_span(path: Path) -> tuple[str, str]:
 
 def miscounted(by: int) -> Plant:
     def plant(tree: Tree, random: Random) -> str:
-        fitting = [path for path in tree.waivers() if int(waiver_line(path, "count").split()[-1]) + by > 0]
-        path = random.choice(fitting)
-        line = waiver_line(path, "count")
-        count = int(line.split()[-1])
-        tree.edit(path, line, f"count = {count + by}")
+        path = random.choice([path for path in tree.waivers() if counted(tree, "waiver", path.stem) + by > 0])
+        count = counted(tree, "waiver", path.stem)
+        tree.edit(tree.policy / LOCK, f"waiver {path.stem} = {count}\n", f"waiver {path.stem} = {count + by}\n")
         return f"waiver {path.stem} counts {count + by} cells, but {count} have its cause"
 
     plant.__name__ = f"waiver_counts_{'one_more' if by > 0 else 'one_less'}"
@@ -79,6 +79,7 @@ def waiver_removed(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     cause = waiver_cause(path)
     path.unlink()
+    relock(tree.policy)
     return f"{cause} × "
 
 

@@ -1,0 +1,214 @@
+"""``counts.lock``: how much each exception and each special case of a policy covers in the recorded evidence.
+
+A policy states intent, by hand. How many cells a waiver covers is a measurement: this file holds every such number, is generated, and is
+reviewed as a diff. Judging fails where what it counts is not what stands here. The grammar, in which NEWLINE is one line feed::
+
+    lock   = header { entry }
+    header = the two lines of HEADER
+    entry  = kind " " id " = " count NEWLINE
+    kind   = "operator_gap" | "operator_waiver" | "quirk" | "slip" | "waiver"
+    id     = the `id` of the table; of an operator_gap its `release`
+    count  = a whole number without leading zeros, of at most nine digits
+
+Entries are sorted by kind and id; every table of these kinds in the policy has exactly one, and there is no other. A count is above zero,
+but for an operator_waiver that waits for a release that is not recorded yet. Each line stands for itself, so version control merges two
+branches line by line; a lock that was cut off lacks lines, which is an error.
+
+``torch-compat accept --write`` writes the entries that judging alone counts: waiver, operator_waiver and operator_gap.
+``nox -s predictions -- --write`` writes quirk and slip, for which archives are opened and programs run. Each keeps the other's entries.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from torch_compat.errors import CorpusError, PolicyError, Problem
+from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
+from torch_compat.policy.messages import found, suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from torch_compat.policy.source import Entry
+
+__all__ = [
+    "ACCEPT",
+    "BY_JUDGING",
+    "BY_PREDICTING",
+    "HEADER",
+    "LOCK",
+    "PREDICT",
+    "Counts",
+    "Key",
+    "Lock",
+    "check_lock",
+    "counted_tables",
+    "lock_text",
+    "read_lock",
+    "rewritten",
+]
+
+Key: TypeAlias = tuple[str, str]
+"""Kind and id of what is counted."""
+Counts: TypeAlias = "Mapping[Key, int]"
+
+LOCK: Final = "counts.lock"
+"""The name of the file in a policy folder."""
+HEADER: Final = """\
+# Generated: nox -s generate (torch-compat accept --write; quirks and slips: nox -s predictions -- --write). Not edited by hand.
+# What each entry of the policy covers in the recorded evidence. The grammar: harness/torch_compat/policy/counts.py
+"""
+ACCEPT: Final = "torch-compat accept --write"
+PREDICT: Final = "nox -s predictions -- --write"
+BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver", "waiver"})
+"""The kinds that judging counts."""
+BY_PREDICTING: Final = frozenset({"quirk", "slip"})
+"""The kinds that take archives and the reference reader to count."""
+_WAITING: Final = "operator_waiver"  # the kind that may count nothing yet
+_ENTRY: Final = re.compile(r"(operator_gap|operator_waiver|quirk|slip|waiver) ([^\s=]+) = (0|[1-9][0-9]{0,8})")
+_CONFLICT: Final = re.compile(r"<{7}|={7}|>{7}|\|{7}")
+
+
+class Row(NamedTuple):
+    """One entry and its line, counted from 1."""
+
+    line: int
+    key: Key
+    value: int
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What a lock file says, as far as it can be read.
+
+    Attributes:
+        file: its path, for messages.
+        text: its content; None where there is no such file, empty where it cannot be read.
+        rows: the entries in the order of the file.
+        problems: lines that are no entries.
+    """
+
+    file: str
+    text: str | None
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def counts(self) -> dict[Key, int]:
+        """The entries; of several with the same key the last."""
+        return {row.key: row.value for row in self.rows}
+
+
+def read_lock(folder: Path) -> Lock:
+    """Read the lock of a policy folder. Problems are returned, not raised; without a file there are neither rows nor problems."""
+    file = (folder / LOCK).as_posix()
+    try:
+        content = read_whole(inside(folder, LOCK, where=file), MOST_OF_A_PROGRAM).decode()
+    except FileNotFoundError:
+        return Lock(file, None, (), ())
+    except UnicodeDecodeError:
+        return Lock(file, "", (), (Problem(file, 1, "", "is not UTF-8 text"),))
+    except (OSError, CorpusError) as error:
+        why = error.message if isinstance(error, CorpusError) else f"cannot be read: {error.strerror}"
+        return Lock(file, "", (), (Problem(file, 1, "", why),))
+    rows, problems = [], []
+    lines = content.split("\n")
+    if lines.pop() != "":
+        problems.append(
+            Problem(file, len(lines) + 1, "", "is cut off: the last line has no end; restore the file from version control")
+        )
+    unheaded = next((at for at, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    first = HEADER.count("\n") if content.startswith(HEADER) else unheaded
+    for number, line in enumerate(lines[first:], first + 1):
+        entry = _ENTRY.fullmatch(line)
+        if entry is not None:
+            rows.append(Row(number, (entry[1], entry[2]), int(entry[3])))
+        elif _CONFLICT.match(line):
+            problems.append(
+                Problem(file, number, "", f"is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}")
+            )
+        else:
+            problems.append(
+                Problem(file, number, "", f"must be 'KIND ID = COUNT', such as 'waiver promotion = 12'; found {found(line)}")
+            )
+    return Lock(file, content, tuple(rows), tuple(problems))
+
+
+def lock_text(counts: Counts) -> str:
+    """The lock file that states these counts."""
+    return HEADER + "".join(f"{kind} {name} = {count}\n" for (kind, name), count in sorted(counts.items()))
+
+
+def counted_tables(entries: Iterable[Entry]) -> set[Key]:
+    """The keys of all tables of a policy that are counted; of malformed ones those that can be told."""
+    names = ((entry.table, entry.get("release" if entry.table == "operator_gap" else "id")) for entry in entries)
+    return {(table, name) for table, name in names if table in BY_JUDGING | BY_PREDICTING and isinstance(name, str)}
+
+
+def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
+    """Everything that is wrong with a lock.
+
+    Parameters:
+        wanted: the keys of what the policy counts: there must be an entry for each of them, and no other.
+    """
+    if lock.text is None:
+        if wanted:
+            commands = " and ".join(sorted({_command(kind) for kind, _ in wanted}, reverse=True))
+            yield Problem(
+                lock.file, 0, "", f"there is no such file, though the policy has {len(wanted)} tables to count: {commands}"
+            )
+        return
+    yield from lock.problems
+    if not lock.text.startswith(HEADER):
+        yield Problem(lock.file, 1, "", f"does not begin with the header of this version: {ACCEPT}")
+    seen: dict[Key, int] = {}
+    newest: Key = ("", "")
+    for line, key, count in lock.rows:
+        name = " ".join(key)
+        if key in seen:
+            yield Problem(
+                lock.file, line, "", f"{name} stands in line {seen[key]} already: remove one, then run {_command(key[0])}"
+            )
+        elif key < newest:
+            yield Problem(lock.file, line, "", f"{name} belongs before {' '.join(newest)}: {_command(key[0])}")
+        seen.setdefault(key, line)
+        newest = max(newest, key)
+        if key not in wanted:
+            known = [one for kind, one in wanted if kind == key[0]]
+            yield Problem(lock.file, line, "", f"the policy has no {key[0]} {found(key[1])}{suggestion(key[1], known)}: {ACCEPT}")
+        elif count == 0 and key[0] != _WAITING:
+            yield Problem(
+                lock.file, line, "", f"{name} must count something; found 0: take it out of the policy, or {_command(key[0])}"
+            )
+    if lock.problems:
+        return  # what cannot be read may be what is missing
+    order = sorted(seen)
+    for key in sorted(set(wanted) - seen.keys()):
+        at = bisect(order, key)
+        line = seen[order[at]] if at < len(order) else max(seen.values(), default=HEADER.count("\n")) + 1
+        yield Problem(lock.file, line, "", f"{' '.join(key)} has no line here: {_command(key[0])}")
+
+
+def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collection[Key]) -> dict[Key, int]:
+    """The entries of a lock in which those of some kinds are replaced; of the others stays what the policy still has.
+
+    Raises:
+        PolicyError: entries that would be kept cannot be read, or contradict each other.
+    """
+    problems = list(lock.problems)
+    kept: dict[Key, int] = {}
+    for line, key, count in lock.rows:
+        if key[0] not in kinds and key in wanted and kept.setdefault(key, count) != count:
+            problems.append(Problem(lock.file, line, "", f"{' '.join(key)} stands here twice, with different counts: remove one"))
+    if problems:
+        raise PolicyError(problems)
+    return {**kept, **counts}
+
+
+def _command(kind: str) -> str:
+    """The command that writes entries of a kind."""
+    return ACCEPT if kind in BY_JUDGING else PREDICT

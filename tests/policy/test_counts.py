@@ -1,0 +1,187 @@
+"""The lock of counts: a grammar that shows every cut, and merges line by line."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_compat.errors import PolicyError
+from torch_compat.policy import Policy, load_policy
+from torch_compat.policy.counts import (
+    ACCEPT,
+    BY_JUDGING,
+    BY_PREDICTING,
+    HEADER,
+    LOCK,
+    PREDICT,
+    check_lock,
+    lock_text,
+    read_lock,
+    rewritten,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.policy.counts import Key
+
+KINDS = sorted(BY_JUDGING | BY_PREDICTING)
+COUNTS: dict[Key, int] = {
+    ("operator_gap", "2.13.0"): 138,
+    ("operator_waiver", "op-a"): 0,
+    ("quirk", "odd"): 3,
+    ("slip", "dies"): 40,
+    ("waiver", "known"): 2,
+    ("waiver", "known-too"): 7,
+}
+ids = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1)
+locks = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1, 999_999_999))
+
+
+def problems(folder: Path, text: str | None, wanted: dict[Key, int] = COUNTS) -> list[str]:
+    if text is not None:
+        (folder / LOCK).write_bytes(text.encode())
+    return [str(one).replace(f"{folder.as_posix()}/", "") for one in check_lock(read_lock(folder), wanted.keys())]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("locks")
+
+
+@given(locks)
+def test_what_is_written_is_read(shared: Path, counts: dict[Key, int]) -> None:
+    assert problems(shared, lock_text(counts), counts) == []
+    assert read_lock(shared).counts == counts
+    assert lock_text(dict(reversed(counts.items()))) == lock_text(counts)
+
+
+@given(locks.filter(bool), st.data())
+def test_every_cut_is_noticed(shared: Path, counts: dict[Key, int], data: st.DataObject) -> None:
+    text = lock_text(counts)
+    assert problems(shared, text[: data.draw(st.integers(0, len(text) - 1))], counts)
+
+
+@given(locks.filter(bool), st.data())
+def test_a_line_that_is_taken_out_or_repeated_is_noticed(shared: Path, counts: dict[Key, int], data: st.DataObject) -> None:
+    lines = lock_text(counts).splitlines(keepends=True)
+    at = data.draw(st.integers(0, len(lines) - 1))
+    assert problems(shared, "".join(lines[:at] + lines[at + 1 :]), counts)
+    assert problems(shared, "".join(lines[: at + 1] + lines[at:]), counts)
+
+
+@given(locks, locks)
+def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, int], theirs: dict[Key, int]) -> None:
+    """The lines of both, sorted, are the lock of both."""
+    merged = {**theirs, **ours}
+    lines = {line for line in lock_text(merged).splitlines() if not line.startswith("#")}
+    assert (
+        problems(shared, HEADER + "".join(f"{line}\n" for line in sorted(lines, key=lambda line: line.split()[:2])), merged) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("waiver known = 2\n", "waiver known = 02\n", "counts.lock:7: must be 'KIND ID = COUNT', such as 'waiver promotion = 12'; found 'waiver known = 02'"),
+        ("waiver known = 2\n", "waiver known = 0\n", f"counts.lock:7: waiver known must count something; found 0: take it out of the policy, or {ACCEPT}"),
+        ("slip dies = 40\n", "slip dies = 0\n", f"counts.lock:6: slip dies must count something; found 0: take it out of the policy, or {PREDICT}"),
+        ("waiver known = 2\n", "waiver known = 1234567890\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "waiver known = -2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "waiver known=2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "waiver known = 2\r\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "# waiver known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "\nwaiver known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "exception known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("waiver known = 2\n", "", f"counts.lock:7: waiver known has no line here: {ACCEPT}"),
+        ("quirk odd = 3\n", "", f"counts.lock:5: quirk odd has no line here: {PREDICT}"),
+        ("waiver known-too = 7\n", "", f"counts.lock:8: waiver known-too has no line here: {ACCEPT}"),
+        ("waiver known-too = 7\n", "waiver known-to = 7\n", f"counts.lock:8: the policy has no waiver 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
+        ("waiver known = 2\nwaiver known-too = 7\n", "waiver known-too = 7\nwaiver known = 2\n", f"counts.lock:8: waiver known belongs before waiver known-too: {ACCEPT}"),
+        ("waiver known = 2\n", "waiver known = 2\nwaiver known = 3\n", f"counts.lock:8: waiver known stands in line 7 already: remove one, then run {ACCEPT}"),
+        ("waiver known = 2\n", "<<<<<<< HEAD\nwaiver known = 2\n", f"counts.lock:7: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
+        ("waiver known-too = 7\n", "waiver known-too = 7", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
+        (HEADER, "", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
+        (HEADER, "# older words\n", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line_and_what_to_do(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    text = lock_text(COUNTS)
+    assert text.count(old) == 1
+    found = problems(tmp_path, text.replace(old, new))
+    assert [one for one in found if one.startswith(expected)], found
+
+
+def test_a_lock_that_is_missing(tmp_path: Path) -> None:
+    assert problems(tmp_path, None, {}) == []
+    (said,) = problems(tmp_path, None)
+    assert said == f"counts.lock: there is no such file, though the policy has 6 tables to count: {ACCEPT} and {PREDICT}"
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_bytes(b"\xff\xfe")
+    assert "counts.lock:1: is not UTF-8 text" in problems(tmp_path, None)
+
+
+def test_a_lock_that_leads_out_of_the_tree(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(lock_text(COUNTS))
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    (policy / LOCK).symlink_to(tmp_path / "elsewhere")
+    assert [one for one in problems(policy, None) if "counts.lock:1: " in one]
+    assert read_lock(policy).counts == {}
+
+
+# -------------------------------------------------------------------------------------------------------------- rewriting
+
+
+def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text(lock_text(COUNTS))
+    new = rewritten(read_lock(tmp_path), BY_JUDGING, {("waiver", "known"): 5}, COUNTS.keys())
+    assert new == {("quirk", "odd"): 3, ("slip", "dies"): 40, ("waiver", "known"): 5}
+    new = rewritten(read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("waiver", "known-too")})
+    kept = {key: count for key, count in COUNTS.items() if key[0] in BY_JUDGING and key != ("waiver", "known-too")}
+    assert new == {**kept, ("slip", "dies"): 41}
+
+
+def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text(lock_text(COUNTS) + "quirk odd = 4\n")
+    with pytest.raises(PolicyError, match=r"counts\.lock:9: quirk odd stands here twice, with different counts"):
+        rewritten(read_lock(tmp_path), BY_JUDGING, {}, COUNTS.keys())
+    assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("quirk", "odd"): 4}, COUNTS.keys())["quirk", "odd"] == 4
+    (tmp_path / LOCK).write_text(lock_text(COUNTS) + "<<<<<<<\n")
+    with pytest.raises(PolicyError, match="mark of a merge conflict"):
+        rewritten(read_lock(tmp_path), BY_PREDICTING, {}, COUNTS.keys())
+
+
+# ------------------------------------------------------------------------------------------------------------- the policy
+
+
+def test_a_policy_has_the_counts_of_its_lock(small: Policy) -> None:
+    assert small.counts == {("waiver", "known"): 2}
+
+
+def test_whoever_counts_anew_needs_no_lock(write: Callable[[dict[str, str]], Path], files: dict[str, str]) -> None:
+    files[LOCK] = "nonsense"
+    folder = write(files)
+    assert load_policy(folder, counted=False).counts == {}
+    with pytest.raises(PolicyError, match=r"counts\.lock:1: "):
+        load_policy(folder)
+
+
+def test_mistakes_of_hand_written_files_come_first(write: Callable[[dict[str, str]], Path], files: dict[str, str]) -> None:
+    """A waiver that is half done is no reason to count anything yet."""
+    files["waivers/known.toml"] = files["waivers/known.toml"].replace('owner = "someone"\n', "")
+    with pytest.raises(PolicyError) as caught:
+        load_policy(write(files | {LOCK: HEADER}))
+    assert ["known.toml" in one.file for one in caught.value.problems] == [True]
+
+
+def test_the_lock_of_the_repository_is_as_it_is_written(torch: Policy) -> None:
+    path = Path(__file__).parents[2] / "policies" / "torch" / LOCK
+    assert path.read_text(encoding="utf-8") == lock_text(torch.counts)

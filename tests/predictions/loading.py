@@ -1,0 +1,95 @@
+"""Who loads what: what the harness says of every fixture, against everything that real releases were seen to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_compat.formats.facts import read_facts
+from torch_compat.needs import Judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.formats.model import Facts
+    from torch_compat.needs import Rules
+    from torch_compat.needs.verdict import Item
+
+__all__ = ["LoadingEvidence", "loads", "takers_of"]
+
+
+@dataclass(frozen=True)
+class LoadingEvidence:
+    """Facts and needs of every fixture; which releases loaded it, and which were asked, as bits over the calendar."""
+
+    facts: dict[str, Facts]
+    items: dict[str, tuple[Item, ...]]
+    loaded: dict[str, dict[str, int]]
+    asked: dict[str, dict[str, int]]
+
+    @classmethod
+    def of(cls, corpus: Corpus, readers: Iterable[ObservedReader], rules: Rules) -> LoadingEvidence:
+        """Read the archives of a corpus, and put together who loaded them.
+
+        Parameters:
+            readers: what is recorded of each.
+        """
+        bits = {release: 1 << at for at, release in enumerate(rules.releases)}
+        facts = {name: read_facts(corpus.path(fixture)) for name, fixture in corpus.fixtures.items()}
+        loaded: dict[str, dict[str, int]] = {}
+        asked: dict[str, dict[str, int]] = {}
+        for reader in readers:
+            for (fixture, options), cell in reader.cells.items():
+                of_options = asked.setdefault(options, {})
+                of_options[fixture] = of_options.get(fixture, 0) | bits[reader.release]
+                if loads(cell):
+                    taken = loaded.setdefault(options, {})
+                    taken[fixture] = taken.get(fixture, 0) | bits[reader.release]
+        complete = {options: {fixture: taken.get(fixture, 0) for fixture in asked[options]} for options, taken in loaded.items()}
+        judge = Judge(rules)
+        return cls(facts, {name: judge.items(one) for name, one in facts.items()}, complete, asked)
+
+    def deviations(self, rules: Rules) -> Counter[str]:
+        """Cells in which the verdict by these rules is not what was observed, by family."""
+        judge = Judge(rules)
+        found: Counter[str] = Counter()
+        for fixture, facts in self.facts.items():
+            found[facts.family] += self.wrong(fixture, takers_of(judge.items(facts)))
+        return +found
+
+    def deviations_if(self, need: str, takers: int) -> int:
+        """The same, if these were the releases that take what has a need."""
+        return sum(
+            self.wrong(fixture, takers_of([item._replace(takers=takers) if item.what == need else item for item in items]))
+            for fixture, items in self.items.items()
+        )
+
+    def explained(self, need: str, rules: Rules) -> int:
+        """How many cells a need or quirk explains: in so many more the verdict would be wrong without it."""
+        return self.deviations_if(need, rules.everyone)
+
+    def wrong(self, fixture: str, takers: int) -> int:
+        """In how many cells of a fixture these releases are not those that loaded it."""
+        return ((takers ^ self.loaded["default"][fixture]) & self.asked["default"][fixture]).bit_count()
+
+
+def takers_of(items: Iterable[Item]) -> int:
+    """The releases that meet all needs, as bits over any calendar."""
+    takers = -1
+    for item in items:
+        takers &= item.takers
+    return takers
+
+
+def loads(cell: Observation) -> bool:
+    """Whether the load call returned, both times."""
+    if cell.result == "unstable":
+        both = {loads(one) for one in cell.both}
+        assert len(both) == 1, f"{cell.cell}: it loads on some days only, so nothing can be said of it"
+        return both.pop()
+    if cell.result in {"crashed", "timed-out"}:
+        return cell.stage == "call"
+    return cell.result != "refused"
