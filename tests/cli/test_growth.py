@@ -79,7 +79,7 @@ def noxfile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], ModuleType]:
     monkeypatch.setitem(sys.modules, "nox", nox)
 
     def load(root: Path) -> ModuleType:
-        for name in ("noxfile.py", "harness/torch_compat/policy/scope.py"):
+        for name in ("noxfile.py",):
             if root != REPOSITORY:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(REPOSITORY / name, root / name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.miniatures import miniature
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.observations import write_observations
-from torch_compat.policy import Policy, Release, load_policy
+from torch_compat.policy import CalendarRelease, Policy, load_policy
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.observe import observe
 from torch_compat.replay.plan import Task, plan
@@ -162,7 +162,7 @@ class Tree:
     def corpus(self) -> Corpus:
         return load_corpus(self.root / "fixtures")
 
-    def release(self, version: str) -> Release:
+    def release(self, version: str) -> CalendarRelease:
         return self.policy.calendar[version]
 
     def tasks(self, version: str, *fixtures: str) -> list[Task]:

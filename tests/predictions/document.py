@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torch_compat.policy import Policy
-    from torch_compat.policy.model import OpenSpan
+    from torch_compat.releases.sets import ReleaseSet
 
 __all__ = ["Reader", "document"]
 
@@ -88,14 +88,14 @@ def document(readers: Sequence[Reader], policy: Policy) -> str:
     )
 
 
-def spans(readers: Iterable[OpenSpan]) -> str:
+def spans(readers: ReleaseSet) -> str:
     """Releases in words."""
     return ", ".join(
         f"{one.first} to {one.last}" if one.first and one.last and one.first != one.last
         else str(one.first) if one.first == one.last
         else f"{one.first} and newer" if one.first
         else f"{one.last} and older"
-        for one in readers
+        for one in readers.intervals
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ def test_a_release_gives_its_text_back(text: str) -> None:
     assert str(release) == text
     assert Version(release.public) == Version(Version(text).public)
     assert release.line == ".".join(map(str, Version(text).release[:2]))
+    assert release.prerelease is Version(text).is_prerelease
     assert (release.local or None) == (text.partition("+")[2] or None)
 
 
@@ -50,21 +51,21 @@ def test_builds_of_one_release_are_equal_and_keep_their_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "day", "final"),
+    ("text", "line", "day", "before"),
     [
-        ("2.13.0", "2.13", None, True),
-        ("2.13.1+cu126", "2.13", None, True),
-        ("2.16.0.dev20261120+cpu", "2.16", dt.date(2026, 11, 20), False),
-        ("2.16.0.dev20261399", "2.16", None, False),
-        ("2.16.0a0+git0123abc", "2.16", None, False),
+        ("2.13.0", "2.13", None, False),
+        ("2.13.1+cu126", "2.13", None, False),
+        ("2.16.0.dev20261120+cpu", "2.16", dt.date(2026, 11, 20), True),
+        ("2.16.0.dev20261399", "2.16", None, True),
+        ("2.16.0a0+git0123abc", "2.16", None, True),
         ("2.6.0.post1", "2.6", None, False),
-        ("1.0rc1", "1.0", None, False),
-        ("1.0.0.dev20181206", "1.0", dt.date(2018, 12, 6), False),
+        ("1.0rc1", "1.0", None, True),
+        ("1.0.0.dev20181206", "1.0", dt.date(2018, 12, 6), True),
     ],
 )
-def test_what_a_version_says(text: str, line: str, day: dt.date | None, final: bool) -> None:
+def test_what_a_version_says(text: str, line: str, day: dt.date | None, before: bool) -> None:
     release = Release(text)
-    assert (release.line, release.day, release.final) == (line, day, final)
+    assert (release.line, release.day, release.prerelease) == (line, day, before)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch_compat.releases.release import Release
 
 __all__ = ["operators"]
 
@@ -145,11 +148,8 @@ def check(
     return checked.exit_status
 
 
-def _row(name: str, kinds: dict[str, tuple[tuple[int, int, int], ...]]) -> dict[str, Any]:
-    overloads = [
-        {"first_argument": kind, "since": [".".join(map(str, release)) for release in releases]}
-        for kind, releases in kinds.items()
-    ]
+def _row(name: str, kinds: dict[str, tuple[Release, ...]]) -> dict[str, Any]:
+    overloads = [{"first_argument": kind, "since": [str(release) for release in releases]} for kind, releases in kinds.items()]
     return {"operator": name, "overloads": overloads}
 
 

@@ -11,12 +11,11 @@ from functools import cached_property
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import InvalidVersion, Version
-
 from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
 from torch_compat.corpus.neutral import check_calls, check_result, dump_again
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
+from torch_compat.releases.release import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,7 +229,7 @@ def read_manifest(path: Path) -> Manifest:
             if kind == "writer":
                 identity = entry["identity"]
                 _check_identity(identity)
-                if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
+                if entry["id"] != digest(identity)[:12] or _release_of(identity["torch"]) != release:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
                 continue
@@ -266,11 +265,15 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
 
 
+def _release_of(torch: object) -> object:
+    """The release of a build; of what no release wrote, what stands in place of one."""
+    build = stated(torch)
+    return torch if build is None else build.public
+
+
 def _check_release(release: str, where: str) -> None:
-    try:
-        Version(release)
-    except InvalidVersion:
-        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where) from None
+    if stated(release) is None:
+        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where)
     if not is_plain(release):
         raise CorpusError(f"is the manifest of {release!r}, which can name no folder", where=where, code="outside")
 

@@ -19,6 +19,7 @@ from torch_compat.corpus.deprecations import deprecation_entry, parse_deprecatio
 from torch_compat.corpus.lines import digest, read_lines, write_lines
 from torch_compat.corpus.texts import headline
 from torch_compat.errors import CorpusError
+from torch_compat.releases.release import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +135,7 @@ class ObservedReader:
     @property
     def release(self) -> str:
         """The public part of the version, by which policies speak of readers: ``1.12.1``."""
-        return self.name.removeprefix("torch-").partition("+")[0]
+        return named(self.name).public
 
     @cached_property
     def identity_digest(self) -> str:

@@ -7,17 +7,20 @@ and texts become numbers.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import UsageError
-from torch_compat.releases.release import Release
+from torch_compat.releases.release import PREFIX, Release, stated
 from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 __all__ = ["Known"]
+
+_LINE = re.compile(r"[0-9]+\.[0-9]+")
 
 
 class Known:
@@ -81,7 +84,9 @@ class Known:
             found = ReleaseSet.parse(text)
             other = sorted(found.ends - self._places.keys())
             if other:
-                raise UsageError(f"{text!r} names {', '.join(other)}, which is not among the releases here", code="no-releases")
+                raise UsageError(
+                    f"{text!r} names {' and '.join(other)}, which is not among the releases here", code="no-releases"
+                )
             known = self._bits[text] = self.bits_of(found)
         return known
 
@@ -113,6 +118,29 @@ class Known:
     def of(self, bits: int) -> tuple[str, ...]:
         """The releases that bits stand for, oldest first."""
         return tuple(release for at, release in enumerate(self.releases) if bits >> at & 1)
+
+    def find(self, name: str) -> str | None:
+        """The release of the list that a name means: ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of
+        1.2; None where it means none.
+        """
+        version = name.removeprefix(PREFIX)
+        if _LINE.fullmatch(version):
+            return next((str(one) for one in reversed(self.parsed) if one.line == version), None)
+        asked = stated(version)
+        return asked.public if asked is not None and asked.public in self._places else None
+
+    def near(self, name: str) -> tuple[str, ...]:
+        """Releases of the list that a name which means none of them may stand for: those of its line, the nearest first, else those on
+        both sides of it; none where it is no version.
+        """
+        asked = stated(name.removeprefix(PREFIX))
+        if asked is None:
+            return ()
+        same = [one for one in self.parsed if one.line == asked.line]
+        if same:
+            return tuple(map(str, sorted(same, key=lambda one: (abs(one.numbers[2] - asked.numbers[2]), one.key))))
+        at = bisect_left(self._keys, asked.key)
+        return self.releases[max(0, at - 1) : at + 1]
 
     def newest(self, release: Release) -> int | None:
         """The place of the newest release that is no newer than this one; None where all are."""

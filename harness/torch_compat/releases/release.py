@@ -80,9 +80,9 @@ class Release:
         return major, minor, patch
 
     @property
-    def final(self) -> bool:
-        """Whether this is a release itself or its patch, and not what comes before or after one."""
-        return self.key[1:] == (_FINAL, 0, -1, _NEVER)
+    def prerelease(self) -> bool:
+        """Whether this comes before a release: a candidate, a nightly build, a build from source."""
+        return self.key[1] != _FINAL or self.key[4] != _NEVER
 
     @property
     def day(self) -> dt.date | None:

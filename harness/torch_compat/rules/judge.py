@@ -14,6 +14,7 @@ from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
 from torch_compat.policy.messages import UNFINISHED
+from torch_compat.releases.release import Release
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
@@ -303,7 +304,7 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgem
             began = judgement.at
             name += f"@{began}"
         if (cell is not None or judgement.at in evidence.rank) and judgement.verdict is Verdict.FAIL:
-            fitting = [waiver for waiver in waivers.get(name, ()) if _spans(evidence, waiver, judgement.reader)]
+            fitting = [waiver for waiver in waivers.get(name, ()) if Release(judgement.reader) in waiver.readers.releases]
             chosen = fitting[0].id if fitting else ""
             if cell is None or cell.recorded:
                 _count(covered, fitting, (name, judgement.reader))
@@ -312,12 +313,6 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Judgem
         settled.append(judgement)
         named.append(_Named(judgement, name, began, chosen))
     return settled, named, covered
-
-
-def _spans(evidence: Evidence, waiver: Waiver, reader: str) -> bool:
-    """Whether a reader is one of those that a waiver names."""
-    rank = evidence.rank
-    return rank[waiver.readers.first] <= rank[reader] <= rank[waiver.readers.last]
 
 
 def _count(covered: dict[str, Covered], fitting: list[Waiver], member: tuple[str, str]) -> None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import Synthetic
+from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cell, kind_of
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 
@@ -50,7 +51,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for cell in evidence.cells:
         if isinstance(cell.fixture, Synthetic):
             formats = [known[label] for label in cell.fixture.formats if label in known]
-            foreign = [entry for entry in formats if not _takes(evidence, cell, entry)]
+            foreign = [entry for entry in formats if not _takes(cell, entry)]
             yield _judge(rule, cell, foreign)
 
 
@@ -66,8 +67,6 @@ def _judge(rule: RuleEntry, cell: Cell, foreign: list[Format]) -> Judgement:
     return judge_cell(rule, cell, NOT_TAKEN.get(cell.outcome, Verdict.FAIL))
 
 
-def _takes(evidence: Evidence, cell: Cell, entry: Format) -> bool:
+def _takes(cell: Cell, entry: Format) -> bool:
     """Whether the cell's reader takes this version of a format."""
-    reader = evidence.rank[cell.release]
-    last = evidence.rank[entry.read_until.release] if entry.read_until is not None else reader
-    return evidence.rank[entry.read_from.release] <= reader <= last
+    return Release(cell.release) in entry.readers

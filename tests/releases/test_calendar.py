@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.errors import UsageError
-from torch_compat.policy import Calendar
+from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy
