@@ -15,6 +15,7 @@ from torch_compat.formats.facts import read_facts
 from torch_compat.policy import load_policy
 from torch_compat.policy.model import SLIP_SIGN
 from torch_compat.releases.release import Release
+from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
 from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.program import load
@@ -88,7 +89,7 @@ def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -
 
 
 def test_a_condition_asks_for_all_any_and_none() -> None:
-    slip = Slip("x", ("a",), ("b", "c"), ("d",), (), "crashed", "load", "SIGABRT", "")
+    slip = Slip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
     assert slip.holds("ab")
     assert slip.holds("acx")
     assert not any(map(slip.holds, ("a", "b", "abd", "")))

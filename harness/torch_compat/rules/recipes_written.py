@@ -62,9 +62,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     for bound in (recipe.since, recipe.until):
         if bound is not None and bound not in calendar:
             return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
-    writable = calendar[recipe.since].parsed <= release.parsed and (
-        recipe.until is None or release.parsed <= calendar[recipe.until].parsed
-    )
+    writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
         return "not produced", f"the manifest says neither what was written nor why not; {_session(release)}"
