@@ -71,3 +71,30 @@ def test_of_two_patches_as_near_the_newer_stands() -> None:
 def test_a_list_is_in_order(releases: list[str]) -> None:
     with pytest.raises(UsageError):
         Known(releases)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("torch-1.9.0", "1.9.0"), ("1.9.0+cpu", "1.9.0"), ("1.0", "1.0.1"), ("torch-2.16", "2.16.0"), ("1.2", None), ("1.9.1", None),
+     ("2.16.0.dev20261120", None), ("latest", None), ("", None)],
+)  # fmt: skip
+def test_a_release_of_the_list_by_its_name(name: str, found: str | None) -> None:
+    assert KNOWN.find(name) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("torch-1.0.7", ("1.0.1", "1.0.0")), ("1.9.1", ("1.9.0",)), ("1.5.0", ("1.1.0", "1.9.0")), ("0.4.1", ("1.0.0",)), ("3.0", ("2.16.0",)),
+     ("latest", ())],
+)  # fmt: skip
+def test_releases_that_a_name_may_stand_for(name: str, near: tuple[str, ...]) -> None:
+    assert KNOWN.near(name) == near
+
+
+@given(bits)
+def test_a_set_is_made_of_its_releases(number: int) -> None:
+    assert KNOWN.holding(KNOWN.of(number)) == number
+    assert KNOWN.holding(LISTED) == KNOWN.everyone
+    assert [KNOWN.bit(release) for release in LISTED] == [1 << KNOWN.place(release) for release in LISTED]
+    with pytest.raises(KeyError):
+        KNOWN.holding(["1.0.2"])

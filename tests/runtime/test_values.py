@@ -76,7 +76,8 @@ def test_horizons() -> None:
     assert horizon("reference@1.5.1").release == horizon("1.5.1").release == Release("1.5.1")
     assert horizon("reference@2020-06-24").release == Release("1.5.1")
     assert horizon("reference@2018-12-07").release == Release("1.0.0")
-    for wrong in ("reference@x", "reference@2016-01-01", "torch-1.5.1"):
+    assert horizon("reference@2.16.0.dev20261120+cpu").release < Release("2.16.0") < NEWEST
+    for wrong in ("reference@x", "reference@2016-01-01", "reference@2020-02-31", "torch-1.5.1"):
         with pytest.raises(UsageError):
             horizon(wrong)
 

@@ -331,12 +331,11 @@ def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Su
     incomplete: dict[str, int] = {}
     if told:
         old = _recorded(fixtures, name, told)
-        moved = [1 << known.place(release) if release not in new else 0 for release in old.releases]
         cache: dict[int, int] = {}
 
         def move(bits: int) -> int:
             if bits not in cache:
-                cache[bits] = sum(bit for at, bit in enumerate(moved) if bits >> at & 1)
+                cache[bits] = known.holding(release for release in old.of(bits) if release not in new)
             return cache[bits]
 
         for key, value, bits in old.facts():
@@ -345,7 +344,7 @@ def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Su
             for bits, said in kept:
                 now[said] = now.get(said, 0) | move(bits)
     for release, section in new.items():
-        bit = 1 << known.place(release)
+        bit = known.bit(release)
         obtained[section.obtained] = obtained.get(section.obtained, 0) | bit
         if section.why_incomplete is not None:
             incomplete[section.why_incomplete] = incomplete.get(section.why_incomplete, 0) | bit

@@ -13,6 +13,7 @@ from torch_compat.corpus.surveys import FILES
 from torch_compat.errors import CorpusError
 from torch_compat.operators.history import FactHistory
 from torch_compat.places import inside
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,11 +60,17 @@ def weights_only_policy(fixtures: Path) -> str:
             spans.setdefault((first, last), {})[key] = value
     text = HEAD
     for (first, last), table in sorted(spans.items()):
-        text += f'\n[[weights_only]]\nreaders = "{recorded.known.set((2 << last) - (1 << first))}"\n'
+        text += f'\n[[weights_only]]\nreaders = "{_named(recorded, first, last)}"\n'
         for key in sorted(table):
             value = table[key]
             text += f"{key} = [\n{_wrapped(sorted(value))}]\n" if key in LISTS else f"{key} = {json.dumps(value)}\n"
     return text
+
+
+def _named(recorded: FactHistory, first: int, last: int) -> ReleaseSet:
+    """The releases from one place to another; open to the future where the newest is among them."""
+    asked = recorded.known.parsed
+    return ReleaseSet.between(asked[first], asked[last] if last < len(asked) - 1 else None)
 
 
 class _Answers:

@@ -129,7 +129,7 @@ class Rules(_Recorded):
         return found
 
     @cached_property
-    def _asked_by(self) -> dict[Known, tuple[int, ...]]:
+    def _stands(self) -> dict[Known, list[str]]:
         return {}
 
     @cached_property
@@ -141,10 +141,13 @@ class Rules(_Recorded):
         key = (asked, bits)
         known = self._translated.get(key)
         if known is None:
-            places = self._asked_by.get(asked)
-            if places is None:
-                places = self._asked_by[asked] = tuple(map(asked.nearest, self.known.parsed))
-            known = self._translated[key] = sum(1 << at for at, place in enumerate(places) if bits >> place & 1)
+            stands = self._stands.get(asked)
+            if stands is None:
+                stands = self._stands[asked] = [asked.releases[asked.nearest(release)] for release in self.known.parsed]
+            having = frozenset(asked.of(bits))
+            known = self._translated[key] = self.known.holding(
+                release for release, one in zip(self.releases, stands, strict=True) if one in having
+            )
         return known
 
     def of_schemas(self, name: str) -> Iterable[tuple[str, int]]:
@@ -206,8 +209,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
 
     def of_python(python: str) -> int:
         wanted = dotted(python)
-        fitting = (any(dotted(one) >= wanted for one in release.pythons) for release in calendar)
-        return sum(1 << at for at, fits in enumerate(fitting) if fits)
+        return known.holding(one.version for one in calendar if any(dotted(python) >= wanted for python in one.pythons))
 
     weights_only, default = _weights_only(tables.get("weights_only", []), known, asked, stands)
 
@@ -278,4 +280,4 @@ def _weights_only(
             if table.get("default"):
                 default.add(release)
     found = {release: WeightsOnly(release, **told[one]) for release, one in stands.items() if one in told}
-    return found, sum(1 << known.place(release) for release in found if stands[release] in default)
+    return found, known.holding(release for release in found if stands[release] in default)

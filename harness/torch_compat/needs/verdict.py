@@ -133,9 +133,8 @@ class Judge:
         self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...]], Needs] = {}
         self._defaults: dict[tuple[Refusal | None, ...], tuple[Item, ...]] = {}
         self._restricted = tuple(rules.weights_only.values())
-        places = {release: 1 << at for at, release in enumerate(rules.releases)}
-        self._places = [places[release] for release in rules.weights_only]
-        self._default = {release: bool(rules.default & places[release]) for release in rules.weights_only}
+        self._places = [rules.known.bit(release) for release in rules.weights_only]
+        self._default = {release: bool(rules.default & rules.known.bit(release)) for release in rules.weights_only}
 
     def __call__(self, facts: Facts) -> Needs:
         """What an archive needs."""
@@ -154,7 +153,7 @@ class Judge:
         spans = tuple(rules.known.spans(readable))
         first = last = None
         if spans:
-            first, last = spans[0][0], None if readable >> (len(rules.releases) - 1) else spans[-1][1]
+            first, last = spans[0][0], None if spans[-1][1] == rules.releases[-1] else spans[-1][1]
         reasons = tuple(self._explained(items, rules.everyone & ~readable))
         weights_only = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
         return Needs(spans, first, last, reasons, weights_only, self._default, rules.stands_for)

@@ -135,7 +135,7 @@ class Recorded:
     def bit(self, release: str) -> int:
         """The bit of a release; raises UsageError for one that was not asked."""
         try:
-            return 1 << self.known.place(release)
+            return self.known.bit(release)
         except KeyError:
             hint = f"recorded are {', '.join(self.releases)}"
             raise UsageError(f"nothing is recorded of the release {release!r}", where=str(self.path), hint=hint) from None

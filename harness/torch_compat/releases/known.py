@@ -57,8 +57,19 @@ class Known:
         return release in self._places
 
     def place(self, release: str) -> int:
-        """Which bit is that of a release; raises KeyError for one that is not of the list."""
+        """Which bit is that of a release, 0 the oldest; raises KeyError for one that is not of the list."""
         return self._places[release]
+
+    def bit(self, release: str) -> int:
+        """The set of this one release; raises KeyError for one that is not of the list."""
+        return 1 << self._places[release]
+
+    def holding(self, releases: Iterable[str]) -> int:
+        """The set of these releases; raises KeyError for one that is not of the list."""
+        found = 0
+        for release in releases:
+            found |= 1 << self._places[release]
+        return found
 
     def bits_of(self, releases: ReleaseSet) -> int:
         """Those releases of the list that are in a set."""
