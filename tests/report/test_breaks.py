@@ -6,8 +6,8 @@ from torch_compat.report.breaks import direction, order
 
 
 def test_releases_stand_in_the_order_of_their_versions_and_builds_after_them() -> None:
-    names = ["synthetic", "1.9.0", "torch-1.10.0", "torch-1.10.0+cpu", "torch-2.16.0.dev20261120", "2.16.0", "reference@1.5.1"]
-    assert sorted(names[::-1], key=order) == names
+    names = ["reference@1.5.1", "2.16.0", "torch-2.16.0.dev20261120", "torch-1.10.0+cpu", "torch-1.10.0", "1.9.0", "synthetic"]
+    assert sorted(names, key=order) == names[::-1]
 
 
 @pytest.mark.parametrize(

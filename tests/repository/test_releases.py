@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "harness" / "torch_compat"
-ALONE = {"extension.py", "readers/extension.py", "readers/survey.py", "readers/worker.py"}  # single files that import nothing of ours
+ALONE = {"extension.py", "readers/extension.py", "readers/survey.py", "readers/worker.py"}
+"""Single files that import nothing of ours."""
 ALLOWED = {
     ("needs/verdict.py", 'split(".")'): "the names of a module",
     ("pickles/dangers.py", 'split(".")'): "the names of a module",
