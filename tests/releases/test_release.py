@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from tests.releases.versions import versions
 from torch_compat.errors import UsageError
-from torch_compat.releases.release import LONGEST, Release, dotted, named, stated
+from torch_compat.releases.release import LONGEST, Release, dotted, named, public, stated
 
 
 @given(versions, versions)
@@ -89,6 +89,20 @@ def test_any_value_states_a_release_or_none(value: object) -> None:
 def test_a_release_is_known_by_the_name_of_a_reader() -> None:
     assert str(named("torch-2.13.0+cpu")) == "2.13.0+cpu"
     assert named("2.13.0") is Release("2.13.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("torch-2.13.0+cpu", "2.13.0"),
+        ("2.13.0", "2.13.0"),
+        ("reference@1.5.1", "reference@1.5.1"),
+        ("synthetic", "synthetic"),
+        ("", ""),
+    ],
+)
+def test_what_is_no_release_keeps_its_name(name: str, release: str) -> None:
+    assert public(name) == release
 
 
 def test_the_same_text_gives_the_same_release() -> None:

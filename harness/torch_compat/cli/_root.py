@@ -12,7 +12,7 @@ import click
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.data import packaged
-from torch_compat.releases.release import PREFIX, stated
+from torch_compat.releases.release import public
 
 if TYPE_CHECKING:
     from torch_compat.corpus.observations import ObservedReader
@@ -77,7 +77,7 @@ class Root:
 
         readable, unreadable = {}, {}
         for path in sorted(folder.glob("*.jsonl")):
-            if version is not None and (build := stated(path.stem.removeprefix(PREFIX))) is not None and build.public != version:
+            if version is not None and public(path.stem) != version:
                 continue
             try:
                 reader = read_observations(inside(folder, path.name))

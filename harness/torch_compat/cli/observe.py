@@ -25,7 +25,7 @@ from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.readers.isolation import isolation, trust_nothing
-from torch_compat.releases.release import named
+from torch_compat.releases.release import public
 from torch_compat.replay.observe import Observing, code_digest, observers
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
@@ -523,7 +523,7 @@ def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict
 
 def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
     """The recorded observations of this very reader, else of another build of its release."""
-    release = named(name).public
+    release = public(name)
     return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
 
 

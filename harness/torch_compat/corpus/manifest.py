@@ -15,7 +15,7 @@ from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
 from torch_compat.corpus.neutral import check_calls, check_result, dump_again
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
-from torch_compat.releases.release import stated
+from torch_compat.releases.release import public, stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,7 +229,7 @@ def read_manifest(path: Path) -> Manifest:
             if kind == "writer":
                 identity = entry["identity"]
                 _check_identity(identity)
-                if entry["id"] != digest(identity)[:12] or _release_of(identity["torch"]) != release:
+                if entry["id"] != digest(identity)[:12] or public(identity["torch"]) != release:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
                 continue
@@ -263,12 +263,6 @@ def read_manifest(path: Path) -> Manifest:
         if entry["writer"] not in writers:
             raise CorpusError(f"names the unknown writer {entry['writer']!r}", where=where, code="bad-line")
     return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
-
-
-def _release_of(torch: object) -> object:
-    """The release of a build; of what no release wrote, what stands in place of one."""
-    build = stated(torch)
-    return torch if build is None else build.public
 
 
 def _check_release(release: str, where: str) -> None:

@@ -19,7 +19,7 @@ from torch_compat.corpus.deprecations import deprecation_entry, parse_deprecatio
 from torch_compat.corpus.lines import digest, read_lines, write_lines
 from torch_compat.corpus.texts import headline
 from torch_compat.errors import CorpusError
-from torch_compat.releases.release import named
+from torch_compat.releases.release import public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ class ObservedReader:
     @property
     def release(self) -> str:
         """The public part of the version, by which policies speak of readers: ``1.12.1``."""
-        return named(self.name).public
+        return public(self.name)
 
     @cached_property
     def identity_digest(self) -> str:

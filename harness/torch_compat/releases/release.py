@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, final
 
 from torch_compat.errors import UsageError
 
-__all__ = ["Key", "Release", "dotted", "named", "stated"]
+__all__ = ["Key", "Release", "dotted", "named", "public", "stated"]
 
 Key: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
 """What releases are compared by: the numbers without zeros at the end, the phase, its number, the post-release, the day of development."""
@@ -130,6 +130,16 @@ def named(name: str) -> Release:
         UsageError: it is the name of no release.
     """
     return Release(name.removeprefix(PREFIX))
+
+
+def public(name: str) -> str:
+    """The release in the name of a writer or reader, by which policies speak of it: ``2.13.0`` of ``torch-2.13.0+cpu``.
+
+    What is no release has none, and keeps its name: ``reference@1.5.1``, ``synthetic``.
+    """
+    version = name.removeprefix(PREFIX)
+    release = stated(version)
+    return version if release is None else release.public
 
 
 def stated(value: object) -> Release | None:

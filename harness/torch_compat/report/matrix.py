@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.releases.release import named
-from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
+from torch_compat.releases.release import public
+from torch_compat.report.breaks import MARKS, WORST_FIRST, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
         }
         writers = sorted({writer for writer, _ in worst}, key=order)
         readers = sorted({reader for _, reader in worst}, key=order)
-        names = [reader if is_reference(reader) else named(reader).public for reader in readers]
+        names = [public(reader) for reader in readers]
         left = max(len(writer.removeprefix("torch-")) for writer in writers)
         lines = [
             f"{'':{left}}  {' '.join(name.rjust(max(map(len, names)))[line] for name in names)}".rstrip()
