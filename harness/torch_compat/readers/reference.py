@@ -44,6 +44,7 @@ STOP_SECONDS = 5  # for a process that is no longer needed to end by itself
 # What an answer depends on beside the archive: this code, and the data that say what a horizon knew.
 CODE = (
     "errors.py",
+    "releases",
     "archive",
     "pickles",
     "operators",
