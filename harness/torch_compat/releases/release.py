@@ -14,12 +14,14 @@ told apart, their texts do it (``str(release)``). This module needs the standard
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from functools import lru_cache
-from typing import Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    import datetime as dt
 
 __all__ = ["Key", "Release", "dotted", "named", "public", "stated"]
 
@@ -87,11 +89,13 @@ class Release:
     @property
     def day(self) -> dt.date | None:
         """The day in the version of a nightly build; None in any other version."""
+        from datetime import date  # noqa: PLC0415 - few releases have a day, and this takes as long to import as all else here
+
         digits = str(self.key[4])
         if len(digits) != len("20261120"):
             return None
         try:
-            return dt.date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
+            return date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
         except ValueError:
             return None
 
