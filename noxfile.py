@@ -8,8 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-import runpy
 import subprocess
+import sys
 import tempfile
 import tomllib
 import zipfile
@@ -31,10 +31,12 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml"))]
     (corpus,) = [table["corpus"] for table in tables if "corpus" in table]
     releases = [release for table in tables for release in table.get("release", ())]
-    scope: tuple[tuple[str, ...], tuple[str, ...]] = runpy.run_path("harness/torch_compat/policy/scope.py")["corpus_scope"](
-        corpus, releases
-    )
-    return scope
+    sys.path.insert(0, str(ROOT / "harness"))
+    try:
+        from torch_compat.releases import scope  # noqa: PLC0415 - found only now
+    finally:
+        del sys.path[0]
+    return scope.corpus_scope(corpus, releases)
 
 
 WRITERS, READERS = corpus_scope()

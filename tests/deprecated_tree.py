@@ -81,7 +81,7 @@ DEPRECATIONS: Final[dict[str, Made]] = {
     "late": Made("removal", (("warned", 2), ("removed", 6)), ((2, "deprecated"),), more='announced = { release = "1.4.0", text = "in 1.4" }\n'),
     "unclear": Made(
         "removal", (("warned", 3), ("removed", 9)), ((3, "deprecated"),),
-        more='unclear = [{ first = "1.0.0", last = "1.1.0", why = "the probe crashes there" }]\n', crashes=frozenset({0, 1}),
+        more='unclear = [{ readers = "1.0.0..1.1.0", why = "the probe crashes there" }]\n', crashes=frozenset({0, 1}),
     ),
     "planned": Made("removal", (("warned", 10), ("removed", 13)), ((10, "deprecated"),)),
 }  # fmt: skip

@@ -6,6 +6,7 @@ import datetime as dt
 import importlib
 import importlib.util
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,10 +80,8 @@ def noxfile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], ModuleType]:
     monkeypatch.setitem(sys.modules, "nox", nox)
 
     def load(root: Path) -> ModuleType:
-        for name in ("noxfile.py", "harness/torch_compat/policy/scope.py"):
-            if root != REPOSITORY:
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(REPOSITORY / name, root / name)
+        if root != REPOSITORY:
+            shutil.copy(REPOSITORY / "noxfile.py", root)
         monkeypatch.chdir(root)
         spec = importlib.util.spec_from_file_location("noxfile", root / "noxfile.py")
         assert spec is not None
@@ -133,6 +132,17 @@ def holes(report: dict[str, Any]) -> tuple[set[str], set[str]]:
 
 
 # ----------------------------------------------------------------------------------------------------------- the sessions
+
+
+def test_the_sessions_know_their_releases_before_anything_is_installed() -> None:
+    code = (
+        "import sys, types; from unittest.mock import MagicMock; sys.modules['nox'] = MagicMock(); sys.path.insert(0, '.');"
+        "import noxfile; print(*noxfile.READERS)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )  # neither the package nor what it depends on can be imported there
+    assert tuple(ran.stdout.split()) == load_policy(REPOSITORY / "policies/torch").corpus.readers
 
 
 @pytest.mark.usefixtures("growing")

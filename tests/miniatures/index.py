@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from torch_compat.policy import Calendar
+    from torch_compat.policy import CalendarRelease
     from torch_compat.readers.commands import Command
+    from torch_compat.releases.calendar import Calendar
 
 __all__ = ["FakeIndex"]
 
@@ -39,7 +40,7 @@ class FakeIndex:
     asked: list[list[str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, calendar: Calendar) -> FakeIndex:
+    def of(cls, calendar: Calendar[CalendarRelease]) -> FakeIndex:
         """Offers exactly what a calendar knows."""
         return cls({release.version: (release.date, release.pythons) for release in calendar})
 

@@ -11,7 +11,7 @@ from tests.miniatures import miniature
 from tests.recordings import folder_of, reader_of
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.recorded import record
-from torch_compat.policy import Policy, Release, load_policy
+from torch_compat.policy import CalendarRelease, Policy, load_policy
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.observe import observe
 from torch_compat.replay.plan import Task, plan
@@ -163,7 +163,7 @@ class Tree:
     def corpus(self) -> Corpus:
         return load_corpus(self.root / "fixtures")
 
-    def release(self, version: str) -> Release:
+    def release(self, version: str) -> CalendarRelease:
         return self.policy.calendar[version]
 
     def tasks(self, version: str, *fixtures: str) -> list[Task]:

@@ -18,7 +18,7 @@ NEED = """
 [[need]]
 id = "planted"
 all = ["family:torchscript"]
-readers = [{ first = "1.5.0" }]
+readers = "1.5.0.."
 because = "planted"
 """
 
@@ -41,9 +41,9 @@ def test_the_policy_holds_needs_quirks_modules_and_builtins(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("written", "instead", "said"),
     [
-        ('first = "1.5.0"', 'first = "1.5.9"', "release '1.5.9' is not in the calendar"),
-        ('first = "1.5.0"', 'first = "1.5.0", last = "1.4.0"', "must not be older than 'first', 1.5.0"),
-        ('readers = [{ first = "1.5.0" }]\n', "", "needs either 'readers' or 'python'"),
+        ('"1.5.0.."', '"1.5.9.."', "release '1.5.9' is not in the calendar"),
+        ('"1.5.0.."', '"1.5.0..1.4.0"', "must run from an older release to a newer one; found '1.5.0..1.4.0'"),
+        ('readers = "1.5.0.."\n', "", "needs either 'readers' or 'python'"),
         ('because = "planted"', 'because = "planted"\npython = "3.9"', "needs either 'readers' or 'python', and not both"),
         ('all = ["family:torchscript"]\n', "", "needs 'all' or 'any'"),
         ('id = "planted"', 'id = "model-json"', "need 'model-json' is already defined"),
@@ -63,8 +63,8 @@ def test_a_mistake_is_named(written: str, instead: str, said: str, tmp_path: Pat
     "table",
     [
         '[[module]]\nname = "numpy"\nbecause = "again"\n',
-        '[[builtin]]\noperator = "aten::t"\nfirst = "1.5.0"\nbecause = "no schema"\n',
-        '[[builtin]]\noperator = "aten::t(Tensor self) -> Tensor"\nfirst = "1.5.9"\nbecause = "no release"\n',
+        '[[builtin]]\noperator = "aten::t"\nreaders = "1.5.0.."\nbecause = "no schema"\n',
+        '[[builtin]]\noperator = "aten::t(Tensor self) -> Tensor"\nreaders = "1.5.9.."\nbecause = "no release"\n',
     ],
 )
 def test_a_module_twice_or_a_builtin_that_is_none(table: str, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from torch_compat.errors import CorpusError, PolicyError
 from torch_compat.needs import Rules, load_rules, packaged_rules
-from torch_compat.needs.rules import _nearest, spans_of
 from torch_compat.needs.signs import KINDS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -38,18 +37,6 @@ def test_a_release_that_was_not_asked_is_answered_for_by_the_nearest_of_its_line
     assert rules.stands_for["1.3.0"] == "1.3.1"
     assert not rules.stands_for.keys() & set(asked)
     assert set(rules.releases) == {*rules.stands_for, *asked}
-
-
-def test_a_release_that_is_newer_than_all_that_were_asked_is_answered_for_by_the_newest(rules: Rules) -> None:
-    assert _nearest("9.0.0", rules.schemas.releases) == len(rules.schemas.releases) - 1
-    assert _nearest("0.4.1", rules.schemas.releases) == 0
-
-
-def test_spans() -> None:
-    releases = ("1", "2", "3", "4")
-    assert spans_of(0b1101, releases) == [("1", "1"), ("3", "4")]
-    assert spans_of(0, releases) == []
-    assert spans_of(0b1111, releases) == [("1", "4")]
 
 
 def test_weights_only_is_what_each_release_that_has_it_does(rules: Rules) -> None:

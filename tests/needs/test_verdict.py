@@ -36,6 +36,7 @@ def checkpoint(data: bytes, version: int = 3) -> Needs:
 def test_the_file_format_decides_where_nothing_else_does() -> None:
     found = program("def f(x: Tensor) -> Tensor:\n  return torch.relu(x)\n")
     assert found.readable_by == (("1.5.0", NEWEST),)
+    assert str(found.readers) == "1.5.0.."
     assert (found.minimum_release, found.maximum_release) == ("1.5.0", None)
     (reason,) = found.reasons
     assert reason.needs == "file-format 3: torch 1.5.0 and newer"
@@ -61,6 +62,7 @@ def test_an_older_schema_is_taken_below_the_version_that_changed_it() -> None:
     source = "def f() -> Tensor:\n  return torch.linspace(0, 1, None)\n"
     assert program(source).maximum_release is None
     assert program(source, 8).readable_by == ()
+    assert not program(source, 8).readers
 
 
 def test_a_bool_is_a_number_only_where_that_is_recorded() -> None:
@@ -132,6 +134,7 @@ def test_a_global_of_somebody_else_leaves_nobody() -> None:
 def test_a_global_of_numpy_is_expected_to_be_there_for_a_python_that_has_it() -> None:
     assert checkpoint(b"\x80\x02cnumpy.core.multiarray\nscalar\n.").readable_by == (("1.5.0", "2.5.1"),)
     assert checkpoint(b"\x80\x02cnumpy._core.multiarray\nscalar\n.").readable_by == (("1.7.1", "2.5.1"),)
+    assert str(checkpoint(b"\x80\x02cnumpy._core.multiarray\nscalar\n.").readers) == "1.7.1..2.5.1"
 
 
 def test_weights_only_refuses_by_default_from_2_6_on() -> None:

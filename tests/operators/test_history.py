@@ -16,9 +16,9 @@ from torch_compat.operators.history import (
     Recorded,
     SetHistory,
     quoted,
-    spans_text,
     unquoted,
 )
+from torch_compat.releases.known import Known
 
 RELEASES = ["1.0.0", "1.5.1", "1.10.2", "2.0.0", "2.13.0"]
 HEAD = "# releases " + " ".join(RELEASES) + "\n# obtained\t1.0.0..\tAsked.\n"
@@ -164,9 +164,8 @@ def test_facts(tmp_path: Path) -> None:
 @given(st.integers(0, 2 ** len(RELEASES) - 1))
 def test_spans_say_exactly_which_releases(bits: int) -> None:
     history = object.__new__(Recorded)
-    history.path, history.releases = Path("x"), tuple(RELEASES)
-    history._bits, history._spans = {release: at for at, release in enumerate(RELEASES)}, {}
-    text = spans_text(bits, RELEASES)
+    history.path, history.known = Path("x"), Known(RELEASES)
+    text = history.known.text(bits)
     if bits:
         assert history.bits(text) == bits
     else:
@@ -175,9 +174,10 @@ def test_spans_say_exactly_which_releases(bits: int) -> None:
 
 
 def test_spans_are_as_few_as_possible_and_open_to_the_newest() -> None:
-    assert spans_text(0b11111, RELEASES) == "1.0.0.."
-    assert spans_text(0b01101, RELEASES) == "1.0.0,1.10.2..2.0.0"
-    assert spans_text(0b10000, RELEASES) == "2.13.0.."
+    known = Known(RELEASES)
+    assert known.text(0b11111) == "1.0.0.."
+    assert known.text(0b01101) == "1.0.0,1.10.2..2.0.0"
+    assert known.text(0b10000) == "2.13.0.."
 
 
 @given(st.text())
@@ -196,8 +196,8 @@ def test_a_value_of_a_set_comes_back(value: str) -> None:
         (SCHEMAS.replace("1 texts", "1 other"), "begins with '# history 1 other'"),
         (SCHEMAS.replace("# releases", "# release"), "expected '# releases ...'"),
         (SCHEMAS.replace("# incomplete", "# partial"), "a header line that is not known"),
-        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t1.0.1"), "the span '1.0.1' names no release"),
-        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t2.0.0..1.0.0"), "runs backwards"),
+        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t1.0.1"), "which is not among the releases here"),
+        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t2.0.0..1.0.0"), "run from a newer one to an older one"),
     ],
 )
 def test_damage_of_the_header_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -208,7 +208,7 @@ def test_damage_of_the_header_is_named(tmp_path: Path, text: str, message: str) 
 
 
 def test_damage_of_a_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="names no release"):
+    with pytest.raises(CorpusError, match="which is not among the releases here"):
         History.load(write(tmp_path, SCHEMAS.replace("\t2.13.0..", "\t2.13.1.."))).having("aten::add.Tensor")
     with pytest.raises(CorpusError, match="not of the layout"):
         list(History.load(write(tmp_path, SCHEMAS.replace("\t2.13.0..", " 2.13.0.."))).facts())

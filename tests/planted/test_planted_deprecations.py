@@ -323,16 +323,14 @@ def file_copied_under_another_name(tree: Tree, random: Random) -> str:
 @defect()
 def excuse_that_is_none(tree: Tree, random: Random) -> str:
     line = random.randrange(2, 8)
-    tree.edit(tree.deprecation("unclear"), 'last = "1.1.0"', f'last = "1.{line}.0"')
+    tree.edit(tree.deprecation("unclear"), '..1.1.0"', f'..1.{line}.0"')
     return f"is said to be unclear (the probe crashes there), but the probe tells that it is {'silent' if line < 3 else ''}"
 
 
 @defect(4)
 def excuse_taken_away(tree: Tree, random: Random) -> str:
     line = random.randrange(2)
-    tree.edit(
-        tree.deprecation("unclear"), 'first = "1.0.0", last = "1.1.0"', f'first = "1.{1 - line}.0", last = "1.{1 - line}.0"'
-    )
+    tree.edit(tree.deprecation("unclear"), '"1.0.0..1.1.0"', f'"1.{1 - line}.0"')
     return f"unclear in torch-1.{line}.0: the probe crashed"
 
 

@@ -14,7 +14,7 @@ SLIP = """
 [[slip]]
 id = "planted"
 all = ["family:torchscript", "unmet:operator"]
-readers = [{ first = "1.5.0", last = "1.7.1" }]
+readers = "1.5.0..1.7.1"
 outcome = "crashed"
 stage = "load"
 signal = "SIGABRT"
@@ -39,9 +39,9 @@ def test_slips_keep_their_order_and_count_in_the_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "instead", "said"),
     [
-        ('first = "1.5.0"', 'first = "1.5.9"', "release '1.5.9' is not in the calendar"),
-        ('first = "1.5.0"', 'first = "1.8.0"', "must not be older than 'first', 1.8.0"),
-        ('readers = [{ first = "1.5.0", last = "1.7.1" }]', "readers = []", "readers"),
+        ('"1.5.0..', '"1.5.9..', "release '1.5.9' is not in the calendar"),
+        ('"1.5.0..', '"1.8.0..', "must run from an older release to a newer one; found '1.8.0..1.7.1'"),
+        ('"1.5.0..1.7.1"', '"none"', "readers: must name at least one"),
         ('all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
         ('"unmet:operator"', '"recipe:div"', "a sign such as 'unmet:file-format'"),
         ('"unmet:operator"', '"runs:attribute-store"', "met only while a program runs"),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.timelines import EPOCH, EXAMPLES, TORCH, axes, calendar_of, example, history, release, timeline_of
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.deprecations import Deprecation, Event, Planned
 from torch_compat.policy.timeline import Axis, History, Kept, earliest, histories, sweep
+from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

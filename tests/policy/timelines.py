@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from torch_compat.policy import load_policy
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.deprecations import Deprecation, Planned
-from torch_compat.policy.model import Release
+from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, History
+from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +38,11 @@ def timeline_of(kind: str, *, silent: bool = False) -> Timeline:
     return next(one for one in TORCH.timelines if (one.kind, one.silent) == (kind, silent))
 
 
-def release(version: str, day: dt.date) -> Release:
-    return Release(version=version, date=day, pythons=("3.11",), install="whole", numpy="<3")
+def release(version: str, day: dt.date) -> CalendarRelease:
+    return CalendarRelease(version=version, date=day, pythons=("3.11",), install="whole", numpy="<3")
 
 
-def calendar_of(days: Sequence[dt.date]) -> Calendar:
+def calendar_of(days: Sequence[dt.date]) -> Calendar[CalendarRelease]:
     """One minor line for each day: 1.0.0, 1.1.0 and so on."""
     return Calendar(release(f"1.{number}.0", day) for number, day in enumerate(days))
 

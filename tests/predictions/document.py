@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch_compat.policy import Policy
     from torch_compat.policy.counts import Key
-    from torch_compat.policy.model import OpenSpan
+    from torch_compat.releases.sets import ReleaseSet
 
 __all__ = ["Reader", "document"]
 
@@ -93,14 +93,14 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
     )
 
 
-def spans(readers: Iterable[OpenSpan]) -> str:
+def spans(readers: ReleaseSet) -> str:
     """Releases in words."""
     return ", ".join(
         f"{one.first} to {one.last}" if one.first and one.last and one.first != one.last
         else str(one.first) if one.first == one.last
         else f"{one.first} and newer" if one.first
         else f"{one.last} and older"
-        for one in readers
+        for one in readers.intervals
     )  # fmt: skip
 
 

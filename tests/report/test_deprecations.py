@@ -6,10 +6,10 @@ import datetime as dt
 
 import pytest
 
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.deprecations import Deprecation, Event, Step, Timeline
-from torch_compat.policy.model import Release
+from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, History, Kept
+from torch_compat.releases.calendar import Calendar
 from torch_compat.report.deprecations import LEGEND, MARKS, deprecation_lines, deprecations_md
 from torch_compat.rules.timelines import Row, Seen, State
 
@@ -24,7 +24,7 @@ TIMELINE = Timeline(
 
 def row(name: str, *events: tuple[str, str], verdict: Kept | None = None, why: tuple[str, ...] = (), **states: State) -> Row:
     calendar = Calendar(
-        Release(version=version, date=day, pythons=("3.7",), install="whole", numpy="<2") for version, day in DAYS.items()
+        CalendarRelease(version=version, date=day, pythons=("3.7",), install="whole", numpy="<2") for version, day in DAYS.items()
     )
     deprecation = Deprecation(
         id=name,

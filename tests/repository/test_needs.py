@@ -132,7 +132,7 @@ def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvid
         (tmp_path / file.name).write_bytes(file.read_bytes())
     needs = tmp_path / "needs.toml"
     text = needs.read_text(encoding="utf-8")
-    planted = text.replace('readers = [{ last = "1.10.2" }]', 'readers = [{ last = "1.9.1" }]')
+    planted = text.replace('readers = "..1.10.2"', 'readers = "..1.9.1"')
     assert planted != text
     needs.write_text(planted, encoding="utf-8")
     assert evidence.deviations(load_rules(tmp_path, REPOSITORY / "fixtures"))["torchscript"]

@@ -20,8 +20,9 @@ from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs import Judge, packaged_rules
 from torch_compat.policy import load_policy
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime import slips
-from torch_compat.runtime.registry import release
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
@@ -60,15 +61,15 @@ class Evidence:
                 if cell.result in {"crashed", "timed-out"} and cell.stage == "load":
                     self.died[reader.release, one.id] = cell.result, cell.signal
                 lacking = [item for item in items[one.id] if not item.takers >> place[reader.release] & 1]
-                no_loader = one.family == "mobile" and release(reader.release) < (1, 6, 0)  # Python cannot even ask
+                no_loader = one.family == "mobile" and Release(reader.release) < Release("1.6.0")  # Python cannot even ask
                 if lacking and not no_loader:
                     self.refused.append((reader.release, one.id, facts[one.id], lacking))
-        self.readers.sort(key=release)
+        self.readers.sort(key=Release)
 
     def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], Slip]:
         """The slip in place of each refusal."""
         found = (
-            (reader, name, slips.while_loading(facts, lacking, self.needs, release(reader)))
+            (reader, name, slips.while_loading(facts, lacking, self.needs, Release(reader)))
             for reader, name, facts, lacking in self.refused
             if readers is None or reader in readers
         )
@@ -107,8 +108,8 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
 ) -> None:
     every = slips._every()
     (slip,) = (one for one in every if one.id == name)
-    ((first, last),) = slip.readers
-    own = [one for one in evidence.readers if first <= release(one) <= last]
+    (first,) = (one.first for one in slip.readers.intervals)
+    own = [one for one in evidence.readers if Release(one) in slip.readers]
     after = evidence.readers[evidence.readers.index(own[-1]) + 1]
 
     def deviations(reader: str, instead: Slip | None) -> int:
@@ -122,8 +123,8 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
 
     planted = {
         "missing": (own[-1], None),
-        "earlier": (own[-1], replace(slip, readers=((first, release(own[-2])),))),
-        "later": (after, replace(slip, readers=((first, release(after)),))),
+        "earlier": (own[-1], replace(slip, readers=ReleaseSet.between(first, Release(own[-2])))),
+        "later": (after, replace(slip, readers=ReleaseSet.between(first, Release(after)))),
         "none": (own[-1], replace(slip, none=())),
     }
     assert deviations(own[-1], slip) == deviations(after, slip) == 0

@@ -17,19 +17,19 @@ from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritab
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe, cell_key
 from torch_compat.corpus.recipes import ProbeFile, Recipe
 from torch_compat.policy import Policy
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.model import (
+    CalendarRelease,
     CorpusScope,
     Format,
     LoadOptions,
     MayRefuse,
     Milestone,
     OptionSet,
-    Release,
     RuleEntry,
     Span,
     Tolerance,
 )
+from torch_compat.releases.calendar import Calendar
 from torch_compat.rules import judge as judging
 from torch_compat.rules.evidence import Evidence
 
@@ -48,8 +48,8 @@ PROTOCOL = 1
 ERROR = {"type": "builtins.RuntimeError", "message": "version 9 is too new"}
 
 
-def release(version: str) -> Release:
-    return Release(version=version, date=DATES[version], pythons=("3.8",), install="whole", numpy="<2")
+def release(version: str) -> CalendarRelease:
+    return CalendarRelease(version=version, date=DATES[version], pythons=("3.8",), install="whole", numpy="<2")
 
 
 def rule(name: str, **more: Any) -> RuleEntry:

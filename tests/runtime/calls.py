@@ -16,9 +16,10 @@ import numpy as np
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
+from torch_compat.releases.release import Release as Version
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.module import translated
-from torch_compat.runtime.registry import release, resolve
+from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device, text_in
 
@@ -133,7 +134,7 @@ def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
     keywords.update(zip(named, args[len(args) - len(named) :], strict=True))
     try:
         with np.errstate(all="ignore"):
-            value = resolve(request["name"], release(version))(*args[: len(args) - len(named)], **keywords)
+            value = resolve(request["name"], Version(version))(*args[: len(args) - len(named)], **keywords)
     except Raised as error:
         return {"error": error.message}
     except Unsupported as error:

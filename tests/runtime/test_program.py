@@ -17,6 +17,7 @@ from tests.runtime.archives import archive, described, program
 from torch_compat.corpus.compare import compare
 from torch_compat.corpus.manifest import Fixture, read_manifest
 from torch_compat.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import upgraders
 from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.program import load
@@ -230,7 +231,7 @@ def test_an_upgrader_is_for_versions_below_its_bump_and_horizons_that_know_it(on
     assert upgraders.find(one.operator, one.bump - 1, NEWEST) is one
     assert upgraders.find(one.operator, one.bump, NEWEST) is None
     assert upgraders.find(one.operator, one.bump - 1, one.since) is one
-    assert upgraders.find(one.operator, one.bump - 1, (1, 5, 1)) is None
+    assert upgraders.find(one.operator, one.bump - 1, Release("1.5.1")) is None
     assert one.call(NEWEST) is not None
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
-from torch_compat.runtime.registry import operator, release, resolve
+from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 
 
@@ -24,8 +25,8 @@ def test_the_last_version_up_to_the_horizon_is_called() -> None:
     operator("x::f")(lambda _: "old")
     operator("x::f", since="1.6.0")(lambda _: "new")
     tensor = Tensor(np.zeros(1))
-    assert resolve("x::f", release("1.5.1"))(tensor) == "old"
-    assert resolve("x::f", release("1.6.0"))(tensor) == "new"
+    assert resolve("x::f", Release("1.5.1"))(tensor) == "old"
+    assert resolve("x::f", Release("1.6.0"))(tensor) == "new"
     assert resolve("x::f")(tensor) == "new"
 
 
@@ -33,7 +34,7 @@ def test_the_last_version_up_to_the_horizon_is_called() -> None:
 def test_an_operator_is_unknown_before_it_was_there() -> None:
     operator("x::f", since="1.6.0")(lambda _: "new")
     with pytest.raises(Unsupported, match="x::f"):
-        resolve("x::f", release("1.5.1"))
+        resolve("x::f", Release("1.5.1"))
 
 
 @pytest.mark.usefixtures("table")

@@ -14,10 +14,12 @@ from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
 from torch_compat.policy import load_policy
 from torch_compat.policy.model import SLIP_SIGN
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
 from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.program import load
-from torch_compat.runtime.registry import NEWEST, release
+from torch_compat.runtime.registry import NEWEST
 from torch_compat.runtime.slipping import SIGNS, storing_methods
 from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
 from torch_compat.runtime.tensor import Tensor
@@ -46,7 +48,7 @@ def test_what_the_policy_may_ask_for_is_what_there_is() -> None:
 
 
 def test_the_newest_horizon_has_the_slips_of_the_newest_release() -> None:
-    newest = release(list(POLICY.calendar)[-1].version)
+    newest = Release(list(POLICY.calendar)[-1].version)
     assert slips.slips_of(NEWEST) == slips.slips_of(newest) != ()
 
 
@@ -81,13 +83,13 @@ def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -
         load(path, "reference@1.8.1")
     assert (caught.value.code, caught.value.where) == ("SIGABRT", str(path))
     facts = read_facts(path, verify=False)
-    assert slips.in_place_of_refusing(facts, release("1.8.1")) is not None
+    assert slips.in_place_of_refusing(facts, Release("1.8.1")) is not None
     facts.extra["debug_format"] = "plain"
-    assert slips.in_place_of_refusing(facts, release("1.8.1")) is None
+    assert slips.in_place_of_refusing(facts, Release("1.8.1")) is None
 
 
 def test_a_condition_asks_for_all_any_and_none() -> None:
-    slip = Slip("x", ("a",), ("b", "c"), ("d",), (), "crashed", "load", "SIGABRT", "")
+    slip = Slip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
     assert slip.holds("ab")
     assert slip.holds("acx")
     assert not any(map(slip.holds, ("a", "b", "abd", "")))

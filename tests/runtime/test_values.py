@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_compat.errors import Raised, Refused, UsageError
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.encoding import Decoder, Encoder
 from torch_compat.runtime.hash_order import flat_hash_map, unordered_map
@@ -72,10 +73,11 @@ def test_every_dtype_has_its_number_once() -> None:
 
 def test_horizons() -> None:
     assert horizon("reference").release == NEWEST
-    assert horizon("reference@1.5.1").release == horizon("1.5.1").release == (1, 5, 1)
-    assert horizon("reference@2020-06-24").release == (1, 5, 1)
-    assert horizon("reference@2018-12-07").release == (1, 0, 0)
-    for wrong in ("reference@x", "reference@2016-01-01", "torch-1.5.1"):
+    assert horizon("reference@1.5.1").release == horizon("1.5.1").release == Release("1.5.1")
+    assert horizon("reference@2020-06-24").release == Release("1.5.1")
+    assert horizon("reference@2018-12-07").release == Release("1.0.0")
+    assert horizon("reference@2.16.0.dev20261120+cpu").release < Release("2.16.0") < NEWEST
+    for wrong in ("reference@x", "reference@2016-01-01", "reference@2020-02-31", "torch-1.5.1"):
         with pytest.raises(UsageError):
             horizon(wrong)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.corpus.observations import ObservedReader
-    from torch_compat.policy import Release
+    from torch_compat.policy import CalendarRelease
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["deprecation_rows", "observe_deprecations", "print_deprecations", "print_recorded"]
@@ -27,7 +27,7 @@ SHOWN_FILES = 3  # of those that recording changed: a release changes one, anoth
 
 
 def observe_deprecations(
-    place: Root, evidence: Evidence, releases: list[Release], *, record: bool, show: bool, format_: str
+    place: Root, evidence: Evidence, releases: list[CalendarRelease], *, record: bool, show: bool, format_: str
 ) -> int:
     """Let releases use the deprecated things of all probes, each twice; the exit status.
 

@@ -12,6 +12,7 @@ from torch_compat.operators.breaks import Break, Entry, breaks, dropped_upgrader
 from torch_compat.operators.history import FactHistory, History
 from torch_compat.operators.schema import SchemaError, parse
 from torch_compat.releases.data import packaged
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -287,11 +288,7 @@ def _waive(
 
 def _within(since: str, old: str | None, new: str | None) -> bool:
     """Whether a release lies behind the older set and not behind the newer one; a file may stand for anything."""
-    return (old is None or _numbers(since) > _numbers(old)) and (new is None or _numbers(since) <= _numbers(new))
-
-
-def _numbers(release: str) -> list[int]:
-    return [int(part) for part in release.split(".")]
+    return (old is None or Release(since) > Release(old)) and (new is None or Release(since) <= Release(new))
 
 
 # ------------------------------------------------------------------------------------------------------------------ text

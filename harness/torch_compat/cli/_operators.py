@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.history import FactHistory, History, SetHistory, spans_text
+from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
@@ -30,27 +30,16 @@ def release_of(history: History, name: str) -> str:
     Raises:
         UsageError: none is recorded under that name; names the nearest ones.
     """
-    version = name.removeprefix("torch-").partition("+")[0]
-    if version in history.releases:
-        return version
-    of_line = [release for release in history.releases if release.rpartition(".")[0] == version]
-    if of_line:
-        return of_line[-1]
-    raise UsageError(f"nothing is recorded of the operators of {name!r}", hint=_nearest(history, version), code="unknown-release")
-
-
-def _nearest(history: History, version: str) -> str:
-    numbers = [int(part) for part in version.split(".") if part.isdecimal()]
-    if not numbers or "." not in version:
-        return f"recorded are {', '.join(history.releases)}"
-    same_line = [release for release in history.releases if _numbers(release)[:2] == numbers[:2]]
-    older = [release for release in history.releases if _numbers(release) < numbers][-1:]
-    newer = [release for release in history.releases if _numbers(release) > numbers][:1]
-    return f"nearest: {', '.join(same_line or [*older, *newer])}; recorded are {len(history.releases)} releases"
-
-
-def _numbers(release: str) -> list[int]:
-    return [int(part) for part in release.split(".")]
+    found = history.known.find(name)
+    if found is None:
+        near = history.known.near(name)
+        hint = f"nearest: {', '.join(near)}; recorded are {len(history.known)} releases" if near else None
+        raise UsageError(
+            f"nothing is recorded of the operators of {name!r}",
+            hint=hint or f"recorded are {', '.join(history.releases)}",
+            code="unknown-release",
+        )
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------------- changes
@@ -110,12 +99,11 @@ def history_of(operator: str) -> dict[str, Any]:
     rows = history.with_bits(operator)
     if not rows:
         raise _unknown(history, operator)
-    releases = history.releases
     schemas = [
         {
             "operator": text.partition("(")[0],
             "schema": text,
-            "spans": spans_text(bits, releases),
+            "spans": history.known.text(bits),
             "first": history.of(bits)[0],
             "last": history.of(bits)[-1],
         }
@@ -128,7 +116,7 @@ def history_of(operator: str) -> dict[str, Any]:
     )
     assert isinstance(versions, FactHistory)  # noqa: S101 - by construction
     upgraders = [
-        {"operator": name, "file_format": bump, "upgrader": upgrader, "old": old, "spans": spans_text(bits, versions.releases)}
+        {"operator": name, "file_format": bump, "upgrader": upgrader, "old": old, "spans": versions.known.text(bits)}
         for name in names
         for value, bits in versions.values(name).items()
         for bump, upgrader, old in _entries(value)
@@ -151,7 +139,7 @@ def history_of(operator: str) -> dict[str, Any]:
             if word.startswith(TAG)
         ],
         "incomplete": [
-            {"what": what, "spans": spans_text(bits, source.releases), "why": why}
+            {"what": what, "spans": source.known.text(bits), "why": why}
             for what, source in sources
             for bits, why in source.incomplete
         ],
@@ -167,7 +155,7 @@ def _entries(value: str) -> Iterable[tuple[int, str, str]]:
 def _sets(history: Any, names: list[str]) -> list[tuple[str, str, str]]:
     """Operator, word and releases, by the releases."""
     found = [(bits & -bits, name, word, bits) for name in names for word, bits in history.words(name).items() if word != NOTHING]
-    return [(name, word, spans_text(bits, history.releases)) for _, name, word, bits in sorted(found)]
+    return [(name, word, history.known.text(bits)) for _, name, word, bits in sorted(found)]
 
 
 def _unknown(history: History, operator: str) -> UsageError:

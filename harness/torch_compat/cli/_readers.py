@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy import Release
+    from torch_compat.policy import CalendarRelease
     from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Trust
 
 __all__ = ["built", "selected_fixtures", "trusted", "warn_unless_isolated"]
 
 
-def built(release: Release) -> Environment:
+def built(release: CalendarRelease) -> Environment:
     """The environment of a release.
 
     Raises:

@@ -104,7 +104,7 @@ def record(
                 "an extension is loaded in a release that is built here", hint="give --reader torch-X.Y.Z, and no --release"
             )
         raise UsageError("a list is about a release", hint="give --release X.Y.Z, and no --reader")
-    version = known_release(asked, recorded.releases)
+    version = known_release(asked, recorded.known)
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
     if loads:
@@ -193,7 +193,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
         raise UsageError("which releases?", hint="give --release X.Y.Z, or --all")
     recorded = Recorded()
     found = read_manifest(manifest)
-    asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.releases) for release in releases)
+    asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.known) for release in releases)
     fits = [fit(found, release, recorded) for release in asked]
     if format_ == "json":
         print_json(
@@ -253,14 +253,14 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
         raise UsageError("--breaks goes with --changes", hint="give --changes OLD NEW")
     recorded = Recorded()
     if changes is not None:
-        old, new = (known_release(one, recorded.releases) for one in changes)
+        old, new = (known_release(one, recorded.known) for one in changes)
         for operator in operators:
             _known_somewhere(operator, (old, new), recorded)
         return _print_changes(recorded.dispatches, old, new, operators, breaks, format_)
     if not operators:
         raise NothingSelected("no operator was named", hint="torch-compat extension dispatch aten::linear --release 2.13.0")
     assert release is not None  # noqa: S101 - said above
-    version = known_release(release, recorded.releases)
+    version = known_release(release, recorded.known)
     for operator in operators:
         _known_somewhere(operator, (version,), recorded)
     found = [recorded.dispatches.of(operator, version) for operator in operators]

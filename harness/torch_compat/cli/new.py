@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from packaging.version import Version
 
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import PACKAGED, find_root, root_option
@@ -21,12 +20,13 @@ from torch_compat.policy import Family
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.policy.model import IDENTIFIER
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.cli._root import Root
-    from torch_compat.policy import Policy, Release
+    from torch_compat.policy import CalendarRelease, Policy
     from torch_compat.rules.judge import Finding
 
 __all__ = ["new"]
@@ -183,20 +183,20 @@ def _refuse_name(name: str, folder: Path) -> None:
         raise UsageError(f"a recipe of this name has written {', '.join(written)}", hint="choose another name", code="exists")
 
 
-def _earliest(policy: Policy, family: Family) -> Release:
+def _earliest(policy: Policy, family: Family) -> CalendarRelease:
     """The first release of the calendar that writes the family's beginning.
 
     Raises:
         UsageError: the calendar has none.
     """
-    first = Version(_SINCE[family][0])
+    first = Release(_SINCE[family][0])
     for release in policy.calendar:
         if release.parsed >= first:
             return release
     raise UsageError(f"no release of the calendar writes the family {family}, which begins with torch {first}", code="no-writer")
 
 
-def _text(family: Family, since: Release) -> str:
+def _text(family: Family, since: CalendarRelease) -> str:
     reason = _SINCE[family][1]
     why = f'WHY = "{reason}"\n' if reason else ""
     operators = '["aten::add.Tensor", "aten::mul.Tensor"]' if family in _PROGRAMS else "[]"

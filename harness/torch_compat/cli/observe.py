@@ -25,6 +25,7 @@ from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.readers.isolation import isolation, trust_nothing
+from torch_compat.releases.release import public
 from torch_compat.replay.observe import Observing, code_digest, observers
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus, Damage
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
-    from torch_compat.policy import Policy, Release
+    from torch_compat.policy import CalendarRelease, Policy
     from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Isolation, Trust
     from torch_compat.readers.torch_release import TorchRelease
@@ -218,7 +219,9 @@ def _observe_reference(place: Root, evidence: Evidence, asked: _Asked) -> int:
     return _print_all(evidence, fresh, asked.show, asked.format_)
 
 
-def _start_ahead(release: Release, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack, trust: Trust) -> None:
+def _start_ahead(
+    release: CalendarRelease, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack, trust: Trust
+) -> None:
     """Start the workers of the release that comes next. Where it is not built, its own turn says so.
 
     Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
@@ -248,7 +251,7 @@ class _Asked:
 
 
 def _observe(
-    place: Root, evidence: Evidence, release: Release, asked: _Asked, workers: tuple[TorchRelease, TorchRelease] | None
+    place: Root, evidence: Evidence, release: CalendarRelease, asked: _Asked, workers: tuple[TorchRelease, TorchRelease] | None
 ) -> tuple[int, Evidence]:
     """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
     chosen, whole = asked.fixtures, asked.whole
@@ -292,7 +295,7 @@ def _observe(
     return _print_all(evidence, fresh, asked.show, asked.format_, isolation()), evidence
 
 
-def _show_recorded(evidence: Evidence, release: Release, chosen: list[Fixture], options: str | None, format_: str) -> int:
+def _show_recorded(evidence: Evidence, release: CalendarRelease, chosen: list[Fixture], options: str | None, format_: str) -> int:
     """Print what is recorded of one release about the chosen fixtures as they are, without running anything."""
     found = {fixture.id for fixture in chosen}
     sets = {entry.id: entry for entry in evidence.policy.options if options in {None, entry.id}}
@@ -347,7 +350,7 @@ def _print_document(
     )
 
 
-def _unrecorded(evidence: Evidence, release: Release, fixture: Fixture) -> bool:
+def _unrecorded(evidence: Evidence, release: CalendarRelease, fixture: Fixture) -> bool:
     """Whether no recorded observation of a release is about this fixture as it is, under some of its load options."""
     readers = [reader for reader in evidence.recorded.values() if reader.release == release.version]
     return any(
@@ -401,7 +404,7 @@ def observe_release(
     place: Root,
     policy: Policy,
     corpus: Corpus,
-    release: Release,
+    release: CalendarRelease,
     environment: Environment,
     fixtures: list[Fixture],
     options: str | None,
@@ -525,7 +528,7 @@ def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict
 
 def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
     """The recorded observations of this very reader, else of another build of its release."""
-    release = name.removeprefix("torch-").partition("+")[0]
+    release = public(name)
     return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
 
 

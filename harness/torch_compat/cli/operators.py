@@ -14,6 +14,8 @@ from torch_compat.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch_compat.releases.release import Release
+
 __all__ = ["operators"]
 
 
@@ -152,11 +154,8 @@ def check(
     return checked.exit_status
 
 
-def _row(name: str, kinds: dict[str, tuple[tuple[int, int, int], ...]]) -> dict[str, Any]:
-    overloads = [
-        {"first_argument": kind, "since": [".".join(map(str, release)) for release in releases]}
-        for kind, releases in kinds.items()
-    ]
+def _row(name: str, kinds: dict[str, tuple[Release, ...]]) -> dict[str, Any]:
+    overloads = [{"first_argument": kind, "since": [str(release) for release in releases]} for kind, releases in kinds.items()]
     return {"operator": name, "overloads": overloads}
 
 

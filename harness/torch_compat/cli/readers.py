@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from torch_compat.policy import Release
+    from torch_compat.policy import CalendarRelease
 
 __all__ = ["readers"]
 
@@ -162,7 +162,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     context.exit(1 if found else 0)
 
 
-def _known(resolve: Callable[[str], Release], name: str) -> Release:
+def _known(resolve: Callable[[str], CalendarRelease], name: str) -> CalendarRelease:
     """The release of this name; an unknown one is the user's mistake."""
     try:
         return resolve(name)
@@ -170,7 +170,7 @@ def _known(resolve: Callable[[str], Release], name: str) -> Release:
         raise click.UsageError(str(error)) from error
 
 
-def _row(release: Release, environment: Environment | None) -> dict[str, Any]:
+def _row(release: CalendarRelease, environment: Environment | None) -> dict[str, Any]:
     """One release as the JSON output shows it."""
     python: dict[str, str] | None = None
     unavailable: str | None = None

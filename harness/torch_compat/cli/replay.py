@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.observations import ObservedReader
-    from torch_compat.policy import Policy, Release
+    from torch_compat.policy import CalendarRelease, Policy
     from torch_compat.readers.isolation import Trust
 
 __all__ = ["replay"]
@@ -92,7 +92,7 @@ def replay(
     return report.exit_status
 
 
-def _chosen(policy: Policy, names: tuple[str, ...]) -> list[Release]:
+def _chosen(policy: Policy, names: tuple[str, ...]) -> list[CalendarRelease]:
     """The releases named; else all readers of the policy."""
     asked = names or policy.corpus.readers
     return list(dict.fromkeys(policy.calendar.resolve(name) for name in asked if not is_reference(name)))
@@ -116,7 +116,7 @@ def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> Obse
 
 
 def _observe(
-    place: Root, policy: Policy, corpus: Corpus, chosen: list[Release], named: bool, again: bool, trust: Trust
+    place: Root, policy: Policy, corpus: Corpus, chosen: list[CalendarRelease], named: bool, again: bool, trust: Trust
 ) -> tuple[dict[str, ObservedReader], dict[str, str]]:
     """Fresh observations by reader; and the readers that were named and cannot be had here."""
     if not chosen or not corpus.fixtures:

@@ -13,12 +13,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from packaging.version import InvalidVersion, Version
-
 from torch_compat.corpus.lines import dump, read_lines, write_lines
 from torch_compat.corpus.neutral import check_calls, check_result, dump_again
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
+from torch_compat.releases.release import Release, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,12 +180,10 @@ def _named(manifest: Path) -> set[str] | None:
     return {entry[name] for _, entry in lines for name in fields if entry.get(name).__class__ is str}
 
 
-def _age(folder: str) -> tuple[int, Version]:
+def _age(folder: str) -> tuple[bool, Release]:
     """What places folders from the oldest release to the newest; those of no release come last."""
-    try:
-        return 0, Version(folder.removeprefix("torch-"))
-    except InvalidVersion:
-        return 1, Version("0")
+    release = stated(folder.removeprefix("torch-"))
+    return release is None, release or Release("0.0")
 
 
 def _write(fixtures: Path, folder: str, values: dict[str, Any]) -> None:

@@ -14,12 +14,11 @@ from functools import cached_property
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import InvalidVersion, Version
-
 from torch_compat.corpus.goldens import Goldens, canonical, settle, short_form, value_id
 from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
+from torch_compat.releases.release import public, stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -242,7 +241,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             if kind == "writer":
                 identity = entry["identity"]
                 _check_identity(identity)
-                if entry["id"] != digest(identity)[:12] or identity["torch"].partition("+")[0] != release:
+                if entry["id"] != digest(identity)[:12] or public(identity["torch"]) != release:
                     raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
                 writers[entry["id"]] = identity
                 continue
@@ -281,10 +280,8 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
 
 
 def _check_release(release: str, where: str) -> None:
-    try:
-        Version(release)
-    except InvalidVersion:
-        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where) from None
+    if stated(release) is None:
+        raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where)
     if not is_plain(release):
         raise CorpusError(f"is the manifest of {release!r}, which can name no folder", where=where, code="outside")
 

@@ -16,6 +16,7 @@ from torch_compat.corpus.departures import Departures, depart
 from torch_compat.corpus.deprecations import deprecation_entry
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.texts import headline
+from torch_compat.releases.release import public
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,7 +137,7 @@ class ObservedReader:
     @property
     def release(self) -> str:
         """The public part of the version, by which policies speak of readers: ``1.12.1``."""
-        return self.name.removeprefix("torch-").partition("+")[0]
+        return public(self.name)
 
     @cached_property
     def identity_digest(self) -> str:

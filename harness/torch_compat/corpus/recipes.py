@@ -18,11 +18,14 @@ from __future__ import annotations
 import ast
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import EXTENSIONS
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import MOST_OF_A_PROGRAM, is_plain, read_whole
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +52,11 @@ class Recipe:
     since: str
     until: str | None
     why: str
+
+    @cached_property
+    def writers(self) -> ReleaseSet:
+        """The releases that can write it, as it says; UsageError where it names no release."""
+        return ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
 
     @property
     def file(self) -> str:

@@ -39,8 +39,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from packaging.version import Version
-
 from torch_compat.corpus.deprecations import deprecation_entry, parse_deprecation
 from torch_compat.corpus.lines import DECODER, digest, dump, write_whole
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
@@ -57,9 +55,10 @@ from torch_compat.corpus.observations import (
     parse_probe,
     probe_entry,
 )
-from torch_compat.errors import CorpusError
-from torch_compat.operators.history import spans_text
+from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
+from torch_compat.releases.labels import Labels
+from torch_compat.releases.release import Key, Release, named, public
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -197,26 +196,26 @@ def _put(found: list[tuple[Observation, int]], observation: Observation, bit: in
 
 
 @lru_cache(maxsize=4096)
-def _rank(label: str) -> tuple[int, Version]:
+def _rank(label: str) -> tuple[int, Key]:
     """The place of a writer, a reader's name or a file: what is synthetic before all releases, the reference reader after them."""
     if label == SYNTHETIC:
-        return -1, _NO_VERSION
+        return -1, _NO_RELEASE
     if label.partition("@")[0] == REFERENCE:
-        return 1, _NO_VERSION
-    return 0, Version(label.removeprefix("torch-").partition("+")[0])
+        return 1, _NO_RELEASE
+    return 0, named(label).key
 
 
-_NO_VERSION: Final = Version("0")
+_NO_RELEASE: Final = Release("0.0").key
 
 
-def _place(label: str) -> tuple[tuple[int, Version], str]:
+def _place(label: str) -> tuple[tuple[int, Key], str]:
     """The rank, and what tells builds of one release apart, and 1.5 and 1.5.0: no order depends on that of a set."""
     return _rank(label), label
 
 
 def _file_of(name: str) -> str:
     """The file of a reader: of its release, whatever the build."""
-    return name if _rank(name)[0] else name.partition("+")[0]
+    return name if _rank(name)[0] else f"torch-{public(name)}"
 
 
 def _writer(fixture: str) -> tuple[str, str]:
@@ -377,8 +376,8 @@ def _add(sets: Sets, found: dict[str, tuple[str, str, str]], bit: int, usual: st
 
 
 def _cells(sets: Sets, labels: list[str]) -> list[str]:
-    short = [label.removeprefix("torch-") for label in labels]
-    return [f"{place} {outcome} {spans_text(mask, short)}" for (place, outcome), mask in sorted(sets.items())]
+    short = Labels(label.removeprefix("torch-") for label in labels)
+    return [f"{place} {outcome} {short.text(mask)}" for (place, outcome), mask in sorted(sets.items())]
 
 
 def record(folder: Path, observed: ObservedReader) -> tuple[Recorded, list[Path]]:
@@ -457,41 +456,9 @@ class _File:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[tuple[int, str, str, str, str, str]] = field(default_factory=list)  # kind, reader, probe, key, answer
     outcomes: dict[str, Body] = field(default_factory=dict)
-    writers: dict[str, _Labels] = field(default_factory=dict)
+    writers: dict[str, Labels] = field(default_factory=dict)
     read: list[tuple[int, str, str, list[str]]] = field(default_factory=list)  # reader, recipe, cells
     wrote: dict[str, tuple[int, str, list[str]]] = field(default_factory=dict)  # recipe: subject, cells
-
-
-class _Labels:
-    """An ordered list of names, and sets of them as spans."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self._at = {name: at for at, name in enumerate(names)}
-        if len(self._at) != len(names):
-            raise ValueError("lists something twice")
-        self._known: dict[str, tuple[str, ...]] = {}
-
-    def of(self, spans: str) -> tuple[str, ...]:
-        """The names of a set."""
-        known = self._known.get(spans)
-        if known is None:
-            found: list[str] = []
-            for span in spans.split(","):
-                first, dots, last = span.partition("..")
-                if first not in self._at or (last and last not in self._at):
-                    raise ValueError(f"the span {span!r:.80} names nothing of the list above")
-                start = self._at[first]
-                end = start if not dots else self._at[last] if last else len(self.names) - 1
-                if end < start:
-                    raise ValueError(f"the span {span!r:.80} runs backwards")
-                found += self.names[start : end + 1]
-                if len(found) > len(self.names):  # so it cannot grow without end
-                    break
-            if len(set(found)) != len(found):
-                raise ValueError(f"the set {spans!r:.80} holds something twice")
-            known = self._known[spans] = tuple(found)
-        return known
 
 
 def read_recorded(folder: Path) -> Recorded:
@@ -539,6 +506,8 @@ def _read(path: Path) -> _File:
             parse(file, number, *fields)
         except CorpusError as error:
             raise CorpusError(error.message, where=f"{path}:{number}", hint=error.hint, code=error.code) from error
+        except UsageError as error:
+            raise CorpusError(error.message, where=f"{path}:{number}", code="bad-line") from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
             said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
             raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
@@ -592,7 +561,7 @@ def _is_label(label: str) -> bool:
     """Whether a file can be called so: after a release, without its build, what is synthetic, or the reference reader."""
     try:
         return bool(_rank(label)[0]) or (label.startswith("torch-") and "+" not in label)
-    except ValueError:
+    except UsageError:
         return False
 
 
@@ -662,7 +631,7 @@ def _writers(file: _File, number: int, name: str, labels: str) -> None:
         raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above tells, or one that can be no release")
     if sorted(names, key=_place) != names or _rank(names[-1]) > _rank(name):
         raise ValueError(f"lists writers that are newer than {name[:80]}, or not from the oldest to the newest")
-    file.writers[name] = _Labels(names)
+    file.writers[name] = Labels(names)
 
 
 def _read_line(file: _File, number: int, name: str, recipe: str, *cells: str) -> None:
@@ -806,7 +775,7 @@ class _Together:
         for number, name, recipe, cells in file.read:
             for writer, place, outcome in self._spread(file, number, file.writers[name], cells):
                 self._put(file, number, f"{release_folder(writer)}/{recipe}", place, outcome, name, lacks)
-        shown = _Labels([name.removeprefix("torch-") for name in file.shown])
+        shown = Labels([name.removeprefix("torch-") for name in file.shown])
         names = {name.removeprefix("torch-"): name for name in file.shown}
         folder = release_folder(file.label.removeprefix("torch-"))
         for recipe, (number, _, cells) in file.wrote.items():
@@ -835,7 +804,7 @@ class _Together:
             said = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r:.200}"
             raise CorpusError(said, where=where, code="bad-line") from error
 
-    def _spread(self, file: _File, number: int, labels: _Labels, cells: list[str]) -> Iterator[tuple[str, list[str], str]]:
+    def _spread(self, file: _File, number: int, labels: Labels, cells: list[str]) -> Iterator[tuple[str, list[str], str]]:
         """Every label of every set, with options, load and perhaps subject, and outcome."""
         for text in cells:
             place, _, rest = text.partition(" ")
@@ -843,8 +812,8 @@ class _Together:
             parts = place.split(":")
             try:
                 names = labels.of(spans)
-            except ValueError as error:
-                raise CorpusError(str(error), where=f"{file.path}:{number}", code="bad-line") from error
+            except UsageError as error:
+                raise CorpusError(error.message, where=f"{file.path}:{number}", code="bad-line") from error
             if len(parts) not in {2, 3} or not all(parts):
                 what = f"has cells of {place[:80]!r}, expected OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT"
                 raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.lines import dump, write_whole
 from torch_compat.errors import CorpusError
-from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted, spans_text
+from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted
 from torch_compat.places import inside, read_whole
+from torch_compat.releases.known import Known
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -293,7 +295,7 @@ def _recorded(fixtures: Path, name: str, told: Mapping[str, Any]) -> Recorded:
     if set(recorded.releases) != set(told):
         odd = ", ".join(sorted(set(recorded.releases) ^ set(told)))
         raise CorpusError(f"is not of the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
-    everyone = (1 << len(recorded.releases)) - 1
+    everyone = recorded.known.everyone
     asked = 0
     for bits, _ in recorded.obtained:
         asked |= bits
@@ -315,31 +317,25 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
             "identity": dict(survey.identity),
             "recorded": survey.recorded.isoformat(),
         }
-    texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in _ordered(told))
+    texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in sorted(told, key=Release))
     for path, text in texts.items():
         write_whole(path, text, encoding="utf-8")
-
-
-def _ordered(releases: Iterable[str]) -> list[str]:
-    return sorted(releases, key=lambda release: [int(part) for part in release.split(".")])
 
 
 def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey]) -> str:
     """The file of a section with these surveys in it."""
     new = {survey.release: survey.sections[name] for survey in surveys}
-    releases = _ordered({*told, *new})
-    order = {release: at for at, release in enumerate(releases)}
+    known = Known(sorted({*told, *new}, key=Release))
     facts: dict[Fact, int] = {}
     obtained: dict[str, int] = {}
     incomplete: dict[str, int] = {}
     if told:
         old = _recorded(fixtures, name, told)
-        moved = [1 << order[release] if release not in new else 0 for release in old.releases]
         cache: dict[int, int] = {}
 
         def move(bits: int) -> int:
             if bits not in cache:
-                cache[bits] = sum(bit for at, bit in enumerate(moved) if bits >> at & 1)
+                cache[bits] = known.holding(release for release in old.of(bits) if release not in new)
             return cache[bits]
 
         for key, value, bits in old.facts():
@@ -348,22 +344,22 @@ def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Su
             for bits, said in kept:
                 now[said] = now.get(said, 0) | move(bits)
     for release, section in new.items():
-        bit = 1 << order[release]
+        bit = known.bit(release)
         obtained[section.obtained] = obtained.get(section.obtained, 0) | bit
         if section.why_incomplete is not None:
             incomplete[section.why_incomplete] = incomplete.get(section.why_incomplete, 0) | bit
         for fact in _facts(name, section.entries):
             facts[fact] = facts.get(fact, 0) | bit
     layout = FILES[name][1]
-    lines = [f"# history {VERSION} {layout}", "# releases " + " ".join(releases)]
+    lines = [f"# history {VERSION} {layout}", "# releases " + " ".join(known.releases)]
     for kind, said_of in (("obtained", obtained), ("incomplete", incomplete)):
         lines += [
-            f"# {kind}\t{spans_text(bits, releases)}\t{said}"
+            f"# {kind}\t{known.text(bits)}\t{said}"
             for bits, said in sorted(
                 ((bits, said) for said, bits in said_of.items() if bits), key=lambda item: (_first(item[0]), item)
             )
         ]
-    lines += _layout(layout, {fact: bits for fact, bits in facts.items() if bits}, releases, apart=name in ONE_SPAN_A_LINE)
+    lines += _layout(layout, {fact: bits for fact, bits in facts.items() if bits}, known, apart=name in ONE_SPAN_A_LINE)
     return "\n".join(lines) + "\n"
 
 
@@ -371,21 +367,21 @@ def _first(bits: int) -> int:
     return bits & -bits
 
 
-def _layout(layout: str, facts: dict[Fact, int], releases: list[str], *, apart: bool) -> Iterator[str]:
+def _layout(layout: str, facts: dict[Fact, int], known: Known, *, apart: bool) -> Iterator[str]:
     if layout == "texts":
         by_name = sorted((text.partition("(")[0], _first(bits), text, bits) for (text, _), bits in facts.items())
-        yield from (f"{text}\t{spans_text(bits, releases)}" for _, _, text, bits in by_name)
+        yield from (f"{text}\t{known.text(bits)}" for _, _, text, bits in by_name)
         return
     if layout == "facts":
         by_key = sorted((key, _first(bits), value, bits) for (key, value), bits in facts.items())
-        yield from (f"{key}\t{value}\t{spans_text(bits, releases)}" for key, _, value, bits in by_key)
+        yield from (f"{key}\t{value}\t{known.text(bits)}" for key, _, value, bits in by_key)
         return
     groups: dict[str, dict[int, list[str]]] = {}
     for (key, word), bits in facts.items():
         groups.setdefault(key, {}).setdefault(bits, []).append(word)
     for key in sorted(groups):
         columns = [
-            " ".join([spans_text(bits, releases), *map(quoted, sorted(words))])
+            " ".join([known.text(bits), *map(quoted, sorted(words))])
             for bits, words in sorted(groups[key].items(), key=lambda item: (_first(item[0]), item[0]))
         ]
         if apart:

@@ -24,6 +24,7 @@ from torch_compat.formats import _zip
 from torch_compat.formats.model import Call, Producer
 from torch_compat.formats.torchscript import producer, read_program
 from torch_compat.formats.torchscript import read_sources as read_torchscript_sources
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from torch_compat.archive import ZipArchive
@@ -123,5 +124,5 @@ def _producer(archive: ZipArchive, facts: Facts, bytecode: int | None) -> Produc
     first = made.first
     if made.last in {"1.11", "2.0"}:
         least = FIRST_LINES.get(bytecode, "1.7")
-        first = max(first or least, least, key=lambda line: tuple(map(int, line.split("."))))
+        first = max(first or least, least, key=Release)
     return made._replace(first=first, because=(*made.because, f"bytecode {bytecode}"))

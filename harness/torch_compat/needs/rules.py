@@ -1,6 +1,7 @@
 """What is recorded of the releases, as far as it decides whether they load an archive.
 
-Sets of releases are numbers here: bit 0 is the oldest release of the calendar. Everything is read once and kept.
+Sets of releases are numbers here, as :class:`torch_compat.releases.known.Known` makes them of the calendar. Everything is read once
+and kept.
 
 Recorded are 33 releases; the calendar has more. What a release knows of operators and names that was not asked is taken from the
 nearest one of its line that was, and :attr:`Rules.stands_for` says so.
@@ -17,13 +18,18 @@ from torch_compat.errors import PolicyError, Problem
 from torch_compat.needs.source import KINDS
 from torch_compat.operators.history import FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import WeightsOnly
+from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import packaged
+from torch_compat.releases.release import Release, dotted
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Module", "Need", "Rules", "load_rules", "packaged_rules", "spans_of"]
+    from torch_compat.releases.known import Known
+
+__all__ = ["Module", "Need", "Rules", "load_rules", "packaged_rules"]
 
 
 class Need(NamedTuple):
@@ -64,8 +70,7 @@ class _Recorded(NamedTuple):
     """All of it, as it is recorded.
 
     Attributes:
-        releases: the calendar, oldest first.
-        everyone: all of them, as bits.
+        known: the releases of the calendar, and sets of them as bits.
         needs: the general ones, then the quirks.
         formats: of each kind and version who reads it, and what it means.
         modules: by name.
@@ -75,8 +80,7 @@ class _Recorded(NamedTuple):
         default: the releases whose torch.load takes ``weights_only=True`` unless told otherwise.
     """
 
-    releases: tuple[str, ...]
-    everyone: int
+    known: Known
     needs: tuple[Need, ...]
     formats: dict[tuple[str, int | str], tuple[int, str]]
     modules: dict[str, Module]
@@ -92,6 +96,16 @@ class _Recorded(NamedTuple):
 
 class Rules(_Recorded):
     """All of it, and what follows from it, found out once."""
+
+    @cached_property
+    def releases(self) -> tuple[str, ...]:
+        """The releases of the calendar, oldest first."""
+        return self.known.releases
+
+    @cached_property
+    def everyone(self) -> int:
+        """All of them, as bits."""
+        return self.known.everyone
 
     @cached_property
     def asked(self) -> dict[str, frozenset[str]]:
@@ -113,29 +127,32 @@ class Rules(_Recorded):
         return found
 
     @cached_property
-    def _asked_by(self) -> dict[tuple[str, ...], tuple[int, ...]]:
+    def _stands(self) -> dict[Known, list[str]]:
         return {}
 
     @cached_property
-    def _translated(self) -> dict[tuple[tuple[str, ...], int], int]:
+    def _translated(self) -> dict[tuple[Known, int], int]:
         return {}
 
-    def translated(self, bits: int, asked: tuple[str, ...]) -> int:
+    def translated(self, bits: int, asked: Known) -> int:
         """Bits over the releases that were asked, as bits over the calendar."""
         key = (asked, bits)
         known = self._translated.get(key)
         if known is None:
-            places = self._asked_by.get(asked)
-            if places is None:
-                places = self._asked_by[asked] = tuple(_nearest(release, asked) for release in self.releases)
-            known = self._translated[key] = sum(1 << at for at, place in enumerate(places) if bits >> place & 1)
+            stands = self._stands.get(asked)
+            if stands is None:
+                stands = self._stands[asked] = [asked.releases[asked.nearest(release)] for release in self.known.parsed]
+            having = frozenset(asked.of(bits))
+            known = self._translated[key] = self.known.holding(
+                release for release, one in zip(self.releases, stands, strict=True) if one in having
+            )
         return known
 
     def of_schemas(self, name: str) -> Iterable[tuple[str, int]]:
         """Every schema that ever stood under a name (one with an overload, or all of them), with its releases."""
         history = self.schemas
         for text, bits in history.with_bits(name):
-            yield text, self.translated(bits, history.releases)
+            yield text, self.translated(bits, history.known)
         yield from self.builtins.get(name, ())
 
     def of_upgraded(self, name: str) -> Iterable[tuple[int, str, int]]:
@@ -143,7 +160,7 @@ class Rules(_Recorded):
         history = self.upgraded
         for changes, bits in _changes(history).get(name, ()):
             for bumped_at, _, schema in changes:
-                yield bumped_at, schema, self.translated(bits, history.releases)
+                yield bumped_at, schema, self.translated(bits, history.known)
 
 
 @cache
@@ -153,38 +170,6 @@ def _changes(history: FactHistory) -> dict[str, list[tuple[list[tuple[int, str, 
     for overload, changes, bits in history.facts():
         found.setdefault(overload.partition(".")[0], []).append((json.loads(changes), bits))
     return found
-
-
-def _nearest(release: str, asked: Sequence[str]) -> int:
-    """Which of the releases that were asked stands for a release: the nearest of its line, or the newest before it."""
-    own = _numbers(release)
-    same = [
-        (abs(_numbers(one)[2] - own[2]), -_numbers(one)[2], at) for at, one in enumerate(asked) if _numbers(one)[:2] == own[:2]
-    ]
-    if same:
-        return min(same)[2]
-    return max((at for at, one in enumerate(asked) if _numbers(one) < own), default=0)
-
-
-@cache
-def _numbers(release: str) -> tuple[int, int, int]:
-    major, minor, patch = release.split(".")
-    return int(major), int(minor), int(patch)
-
-
-def spans_of(bits: int, releases: Sequence[str]) -> list[tuple[str, str]]:
-    """Bits as spans of releases: the first and the last of each."""
-    spans: list[tuple[str, str]] = []
-    at = 0
-    while bits >> at:
-        if bits >> at & 1:
-            end = at
-            while bits >> (end + 1) & 1:
-                end += 1
-            spans.append((releases[at], releases[end]))
-            at = end
-        at += 1
-    return spans
 
 
 @cache
@@ -214,34 +199,21 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         for table, entries in found.items():
             tables.setdefault(table, []).extend(entries)
     schemas = History(fixtures / "operators" / "schemas.txt")
-    asked = schemas.releases
-    calendar = sorted(tables["release"], key=lambda release: _numbers(release["version"]))
-    releases = tuple(release["version"] for release in calendar)
-    place = {release: at for at, release in enumerate(releases)}
-    everyone = (1 << len(releases)) - 1
-
-    def between(first: str | None, last: str | None) -> int:
-        start = place[first] if first else 0
-        end = place[last] if last else len(releases) - 1
-        return (2 << end) - (1 << start)
+    calendar = Calendar(map(Listed.read, tables["release"]))
+    known, asked = calendar.known, schemas.known
+    stands = {
+        release: asked.releases[asked.nearest(parsed)] for release, parsed in zip(known.releases, known.parsed, strict=True)
+    }
 
     def of_python(python: str) -> int:
-        wanted = tuple(map(int, python.split(".")))
-        fitting = (any(tuple(map(int, one.split("."))) >= wanted for one in release["pythons"]) for release in calendar)
-        return sum(1 << at for at, fits in enumerate(fitting) if fits)
+        wanted = dotted(python)
+        return known.holding(one.version for one in calendar if any(dotted(python) >= wanted for python in one.pythons))
 
-    weights_only, defaults = _weights_only(tables.get("weights_only", []), releases, asked)
-    default = sum(1 << place[release] for release in defaults)
+    weights_only, default = _weights_only(tables.get("weights_only", []), known, asked, stands)
 
     def takers(table: dict[str, Any]) -> int:
-        bits = everyone
-        if "readers" in table:
-            bits = 0
-            for span in table["readers"]:
-                bits |= between(span.get("first"), span.get("last"))
-        if "python" in table:
-            bits &= of_python(table["python"])
-        return bits
+        bits = known.bits_of(ReleaseSet.parse(table["readers"])) if "readers" in table else known.everyone
+        return bits & of_python(table["python"]) if "python" in table else bits
 
     needs = [
         Need(
@@ -257,51 +229,52 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     ]
     formats: dict[tuple[str, int | str], tuple[int, str]] = {}
     for entry in tables.get("format", []):
-        until = entry.get("read_until", {}).get("release")
-        formats[entry["kind"], entry["version"]] = between(entry["read_from"]["release"], until), entry["meaning"]
+        formats[entry["kind"], entry["version"]] = known.bits_of(_readers(entry)), entry["meaning"]
     builtins: dict[str, list[tuple[str, int]]] = {}
     for entry in tables.get("builtin", []):
         full = entry["operator"].partition("(")[0]
         for name in {full, full.partition(".")[0]}:
-            builtins.setdefault(name, []).append((entry["operator"], between(entry["first"], entry.get("last"))))
+            builtins.setdefault(name, []).append((entry["operator"], takers(entry)))
     return Rules(
-        releases=releases,
-        everyone=everyone,
+        known=known,
         needs=tuple(needs),
         formats=formats,
         modules={entry["name"]: Module(entry["name"], takers(entry), entry["because"]) for entry in tables.get("module", [])},
         builtins=builtins,
         conversions=tuple(
-            ({KINDS[entry["given"]]: frozenset(entry["taken_as"])}, between(entry["first"], entry.get("last")))
-            for entry in tables.get("conversion", [])
+            ({KINDS[entry["given"]]: frozenset(entry["taken_as"])}, takers(entry)) for entry in tables.get("conversion", [])
         ),
         schemas=schemas,
         upgraded=FactHistory(fixtures / "operators" / "operator_versions.txt"),
         names=GlobalNames(fixtures / "globals" / "names.txt"),
-        stands_for={release: asked[_nearest(release, asked)] for release in releases if release not in asked},
+        stands_for={release: one for release, one in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
     )
+
+
+def _readers(entry: dict[str, Any]) -> ReleaseSet:
+    """Who reads a version of a format."""
+    until = entry.get("read_until")
+    return ReleaseSet.between(Release(entry["read_from"]["release"]), Release(until["release"]) if until else None)
 
 
 _TOLD = set(WeightsOnly._fields) - {"release"}
 
 
 def _weights_only(
-    tables: list[dict[str, Any]], releases: Sequence[str], asked: Sequence[str]
-) -> tuple[dict[str, WeightsOnly], list[str]]:
+    tables: list[dict[str, Any]], known: Known, asked: Known, stands: Mapping[str, str]
+) -> tuple[dict[str, WeightsOnly], int]:
     """What ``torch.load(weights_only=True)`` does, by release that has it; and the releases in which that is the default."""
     told: dict[str, dict[str, Any]] = {}
     default: set[str] = set()
     for table in tables:
-        for release in asked:
-            if _numbers(table["first"]) <= _numbers(release) <= _numbers(table.get("last", asked[-1])):
-                entry = told.setdefault(release, {})
-                for key in table.keys() & _TOLD:
-                    value = table[key]
-                    entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
-                if table.get("default"):
-                    default.add(release)
-    stands = {release: asked[_nearest(release, asked)] for release in releases}
-    found = {release: WeightsOnly(release, **told[stands[release]]) for release in releases if stands[release] in told}
-    return found, [release for release in found if stands[release] in default]
+        for release in asked.of(asked.bits_of(ReleaseSet.parse(table["readers"]))):
+            entry = told.setdefault(release, {})
+            for key in table.keys() & _TOLD:
+                value = table[key]
+                entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
+            if table.get("default"):
+                default.add(release)
+    found = {release: WeightsOnly(release, **told[one]) for release, one in stands.items() if one in told}
+    return found, known.holding(release for release in found if stands[release] in default)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.needs.source import bases, has_word, scan
 from torch_compat.pickles import Tensor, parts
+from torch_compat.releases.release import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -88,15 +89,11 @@ def _records(facts: Facts, wanted: Iterable[str], found: dict[str, str]) -> None
 
 
 def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
-    own = _numbers(version)
+    own = dotted(version)
     for one in wanted:
         kind, _, least = one.partition(":")
-        if kind == "export-schema" and own > _numbers(least):
+        if kind == "export-schema" and own > dotted(least):
             found[f"newer:{one}"] = ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _fields(value: Any) -> set[str]:

@@ -10,10 +10,12 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.needs.fit import fits, read_schema
-from torch_compat.needs.rules import packaged_rules, spans_of
+from torch_compat.needs.rules import packaged_rules
 from torch_compat.needs.signs import signs_of
 from torch_compat.pickles.brief import cut
 from torch_compat.pickles.weights_only import refusals
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -97,6 +99,12 @@ class Needs:
         self.weights_only_default = weights_only_default
         self.stands_for = stands_for
 
+    @property
+    def readers(self) -> ReleaseSet:
+        """The releases of ``readable_by`` as a set, which is open to the future while the newest reads it."""
+        newest = self.readable_by[-1:] if self.maximum_release is None else ()
+        return ReleaseSet(Interval(Release(span[0]), None if span in newest else Release(span[1])) for span in self.readable_by)
+
 
 class Item(NamedTuple):
     """A need that not every release meets.
@@ -125,9 +133,8 @@ class Judge:
         self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...]], Needs] = {}
         self._defaults: dict[tuple[Refusal | None, ...], tuple[Item, ...]] = {}
         self._restricted = tuple(rules.weights_only.values())
-        places = {release: 1 << at for at, release in enumerate(rules.releases)}
-        self._places = [places[release] for release in rules.weights_only]
-        self._default = {release: bool(rules.default & places[release]) for release in rules.weights_only}
+        self._places = [rules.known.bit(release) for release in rules.weights_only]
+        self._default = {release: bool(rules.default & rules.known.bit(release)) for release in rules.weights_only}
 
     def __call__(self, facts: Facts) -> Needs:
         """What an archive needs."""
@@ -143,10 +150,10 @@ class Judge:
         readable = rules.everyone
         for item in items:
             readable &= item.takers
-        spans = tuple(spans_of(readable, rules.releases))
+        spans = tuple(rules.known.spans(readable))
         first = last = None
         if spans:
-            first, last = spans[0][0], None if readable >> (len(rules.releases) - 1) else spans[-1][1]
+            first, last = spans[0][0], None if spans[-1][1] == rules.releases[-1] else spans[-1][1]
         reasons = tuple(self._explained(items, rules.everyone & ~readable))
         weights_only = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
         return Needs(spans, first, last, reasons, weights_only, self._default, rules.stands_for)
@@ -267,7 +274,7 @@ class Judge:
             if module == "torch" or module.startswith("torch."):
                 names = self.rules.names
                 found, unknown = names.having_bits(_upper(module), name)
-                known = self.rules.translated(found | unknown, names.releases)
+                known = self.rules.translated(found | unknown, names.known)
             else:
                 known = self._by_module(module)
             _kept(self._globals)[key] = known
@@ -340,7 +347,7 @@ class Judge:
         """A set of releases in words."""
         releases = self.rules.releases
         parts = []
-        for first, last in spans_of(bits, releases):
+        for first, last in self.rules.known.spans(bits):
             if last == releases[-1]:
                 parts.append(f"{first} and newer")
             elif first == releases[0]:
@@ -354,7 +361,7 @@ class Judge:
         releases = self.rules.releases
         name = called.name if hasattr(called, "keywords") and not hasattr(called, "overload") else _full(called)  # type: ignore[arg-type]
         every = self._schemas_of(name)
-        ends = [releases.index(end) for span in spans_of(takers, releases) for end in span]
+        ends = [self.rules.known.place(end) for span in self.rules.known.spans(takers) for end in span]
         beside = [ends[0] - 1, ends[0], ends[-1], ends[-1] + 1] if ends else [len(releases) - 1]
         told = [f"called as {called}"] if name == called.name else []
         before = None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from torch_compat.operators.schema import Argument, Schema
+    from torch_compat.releases.known import Known
 
 __all__ = [
     "CANNOT_BE_TOLD",
@@ -112,8 +113,13 @@ class Recorded:
         return self._names
 
     @property
+    def known(self) -> Known:
+        """Every release that was asked."""
+        return self.schemas.known
+
+    @property
     def releases(self) -> tuple[str, ...]:
-        """Every release that was asked, oldest first."""
+        """The same by their versions, oldest first."""
         return self.schemas.releases
 
     def of(self, operator: str, release: str) -> tuple[str, ...]:
@@ -264,20 +270,19 @@ class _Listed(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-def known_release(release: str, releases: Sequence[str]) -> str:
+def known_release(release: str, known: Known) -> str:
     """A recorded release by its name, ``2.13.0`` or ``torch-2.13.0``.
 
     Raises:
         UsageError: nothing is recorded of it; the nearest ones are named.
     """
-    plain = release.removeprefix("torch-")
-    if plain in releases:
-        return plain
-    minor = ".".join(plain.split(".")[:2])
-    near = [one for one in releases if one.startswith(f"{minor}.")] or difflib.get_close_matches(plain, releases, 3, 0.5)
+    found = known.find(release)
+    if found is not None:
+        return found
+    near = known.near(release)
     raise UsageError(
         f"nothing is recorded of the release {release!r}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded are {', '.join(releases)}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded are {', '.join(known.releases)}",
         code="unknown-release",
     )
 

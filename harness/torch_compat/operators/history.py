@@ -30,12 +30,13 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import read_whole
 from torch_compat.releases.data import packaged
+from torch_compat.releases.known import Known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["FactHistory", "GlobalNames", "History", "Recorded", "SetHistory", "quoted", "spans_text"]
+__all__ = ["FactHistory", "GlobalNames", "History", "Recorded", "SetHistory", "quoted"]
 
 VERSION: Final = 1
 LAYOUTS: Final = ("texts", "sets", "facts")
@@ -64,30 +65,13 @@ def unquoted(value: str) -> str:
     return value
 
 
-def spans_text(mask: int, releases: Sequence[str]) -> str:
-    """The spans of a set of releases, given as bits: bit 0 is the oldest of ``releases``."""
-    parts: list[str] = []
-    at, count = 0, len(releases)
-    while at < count:
-        if not mask >> at & 1:
-            at += 1
-            continue
-        end = at
-        while end + 1 < count and mask >> (end + 1) & 1:
-            end += 1
-        ending = ".." if end == count - 1 else "" if end == at else ".." + releases[end]
-        parts.append(releases[at] + ending)
-        at = end + 1
-    return ",".join(parts)
-
-
 class Recorded:
     """One file of a history, whatever its layout: its header, and its lines as they stand.
 
     Attributes:
         path: the file.
         layout: ``texts``, ``sets`` or ``facts``.
-        releases: every release that was asked, oldest first.
+        known: every release that was asked, and sets of them as bits.
         lines: the facts, sorted.
         obtained: ``(releases as bits, how)``.
         incomplete: ``(releases as bits, why)``.
@@ -95,7 +79,7 @@ class Recorded:
 
     layout: str = ""
     """The layout that a subclass reads; any unless given."""
-    __slots__ = ("_bits", "_spans", "incomplete", "lines", "obtained", "path", "releases", "shown")
+    __slots__ = ("incomplete", "known", "lines", "obtained", "path", "shown")
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -117,9 +101,10 @@ class Recorded:
             raise CorpusError(f"has the layout {self.shown!r}, expected {self.layout!r}", where=f"{path}, line 1", hint=HINT)
         if not lines[1].startswith("# releases "):
             raise CorpusError(f"says {lines[1]!r}, expected '# releases ...'", where=f"{path}, line 2", hint=HINT)
-        self.releases = tuple(lines[1].split(" ")[2:])
-        self._bits = {release: at for at, release in enumerate(self.releases)}
-        self._spans: dict[str, int] = {}
+        try:
+            self.known = Known(lines[1].split(" ")[2:])
+        except UsageError as error:
+            raise CorpusError(error.message, where=f"{path}, line 2", hint=HINT) from error
         self.obtained: list[tuple[int, str]] = []
         self.incomplete: list[tuple[int, str]] = []
         count = 2
@@ -135,37 +120,29 @@ class Recorded:
             count += 1
         self.lines = lines[count:]
 
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """Every release that was asked, oldest first."""
+        return self.known.releases
+
     def bits(self, spans: str) -> int:
         """Spans as bits: bit 0 is the oldest release."""
-        known = self._spans.get(spans)
-        if known is None:
-            known = 0
-            for part in spans.split(","):
-                first, dots, last = part.partition("..")
-                try:
-                    start = self._bits[first]
-                    end = start if not dots else self._bits[last] if last else len(self.releases) - 1
-                except KeyError:
-                    raise CorpusError(
-                        f"the span {part!r} names no release of the header", where=str(self.path), hint=HINT
-                    ) from None
-                if end < start:
-                    raise CorpusError(f"the span {part!r} runs backwards", where=str(self.path), hint=HINT)
-                known |= (2 << end) - (1 << start)
-            self._spans[spans] = known
-        return known
+        try:
+            return self.known.bits(spans)
+        except UsageError as error:
+            raise CorpusError(error.message, where=str(self.path), hint=HINT) from error
 
     def bit(self, release: str) -> int:
         """The bit of a release; raises UsageError for one that was not asked."""
         try:
-            return 1 << self._bits[release]
+            return self.known.bit(release)
         except KeyError:
             hint = f"recorded are {', '.join(self.releases)}"
             raise UsageError(f"nothing is recorded of the release {release!r}", where=str(self.path), hint=hint) from None
 
     def of(self, bits: int) -> tuple[str, ...]:
         """The releases that bits stand for, oldest first."""
-        return tuple(release for at, release in enumerate(self.releases) if bits >> at & 1)
+        return self.known.of(bits)
 
     def complete(self, release: str) -> bool:
         """Whether nothing is missing from what is recorded of a release. Only then does absence mean anything."""
@@ -270,7 +247,7 @@ class History(Recorded):
 
     def history(self, name: str) -> tuple[tuple[str, str], ...]:
         """``(schema, spans)`` of everything that ever stood under a name, sorted by the releases."""
-        found = [(bits & -bits, text, spans_text(bits, self.releases)) for text, bits in self._of(name)]
+        found = [(bits & -bits, text, self.known.text(bits)) for text, bits in self._of(name)]
         return tuple((text, spans) for _, text, spans in sorted(found))
 
     def with_bits(self, name: str) -> list[tuple[str, int]]:
@@ -350,9 +327,8 @@ class GlobalNames(SetHistory):
         Not known are names of modules that are not below torch, that lie in a package which was not searched, or that could not
         be imported; names inside a class, and special names (``__getattr__``...), which are never listed.
         """
-        everywhere = (1 << len(self.releases)) - 1
         if (module != "torch" and not module.startswith("torch.")) or "." in name or name.startswith("__"):
-            return 0, everywhere
+            return 0, self.known.everyone
         unknown = 0
         left_out, package = self.words(LEFT_OUT), module
         while package:

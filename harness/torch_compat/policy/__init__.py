@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.load import load_policy
 from torch_compat.policy.model import (
+    CalendarRelease,
     CorpusScope,
     Disregard,
     Dtype,
@@ -21,7 +21,6 @@ from torch_compat.policy.model import (
     OptionSet,
     Policy,
     PolicyTable,
-    Release,
     RuleEntry,
     Tolerance,
     Waiver,
@@ -29,7 +28,7 @@ from torch_compat.policy.model import (
 from torch_compat.policy.schema import policy_schema
 
 __all__ = [
-    "Calendar",
+    "CalendarRelease",
     "CorpusScope",
     "Disregard",
     "Dtype",
@@ -42,7 +41,6 @@ __all__ = [
     "OptionSet",
     "Policy",
     "PolicyTable",
-    "Release",
     "RuleEntry",
     "Tolerance",
     "Waiver",

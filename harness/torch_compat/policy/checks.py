@@ -11,20 +11,22 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from packaging.version import InvalidVersion, Version
-
+from torch_compat.errors import UsageError
 from torch_compat.policy.deprecations import What
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_releases
 from torch_compat.policy.slips import slip_conditions
 from torch_compat.policy.source import OWN_FILE, SINGLE, Entry
+from torch_compat.releases.release import stated
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from torch_compat.errors import Problem
     from torch_compat.policy.positions import Path
+    from torch_compat.releases.release import Release
 
 __all__ = ["CHECKS", "missing_tables"]
 
@@ -37,8 +39,8 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "need": ("id",),
     "quirk": ("id",),
     "module": ("name",),
-    "builtin": ("operator", "first"),
-    "conversion": ("given", "first"),
+    "builtin": ("operator", "readers"),
+    "conversion": ("given", "readers"),
     "change": ("id",),
     "slip": ("id",),
     "deprecation": ("id",),
@@ -52,12 +54,11 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "options": (("since",),),
     "corpus": (("writers",), ("readers",), ("besides",)),
     "waiver": (("readers", "first"), ("readers", "last")),
-    "weights_only": (("first",), ("last",)),
-    "builtin": (("first",), ("last",)),
-    "conversion": (("first",), ("last",)),
     "change": (("since",),),
     "operator_gap": (("release",),),
 }
+_RELEASE_SETS: Final = frozenset({"builtin", "conversion", "need", "quirk", "slip", "weights_only"})
+"""Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))
 _REQUIRED: Final = {
     "release": "no [[release]]: without a calendar no reader is older or newer than another",
@@ -106,6 +107,10 @@ def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
     if not known:
         return  # said once, not for every name
     for entry in entries:
+        if entry.table in _RELEASE_SETS:
+            for name in _ends(entry.get("readers")):
+                if name not in known:
+                    yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", "readers")
         for path in _RELEASE_NAMES.get(entry.table, ()):
             value = entry.get(*path)
             places: list[Path] = [(*path, index) for index in range(len(value))] if isinstance(value, list) else [path]
@@ -147,12 +152,12 @@ def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
 
 def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
     """A patch that is dated before an earlier patch of the same line."""
-    lines: defaultdict[tuple[int, int], list[tuple[Version, dt.date, Entry]]] = defaultdict(list)
+    lines: defaultdict[str, list[tuple[Release, dt.date, Entry]]] = defaultdict(list)
     for entry in _of(entries, "release"):
         text, date = entry.get("version"), entry.get("date")
-        version = _version(text)
+        version = stated(text)
         if version and isinstance(date, dt.date) and not isinstance(date, dt.datetime):
-            lines[version.major, version.minor].append((version, date, entry))
+            lines[version.line].append((version, date, entry))
     for releases in lines.values():
         ordered = sorted(releases, key=lambda release: release[0])
         for (older, older_date, _), (newer, newer_date, entry) in pairwise(ordered):
@@ -172,39 +177,25 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
 def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
     """A waiver for readers from a newer release to an older one."""
     for entry in _of(entries, "waiver"):
-        first, last = (_version(entry.get("readers", end)) for end in ("first", "last"))
+        first, last = (stated(entry.get("readers", end)) for end in ("first", "last"))
         if first and last and last < first:
             yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", "last")
 
 
-def weights_only_spans(entries: list[Entry]) -> Iterator[Problem]:
-    """What some releases do, from a newer one to an older one; a table that says nothing of them."""
+def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
+    """A table that says nothing of its releases."""
     for entry in _of(entries, "weights_only"):
-        first, last = (_version(entry.get(end)) for end in ("first", "last"))
-        if first and last and last < first:
-            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "last")
-        if not entry.raw.keys() - {"first", "last"}:
+        if not entry.raw.keys() - {"readers"}:
             yield entry.problem("says nothing of these releases")
 
 
 def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
-    """Who takes an archive is said in one way, of releases that there are, from an older to a newer one."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    """Who takes an archive is said in one way."""
     for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
         if ("readers" in entry.raw) is ("python" in entry.raw):
             yield entry.problem("needs either 'readers' or 'python', and not both")
         if not entry.raw.keys() & {"all", "any"}:
             yield entry.problem("needs 'all' or 'any': it would hold of every archive")
-        spans = entry.get("readers")
-        for at, span in enumerate(spans if isinstance(spans, list) else ()):
-            ends = [span.get(end) if isinstance(span, dict) else None for end in ("first", "last")]
-            for end, name in zip(("first", "last"), ends, strict=True):
-                if known and isinstance(name, str) and name not in known:
-                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
-                    yield entry.problem(message, "readers", at, end)
-            first, last = map(_version, ends)
-            if first and last and last < first:
-                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", at, "last")
 
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -244,13 +235,13 @@ def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
 
 def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
     """What is planned is the first of its line, comes after all there is, and in the order of its days."""
-    known = [version for entry in _of(entries, "release") if (version := _version(entry.get("version")))]
-    dated: list[tuple[Version, dt.date, Entry]] = []
+    known = [version for entry in _of(entries, "release") if (version := stated(entry.get("version")))]
+    dated: list[tuple[Release, dt.date, Entry]] = []
     for entry in _of(entries, "planned"):
-        version, date = _version(entry.get("version")), entry.get("date")
+        version, date = stated(entry.get("version")), entry.get("date")
         if not version or not known:
             continue
-        if version.micro:
+        if version.numbers[2]:
             yield entry.problem(f"must be the first release of its line; found {version}", "version")
         if version <= max(known):
             yield entry.problem(f"{version} is planned, but the calendar already has {max(known)}", "version")
@@ -276,10 +267,10 @@ def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
             ((key, at, "release"), list(dates)) for key in ("events", "docs") for at, _ in enumerate(_tables_in(entry, key))
         ]
         for at, span in enumerate(_tables_in(entry, "unclear")):
-            places += [(("unclear", at, end), real) for end in ("first", "last")]
-            first, last = (_version(span.get(end)) for end in ("first", "last"))
-            if first and last and last < first:
-                yield entry.problem(f"must not be older than 'first', {first}; found {last}", "unclear", at, "last")
+            for name in _ends(span.get("readers")):
+                if name not in real:
+                    message = f"release {found(name)} is not in the calendar{suggestion(name, real)}"
+                    yield entry.problem(message, "unclear", at, "readers")
         for place, known in places:
             name = entry.get(*place)
             if isinstance(name, str) and name not in known:
@@ -302,9 +293,9 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
         events = _tables_in(entry, "events")
         allowed = steps.get((entry.get("kind"), bool(entry.get("silent"))))
         active: set[object] = set()
-        newest: Version | None = None
+        newest: Release | None = None
         for at, event in enumerate(events):
-            what, version = event.get("what"), _version(event.get("release"))
+            what, version = event.get("what"), stated(event.get("release"))
             if version and newest and version < newest:
                 yield entry.problem(f"stands after an event of {newest}: oldest first; found {version}", "events", at, "release")
             newest = version or newest
@@ -329,9 +320,9 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
 def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
     """Statements about documentation that say nothing, two things, or stand out of order."""
     for entry in _of(entries, "deprecation"):
-        newest: Version | None = None
+        newest: Release | None = None
         for at, statement in enumerate(_tables_in(entry, "docs")):
-            version = _version(statement.get("release"))
+            version = stated(statement.get("release"))
             if version and newest and version <= newest:
                 yield entry.problem(f"stands after a statement of {newest}: oldest first; found {version}", "docs", at, "release")
             newest = version or newest
@@ -360,7 +351,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     calendar_order,
     files_of_their_own,
     waiver_spans,
-    weights_only_spans,
+    weights_only_says,
     takers_said_once,
     slip_conditions,
     timelines_said_once,
@@ -381,8 +372,9 @@ def _place(entry: Entry) -> str:
     return f"{problem.file}:{problem.line}"
 
 
-def _version(text: object) -> Version | None:
+def _ends(text: object) -> list[str]:
+    """The releases that the text of a set names, as far as it is one."""
     try:
-        return Version(text) if isinstance(text, str) else None
-    except InvalidVersion:
-        return None
+        return sorted(ReleaseSet.parse(text).ends) if isinstance(text, str) else []
+    except UsageError:
+        return []

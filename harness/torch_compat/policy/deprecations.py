@@ -14,7 +14,18 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
 from pydantic_core import PydanticCustomError
 
-from torch_compat.policy.model import IDENTIFIER, NAME, ONE_LINE, RELEASE, Identifier, ReleaseName, Several, Span, Table, Text
+from torch_compat.policy.model import (
+    IDENTIFIER,
+    NAME,
+    ONE_LINE,
+    RELEASE,
+    Identifier,
+    NamedReleases,
+    ReleaseName,
+    Several,
+    Table,
+    Text,
+)
 
 __all__ = [
     "GONE",
@@ -87,9 +98,11 @@ class Announcement(Table):
     """The words that name it."""
 
 
-class Unclear(Span):
+class Unclear(Table):
     """Releases of which the probe cannot tell."""
 
+    readers: NamedReleases
+    """The releases, both ends of each span named: no release that comes later is ever one of them."""
     why: Text
     """Why it cannot."""
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from packaging.version import Version
 from pydantic import ValidationError
 
 from torch_compat.errors import PolicyError, Problem
-from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, explain
 from torch_compat.policy.model import (
     Builtin,
+    CalendarRelease,
     Change,
     Conversion,
     CorpusScope,
@@ -25,7 +24,6 @@ from torch_compat.policy.model import (
     OptionSet,
     Policy,
     PolicyTable,
-    Release,
     RuleEntry,
     Table,
     Tolerance,
@@ -35,6 +33,8 @@ from torch_compat.policy.model import (
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.slips import Slip
 from torch_compat.policy.source import Entry, read_folder
+from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +102,7 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
     (corpus,) = _all(tables, CorpusScope)
-    calendar = Calendar(_all(tables, Release))
+    calendar = Calendar(_all(tables, CalendarRelease))
     return Policy(
         name=head.name,
         in_force_from=head.in_force_from,
@@ -115,19 +115,19 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
         tolerances=tuple(sorted(_all(tables, Tolerance), key=lambda item: (item.dtype, item.operators))),
         disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
         waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
-        weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _span(item, calendar))),
+        weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _asked(item, calendar))),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
         modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
         slips=tuple(_all(tables, Slip)),
-        conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, item.first))),
+        conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),
         deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),
         timelines=tuple(sorted(_all(tables, Timeline), key=lambda item: (KINDS.index(item.kind), item.silent))),
-        planned=tuple(sorted(_all(tables, Planned), key=lambda item: Version(item.version))),
+        planned=tuple(sorted(_all(tables, Planned), key=lambda item: Release(item.version))),
         profiles=tuple(sorted(_all(tables, Profile), key=lambda item: item.id)),
         operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
-        builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, item.first))),
+        builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
         counts=counts,
     )
 
@@ -136,13 +136,12 @@ def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
     return [table for table in tables if isinstance(table, kind)]
 
 
-def _span(item: WeightsOnly, calendar: Calendar) -> tuple[int, int, str]:
+def _asked(item: WeightsOnly, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
     """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
-    order = [release.version for release in calendar]
-    return order.index(item.first), order.index(item.last) if item.last else len(order), item.model_dump_json(exclude_none=True)
+    return calendar.known.bits_of(item.readers), item.model_dump_json(exclude_none=True)
 
 
-def _introduced(options: OptionSet, calendar: Calendar) -> tuple[int, str]:
+def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
     """Sorts option sets: those of every release first, then in the order in which releases learned them."""
     age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
     return age, options.id

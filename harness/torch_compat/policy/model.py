@@ -15,22 +15,35 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PlainValidator, PositiveInt, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PlainSerializer,
+    PlainValidator,
+    PositiveInt,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
-from torch_compat.policy.scope import corpus_scope
+from torch_compat.errors import UsageError
+from torch_compat.releases.release import Release
+from torch_compat.releases.scope import corpus_scope
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from torch_compat.policy.calendar import Calendar
     from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.policy.slips import Slip
+    from torch_compat.releases.calendar import Calendar
 
 __all__ = [
     "Builtin",
+    "CalendarRelease",
     "Change",
     "Conversion",
     "CorpusScope",
@@ -41,13 +54,13 @@ __all__ = [
     "LoadOptions",
     "Milestone",
     "Module",
+    "NamedReleases",
     "Need",
-    "OpenSpan",
     "OptionSet",
     "Policy",
     "PolicyTable",
     "Quirk",
-    "Release",
+    "Releases",
     "RuleEntry",
     "Span",
     "Tolerance",
@@ -60,6 +73,9 @@ FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "con
 Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+_ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
+_SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
+RELEASES: Final = f"^(none|{_SPAN}(, {_SPAN})*)$"
 PYTHON: Final = r"^[0-9]+\.[0-9]+$"
 MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
 SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
@@ -123,6 +139,24 @@ def _format_version(value: object) -> int | str:
     raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
 
 
+def _release_set(value: object) -> ReleaseSet:
+    if isinstance(value, ReleaseSet):
+        return value
+    try:
+        if isinstance(value, str):
+            return ReleaseSet.parse(value)
+    except UsageError as error:
+        if error.code == "backward-releases":
+            raise PydanticCustomError("releases", "must run from an older release to a newer one") from None
+    raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
+
+
+def _named_ends(value: ReleaseSet) -> ReleaseSet:
+    if value.first is None or value.last is None:
+        raise PydanticCustomError("releases", "must name a first and a last release, such as '1.5.0..1.8.1'")
+    return value
+
+
 _SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
 _PARAMETERS_SCHEMA: Final = {
     "type": "object",
@@ -140,6 +174,15 @@ FormatVersion: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": IDENTIFIER}]}),
 ]
 ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
+Releases: TypeAlias = Annotated[
+    ReleaseSet,
+    PlainValidator(_release_set),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": RELEASES}),
+]
+"""A set of releases, in the form of :mod:`torch_compat.releases.sets`: '1.5.0..1.8.1, 2.0.0..', 'none'."""
+NamedReleases: TypeAlias = Annotated[Releases, AfterValidator(_named_ends)]
+"""A set of releases with a first and a last one: no release that comes later is ever in it."""
 Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
 
 
@@ -149,7 +192,7 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-class Release(Table):
+class CalendarRelease(Table):
     """One torch release of the calendar."""
 
     version: ReleaseName
@@ -166,14 +209,14 @@ class Release(Table):
     """The numpy releases whose binary interface the wheel was built for, as a version range."""
 
     @cached_property
-    def parsed(self) -> Version:
-        """The version, comparable: 1.9.0 before 1.10.0."""
-        return Version(self.version)
+    def parsed(self) -> Release:
+        """The release, comparable: 1.9.0 before 1.10.0."""
+        return Release(self.version)
 
     @property
     def line(self) -> str:
         """The minor release that this is a patch of: '1.12' for 1.12.1."""
-        return f"{self.parsed.major}.{self.parsed.minor}"
+        return self.parsed.line
 
     @property
     def name(self) -> str:
@@ -224,6 +267,11 @@ class Format(Table):
     """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
     mistaken: Text | None = None
     """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
+
+    @cached_property
+    def readers(self) -> ReleaseSet:
+        """The releases whose reader takes it."""
+        return ReleaseSet.between(Release(self.read_from.release), Release(self.read_until.release) if self.read_until else None)
 
     @property
     def label(self) -> str:
@@ -342,6 +390,11 @@ class Span(Table):
     last: ReleaseName
     """The newest release."""
 
+    @cached_property
+    def releases(self) -> ReleaseSet:
+        """All of them, as a set."""
+        return ReleaseSet.between(Release(self.first), Release(self.last))
+
 
 class Waiver(Table):
     """An exception: one cause in reality that is known, explained and counted."""
@@ -371,10 +424,8 @@ class Waiver(Table):
 class WeightsOnly(Table):
     """What `torch.load(weights_only=True)` of some releases does. What holds for a release is what all tables with it say together."""
 
-    first: ReleaseName
-    """The first release of which this was recorded."""
-    last: ReleaseName | None = None
-    """The last one; absent while the newest that was recorded still does."""
+    readers: Releases
+    """The releases of which this was recorded. Between two that were asked may be one that was not."""
     default: bool | None = None
     """The value of the argument where none is given."""
     globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
@@ -401,15 +452,6 @@ class WeightsOnly(Table):
     """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
 
 
-class OpenSpan(Table):
-    """Releases from one to another; an end that is not named is open."""
-
-    first: ReleaseName | None = None
-    """The oldest release; absent where none is too old."""
-    last: ReleaseName | None = None
-    """The newest release; absent while the newest there is belongs to it."""
-
-
 class Need(Table):
     """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
 
@@ -428,8 +470,8 @@ class Need(Table):
     """The signs of which it must have one at least."""
     none: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
     """The signs of which it must have none."""
-    readers: Annotated[tuple[OpenSpan, ...], Field(strict=False)] | None = None
-    """The releases that take it; an empty list where none does. Either this or `python`."""
+    readers: Releases | None = None
+    """The releases that take it; 'none' where none does. Either this or `python`."""
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
     """The oldest Python that takes it: a release does if it has a wheel for that one or a newer one. Either this or `readers`."""
     because: Text
@@ -458,10 +500,8 @@ class Conversion(Table):
     """The type of the argument."""
     taken_as: Several[Text]
     """The types that it is taken for."""
-    first: ReleaseName
-    """The first release that does so."""
-    last: ReleaseName | None = None
-    """The last one; absent while the newest does."""
+    readers: Releases
+    """The releases that do so."""
     because: Text
     """Why."""
 
@@ -471,10 +511,8 @@ class Builtin(Table):
 
     operator: Annotated[str, Field(pattern=SCHEMA)]
     """Its schema."""
-    first: ReleaseName
-    """The first release that has it so."""
-    last: ReleaseName | None = None
-    """The last one; absent while the newest has it."""
+    readers: Releases
+    """The releases that have it so."""
     because: Text
     """Why it is left out."""
 
@@ -500,7 +538,7 @@ class CorpusScope(Table):
     besides: Several[ReleaseName] = ()
     """Releases that write and read besides those of `lines`."""
 
-    def resolved(self, releases: Iterable[Release]) -> CorpusScope:
+    def resolved(self, releases: Iterable[CalendarRelease]) -> CorpusScope:
         """The same scope with its writers and readers named, whichever way it was written."""
         dated = [{"version": release.version, "date": release.date} for release in releases]
         writers, readers = corpus_scope(self.model_dump(), dated)
@@ -550,7 +588,7 @@ class Policy:
     in_force_from: dt.date
     forward_window_days: int
     corpus: CorpusScope
-    calendar: Calendar
+    calendar: Calendar[CalendarRelease]
     formats: tuple[Format, ...]
     options: tuple[OptionSet, ...]
     rules: tuple[RuleEntry, ...]
@@ -585,7 +623,7 @@ class Policy:
         )
 
     @property
-    def releases(self) -> tuple[Release, ...]:
+    def releases(self) -> tuple[CalendarRelease, ...]:
         """Every release of the calendar, by version."""
         return tuple(self.calendar)
 
@@ -620,7 +658,7 @@ class Policy:
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
-    def option_sets(self, family: Family, release: Release) -> tuple[OptionSet, ...]:
+    def option_sets(self, family: Family, release: CalendarRelease) -> tuple[OptionSet, ...]:
         """The sets of load options with which this release reads archives of this family."""
         return tuple(
             options

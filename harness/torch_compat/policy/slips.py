@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from packaging.version import InvalidVersion, Version
 from pydantic import ConfigDict, Field
 
-from torch_compat.policy.messages import found, suggestion
-from torch_compat.policy.model import SLIP_SIGN, Identifier, OpenSpan, Several, Table, Text
+from torch_compat.policy.messages import found
+from torch_compat.policy.model import SLIP_SIGN, Identifier, Releases, Several, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +36,7 @@ class Slip(Table):
     """The signs of which there must be one at least."""
     none: Signs | None = None
     """The signs of which there must be none."""
-    readers: Annotated[tuple[OpenSpan, ...], Field(strict=False, min_length=1)]
+    readers: Releases
     """The releases that do so."""
     outcome: Literal["crashed", "timed-out", "unstable", "raised", "value"]
     """How it ends: it dies, it does not end, it comes to no one end; it raises where it should not; it gives, or leaves, other values."""
@@ -52,12 +51,12 @@ class Slip(Table):
 
 
 def slip_conditions(entries: list[Entry]) -> Iterator[Problem]:
-    """A slip holds of something, of releases that there are, and ends in a way that fits when it is met."""
-    known = [version for entry in entries if entry.table == "release" and isinstance(version := entry.get("version"), str)]
+    """A slip holds of something, and ends in a way that fits when it is met."""
     for entry in entries:
         if entry.table != "slip":
             continue
-        yield from _spans(entry, known)
+        if entry.get("readers") == "none":
+            yield entry.problem("must name at least one", "readers")
         if not entry.raw.keys() & {"all", "any"}:
             yield entry.problem("needs 'all' or 'any': it would hold of every archive")
         signs = [sign for key in ("all", "any") for sign in _texts(entry.get(key))]
@@ -75,24 +74,5 @@ def slip_conditions(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"nothing dies of what is {found(outcome)}", "signal")
 
 
-def _spans(entry: Entry, known: list[str]) -> Iterator[Problem]:
-    spans = entry.get("readers")
-    for at, span in enumerate(spans if isinstance(spans, list) else ()):
-        ends = [span.get(end) if isinstance(span, dict) else None for end in ("first", "last")]
-        for end, name in zip(("first", "last"), ends, strict=True):
-            if known and isinstance(name, str) and name not in known:
-                yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", "readers", at, end)
-        first, last = map(_version, ends)
-        if first and last and last < first:
-            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", at, "last")
-
-
 def _texts(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _version(text: object) -> Version | None:
-    try:
-        return Version(text) if isinstance(text, str) else None
-    except InvalidVersion:
-        return None

@@ -13,6 +13,7 @@ from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Time
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.model import (
     Builtin,
+    CalendarRelease,
     Change,
     Conversion,
     CorpusScope,
@@ -23,7 +24,6 @@ from torch_compat.policy.model import (
     OptionSet,
     PolicyTable,
     Quirk,
-    Release,
     RuleEntry,
     Table,
     Tolerance,
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 REPEATED: Final[dict[str, type[Table]]] = {
-    "release": Release,
+    "release": CalendarRelease,
     "format": Format,
     "options": OptionSet,
     "rule": RuleEntry,

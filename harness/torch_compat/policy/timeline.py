@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from packaging.version import Version
-
 from torch_compat.policy.deprecations import GONE
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from torch_compat.policy.calendar import Calendar
     from torch_compat.policy.deprecations import Deprecation, Event, Planned, Step, Timeline
-    from torch_compat.policy.model import Policy
+    from torch_compat.policy.model import CalendarRelease, Policy
+    from torch_compat.releases.calendar import Calendar
 
 __all__ = [
     "Axis",
@@ -78,22 +77,24 @@ class Axis:
     Between two planned lines whose minor numbers are apart, those in between are counted; their days are not known.
     """
 
-    def __init__(self, calendar: Calendar, planned: Iterable[Planned] = ()) -> None:
+    def __init__(self, calendar: Calendar[CalendarRelease], planned: Iterable[Planned] = ()) -> None:
         """Lines are ranked by version; the day of a line is that of its first release."""
         real = {release.version: release.date for release in calendar}
         dates = {one.version: one.date for one in planned if one.version not in real} | real
         versions: dict[tuple[int, int], list[str]] = {}
-        for version in sorted(dates, key=Version):
-            versions.setdefault(_line(version), []).append(version)
+        for version in sorted(dates, key=Release):
+            versions.setdefault(Release(version).numbers[:2], []).append(version)
         self.points: dict[str, Point] = {}
         self.lines: list[Point] = []
         """The first release of each line whose day is known."""
         self.names: list[str] = []
         """Of every line: 1.12."""
+        before = (-1, 0)
         for major, minor in sorted(versions):
             first = versions[major, minor][0]
-            if first not in real and self.names and int(self.names[-1].partition(".")[0]) == major:
-                self.names += [f"{major}.{between}" for between in range(int(self.names[-1].partition(".")[2]) + 1, minor)]
+            if first not in real and before[0] == major:
+                self.names += [f"{major}.{between}" for between in range(before[1] + 1, minor)]
+            before = major, minor
             for version in versions[major, minor]:
                 self.points[version] = Point(version, len(self.names), dates[version], version not in real)
             self.lines.append(self.points[first])
@@ -109,11 +110,6 @@ class Axis:
         """The newest line that is out on a day; None before the first."""
         out = [point for point in self.lines if not point.planned and point.day <= day]
         return out[-1] if out else None
-
-
-def _line(version: str) -> tuple[int, int]:
-    major, minor, _ = version.split(".")
-    return int(major), int(minor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import platformdirs
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from torch_compat.errors import EnvironmentUnavailable, UsageError, WrongVersion
 from torch_compat.readers.commands import Commands, Run, clean_environ, run_command
 from torch_compat.readers.cuda_stubs import build_stubs, find_gap, need_tool
 from torch_compat.readers.interpreters import Interpreter, find_interpreters, fitting
 from torch_compat.readers.isolation import plain_environ
+from torch_compat.releases.release import Release, stated
 
 if TYPE_CHECKING:
-    from torch_compat.policy import Release
+    from torch_compat.policy import CalendarRelease
 
 __all__ = ["NEEDED_BYTES", "Cuda", "Environment", "Environments", "cache_folder"]
 
@@ -177,9 +177,9 @@ class Environments:
         """Every environment that has been built, oldest release first."""
         names = [path.parent.name for path in self.root.glob(f"readers/torch-*/{STATE}")]
         found = [self.get(name.removeprefix("torch-")) for name in names]
-        return tuple(sorted((item for item in found if item), key=lambda item: Version(item.version)))
+        return tuple(sorted((item for item in found if item), key=lambda item: Release(item.version)))
 
-    def build(self, release: Release, *, cuda: Cuda = "stub", progress: Progress = lambda _step: None) -> Environment:
+    def build(self, release: CalendarRelease, *, cuda: Cuda = "stub", progress: Progress = lambda _step: None) -> Environment:
         """The environment of a release: the one that is there, else a new one.
 
         Parameters:
@@ -229,7 +229,7 @@ class Environments:
             raise UsageError(f"{version!r} is not the version of a release", hint="write it as 1.5.1")
         return self.root / "readers" / f"torch-{version}"
 
-    def _refuse_if_short(self, release: Release, cuda: Cuda) -> None:
+    def _refuse_if_short(self, release: CalendarRelease, cuda: Cuda) -> None:
         existing = next(folder for folder in (self.root, *self.root.parents) if folder.exists())
         free = shutil.disk_usage(existing).free
         if free < NEEDED_BYTES[cuda]:
@@ -257,7 +257,7 @@ class Environments:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _build(self, release: Release, interpreter: Interpreter, cuda: Cuda, progress: Progress) -> Environment:
+    def _build(self, release: CalendarRelease, interpreter: Interpreter, cuda: Cuda, progress: Progress) -> Environment:
         prefix = self._prefix(release.version)
         _remove(prefix)
         log = self.log(release.version)
@@ -278,7 +278,7 @@ class _Build:
     """The steps that make one environment, in their order."""
 
     def __init__(
-        self, release: Release, interpreter: Interpreter, prefix: Path, log: Path, run: Run, *, progress: Progress
+        self, release: CalendarRelease, interpreter: Interpreter, prefix: Path, log: Path, run: Run, *, progress: Progress
     ) -> None:
         self.release = release
         self.interpreter = interpreter
@@ -413,7 +413,7 @@ class _Build:
                 environ=plain_environ(Path(empty)),  # of the user's variables only pip needs some
             )
         said: dict[str, Any] = json.loads(out.splitlines()[-1])
-        if Version(said["torch"]).public != Version(self.release.version).public:
+        if stated(said["torch"]) != Release(self.release.version):
             raise WrongVersion(f"torch {self.release.version} was asked for and {said['torch']} answered", where=str(self.python))
         if said["sums"] != [2.0, 3.0]:
             raise EnvironmentUnavailable(

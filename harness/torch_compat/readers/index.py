@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.version import InvalidVersion, Version
-
 from torch_compat.errors import EnvironmentUnavailable
 from torch_compat.readers.commands import Failed, Run, clean_environ, last_words, run_command
 from torch_compat.readers.interpreters import OLDEST, find_interpreters, in_order_of_preference
+from torch_compat.releases.release import Release, dotted, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_compat.policy import Calendar, Release
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.releases.calendar import Calendar
 
 __all__ = ["Offered", "entry_text", "new_releases", "offered", "unlisted"]
 
-FIRST = Version("1.0.0")
+FIRST = Release("1.0.0")
 AHEAD = 3
 """So many Pythons beyond the newest of the calendar are asked for: a release may drop all those that the calendar knows."""
 _PLATFORMS = ("linux_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64")
@@ -53,9 +53,9 @@ class Offered:
     pythons: tuple[str, ...]
 
     @property
-    def parsed(self) -> Version:
-        """The version, comparable."""
-        return Version(self.version)
+    def parsed(self) -> Release:
+        """The release, comparable."""
+        return Release(self.version)
 
 
 class _Pip:
@@ -117,12 +117,11 @@ class _Pip:
             raise _unavailable(f"pip said {last_words(said)!r}")
         found = set()
         for text in answer.group(1).split(", "):
-            try:
-                version = Version(text.strip())
-            except InvalidVersion as error:
-                raise _unavailable(f"pip names a version {text!r}") from error
-            if not version.is_prerelease:
-                found.add(version.public)
+            release = stated(text.strip())
+            if release is None:
+                raise _unavailable(f"pip names a version {text!r}")
+            if not release.prerelease:
+                found.add(release.public)
         return found
 
     def uploaded(self, version: str, python: str, low: dt.date, high: dt.date) -> dt.date | None:
@@ -145,7 +144,7 @@ class _Pip:
         return high
 
 
-def offered(calendar: Calendar, run: Run = run_command) -> tuple[Offered, ...]:
+def offered(calendar: Calendar[CalendarRelease], run: Run = run_command) -> tuple[Offered, ...]:
     """Every final release from 1.0.0 on that the index offers for Linux on x86-64, oldest first.
 
     Raises:
@@ -155,7 +154,9 @@ def offered(calendar: Calendar, run: Run = run_command) -> tuple[Offered, ...]:
         return _offered(calendar, _Pip(run, Path(scratch)))
 
 
-def new_releases(calendar: Calendar, today: dt.date, run: Run = run_command) -> tuple[tuple[Offered, dt.date | None], ...]:
+def new_releases(
+    calendar: Calendar[CalendarRelease], today: dt.date, run: Run = run_command
+) -> tuple[tuple[Offered, dt.date | None], ...]:
     """The releases that are offered and not in the calendar, each with the day of its upload where that can be told.
 
     Raises:
@@ -171,29 +172,29 @@ def new_releases(calendar: Calendar, today: dt.date, run: Run = run_command) -> 
         return tuple(found)
 
 
-def _offered(calendar: Calendar, pip: _Pip) -> tuple[Offered, ...]:
+def _offered(calendar: Calendar[CalendarRelease], pip: _Pip) -> tuple[Offered, ...]:
     pythons: dict[str, list[str]] = {}
     for python in _pythons(calendar):
         for version in pip.versions(python):
-            if Version(version) >= FIRST:
+            if Release(version) >= FIRST:
                 pythons.setdefault(version, []).append(python)
     newest = calendar.newest().version
     if newest not in pythons:
         raise _unavailable(f"it does not offer torch {newest}, which the calendar has, so it cannot tell what is newer")
-    return tuple(Offered(version, tuple(pythons[version])) for version in sorted(pythons, key=Version))
+    return tuple(Offered(version, tuple(pythons[version])) for version in sorted(pythons, key=Release))
 
 
-def unlisted(calendar: Calendar, releases: Iterable[Offered]) -> tuple[Offered, ...]:
+def unlisted(calendar: Calendar[CalendarRelease], releases: Iterable[Offered]) -> tuple[Offered, ...]:
     """Those that the calendar lacks."""
     return tuple(release for release in releases if release.version not in calendar)
 
 
-def entry_text(calendar: Calendar, release: Offered, date: dt.date | None) -> str:
+def entry_text(calendar: Calendar[CalendarRelease], release: Offered, date: dt.date | None) -> str:
     """The calendar entry to add; what the index does not tell is taken from the nearest release, and says so.
 
     Without a date it is no valid TOML: nobody can add it and forget the date.
     """
-    like = _nearest(calendar, release)
+    like = calendar.nearest(release.parsed)
     pythons = ", ".join(f'"{python}"' for python in release.pythons)
     day = date.isoformat() if date else "YYYY-MM-DD  # the day of its first upload"
     return (
@@ -202,18 +203,13 @@ def entry_text(calendar: Calendar, release: Offered, date: dt.date | None) -> st
     )
 
 
-def _nearest(calendar: Calendar, release: Offered) -> Release:
-    older = [known for known in calendar if known.parsed < release.parsed]
-    return older[-1] if older else next(iter(calendar))
-
-
-def _pythons(calendar: Calendar) -> list[str]:
+def _pythons(calendar: Calendar[CalendarRelease]) -> list[str]:
     """Every Python of the calendar that can run a worker, and a few that it does not know yet, oldest first."""
-    known = {tuple(map(int, python.split("."))) for release in calendar for python in release.pythons}
-    major, minor = max(known)
+    known = {dotted(python) for release in calendar for python in release.pythons}
+    major, minor = max(known)[:2]
     known.update((major, minor + more) for more in range(1, AHEAD + 1))
     usable = in_order_of_preference(".".join(map(str, python)) for python in known if python >= OLDEST)
-    return sorted(usable, key=Version)
+    return sorted(usable, key=dotted)
 
 
 def _refuse_unreached(said: str) -> None:

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import EnvironmentUnavailable
 from torch_compat.readers.commands import clean_environ
+from torch_compat.releases.release import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from torch_compat.policy import Release
+    from torch_compat.policy import CalendarRelease
 
 __all__ = ["OLDEST", "PREFERRED", "Interpreter", "find_interpreters", "fitting", "in_order_of_preference"]
 
@@ -60,7 +61,7 @@ class Interpreter:
     @property
     def minor(self) -> str:
         """The first two numbers, as the calendar writes them: ``3.8``."""
-        return ".".join(self.version.split(".")[:2])
+        return ".".join(map(str, dotted(self.version)[:2]))
 
 
 @functools.cache
@@ -72,20 +73,20 @@ def find_interpreters() -> tuple[Interpreter, ...]:
         if interpreter is not None:
             found.setdefault(interpreter.path, interpreter)
     return tuple(
-        sorted(found.values(), key=lambda interpreter: (_numbers(interpreter.version), str(interpreter.path)), reverse=True)
+        sorted(found.values(), key=lambda interpreter: (dotted(interpreter.version), str(interpreter.path)), reverse=True)
     )
 
 
 def in_order_of_preference(pythons: Iterable[str]) -> list[str]:
     """The versions that the harness would use, best first: 3.11, then the older ones from the newest, then the newer from the oldest."""
-    usable = sorted({_numbers(python) for python in pythons if _numbers(python) >= OLDEST})
+    usable = sorted({dotted(python) for python in pythons if dotted(python) >= OLDEST})
     older = [python for python in usable if python < PREFERRED]
     newer = [python for python in usable if python > PREFERRED]
     ordered = [PREFERRED] * (PREFERRED in usable) + older[::-1] + newer
     return [".".join(map(str, python)) for python in ordered]
 
 
-def fitting(release: Release, interpreters: Sequence[Interpreter]) -> Interpreter:
+def fitting(release: CalendarRelease, interpreters: Sequence[Interpreter]) -> Interpreter:
     """The interpreter that this release is installed for.
 
     Of several with the same first two numbers it is the newest.
@@ -98,10 +99,10 @@ def fitting(release: Release, interpreters: Sequence[Interpreter]) -> Interprete
     for python in wanted:
         fits = [interpreter for interpreter in interpreters if interpreter.minor == python]
         if fits:
-            return max(fits, key=lambda interpreter: _numbers(interpreter.version))
-    here = sorted({interpreter.minor for interpreter in interpreters}, key=_numbers)
+            return max(fits, key=lambda interpreter: dotted(interpreter.version))
+    here = sorted({interpreter.minor for interpreter in interpreters}, key=dotted)
     raise EnvironmentUnavailable(
-        f"torch {release.version} runs on CPython {_listed(sorted(wanted, key=_numbers))}; found here: {_listed(here)}",
+        f"torch {release.version} runs on CPython {_listed(sorted(wanted, key=dotted))}; found here: {_listed(here)}",
         hint=f"install CPython {wanted[0]}, with pyenv, uv or the system's packages" if wanted else None,
         code="no-interpreter",
     )
@@ -151,10 +152,6 @@ def _ask(candidate: Path) -> Interpreter | None:
     if said["implementation"] != "CPython" or said["level"] != "final" or tuple(said["version"]) < OLDEST:
         return None
     return Interpreter(".".join(map(str, said["version"])), Path(said["executable"]))
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def _listed(items: Sequence[str]) -> str:

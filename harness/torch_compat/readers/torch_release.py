@@ -16,10 +16,9 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from packaging.version import InvalidVersion, Version
-
 from torch_compat.errors import ReaderError, WrongVersion
 from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
+from torch_compat.releases.release import stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -297,11 +296,8 @@ class TorchRelease:
                 f"the worker of torch {self.environment.version} does not introduce itself as protocol {PROTOCOL} asks",
                 code="protocol",
             )
-        try:
-            public = Version(identity["torch"]).public
-        except InvalidVersion:
-            public = identity["torch"]
-        if public != self.environment.version:
+        answered = stated(identity["torch"])
+        if answered is None or answered.public != self.environment.version:
             raise WrongVersion(
                 f"torch {identity['torch']} answered, expected {self.environment.version}",
                 where=str(self.environment.prefix),

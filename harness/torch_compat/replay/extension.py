@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch_compat.readers
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ __all__ = ["ask_extension"]
 
 SCRIPT = Path(torch_compat.readers.__file__).with_name("extension.py")
 SECONDS = 300
-SHOWS_ITS_DISPATCHER = (1, 7)
+SHOWS_ITS_DISPATCHER = Release("1.7.0")
 TRAILER = """
 
 def survey(torch):
@@ -50,7 +51,7 @@ def ask_extension(
         UsageError: neither or both were given, there is no such library, or loading it ends the process.
         EnvironmentUnavailable: the release does not show its dispatcher.
     """
-    if tuple(int(part) for part in environment.version.split(".")[:2]) < SHOWS_ITS_DISPATCHER:
+    if Release(environment.version) < SHOWS_ITS_DISPATCHER:
         raise EnvironmentUnavailable(
             f"torch {environment.version} does not show its dispatcher; 1.7 and newer do",
             hint=f"record a list instead: --operators FILE --release {environment.version}",

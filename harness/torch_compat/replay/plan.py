@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.recipes import ProbeFile
-    from torch_compat.policy import OptionSet, Policy, Release
+    from torch_compat.policy import CalendarRelease, OptionSet, Policy
 
 __all__ = ["Sample", "Task", "plan", "probe_key", "sampled"]
 
@@ -55,7 +55,9 @@ def sampled(tasks: list[Task], reader: str, sample: Sample) -> list[Task]:
     return [task for task in tasks if (task.fixture.id, task.options.id) in drawn]
 
 
-def plan(policy: Policy, corpus: Corpus, release: Release, selected: Iterable[Fixture], options: str | None = None) -> list[Task]:
+def plan(
+    policy: Policy, corpus: Corpus, release: CalendarRelease, selected: Iterable[Fixture], options: str | None = None
+) -> list[Task]:
     """Every cell of a release: each selected fixture under each set of load options that the release has.
 
     Parameters:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from packaging.version import Version
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import REFERENCE
+from torch_compat.releases.release import named
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.releases.release import Key
     from torch_compat.rules.judge import Finding, Report
 
 __all__ = [
@@ -30,7 +29,7 @@ __all__ = [
     "breaks",
     "direction",
     "is_reference",
-    "parsed",
+    "order",
 ]
 
 # One mark per outcome; same and close share one, since both keep the promise.
@@ -63,15 +62,15 @@ def is_reference(reader: str) -> bool:
     return reader.partition("@")[0] == REFERENCE
 
 
-@lru_cache(maxsize=1024)
-def parsed(name: str) -> Version:
-    """The version of a release, writer or reader, comparable: 1.9.0 before 1.10.0.
+def order(name: str) -> tuple[int, Key, str]:
+    """Sorts releases, writers and readers: 1.9.0 before 1.10.0, a build after its release.
 
     What is synthetic comes before all, the reference reader after them.
     """
-    if is_reference(name):
-        return Version("9999")
-    return Version("0" if name == SYNTHETIC else name.removeprefix("torch-"))
+    if is_reference(name) or name == SYNTHETIC:
+        return (-1 if name == SYNTHETIC else 1, ((), 0, 0, 0, 0), "")
+    release = named(name)
+    return 0, release.key, release.local
 
 
 def direction(writer: str, reader: str) -> str:
@@ -80,7 +79,7 @@ def direction(writer: str, reader: str) -> str:
         return SYNTHETIC
     if is_reference(reader):
         return REFERENCE
-    wrote, reads = Version(parsed(writer).public), Version(parsed(reader).public)
+    wrote, reads = named(writer), named(reader)
     return "own" if reads == wrote else "newer" if reads > wrote else "older"
 
 
@@ -126,13 +125,13 @@ class Break:
     @property
     def began(self) -> str:
         """The newest release where one of its findings begins; "" where no reader is concerned."""
-        return max((finding.first_reader for finding in self.findings if finding.first_reader), key=parsed, default="")
+        return max((finding.first_reader for finding in self.findings if finding.first_reader), key=order, default="")
 
     @property
     def since(self) -> str:
         """From or up to which release, in words."""
-        newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=parsed)
-        older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=parsed)
+        newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=order)
+        older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=order)
         parts = [f"since {' and '.join(newer)}" if newer else "", f"up to {' and '.join(older)}" if older else ""]
         return ", ".join(filter(None, parts))
 
@@ -150,7 +149,7 @@ class Break:
     def merged(self, name: str) -> tuple[str, ...]:
         """``readers``, ``writers``, ``families`` of all findings together, in order."""
         found = {value for finding in self.findings for value in getattr(finding, name)}
-        return tuple(sorted(found, key=parsed) if name in {"readers", "writers"} else sorted(found))
+        return tuple(sorted(found, key=order) if name in {"readers", "writers"} else sorted(found))
 
 
 def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, Verdict.WAIVED), *, brief: bool = False) -> list[Break]:
@@ -169,5 +168,5 @@ def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, Verdict.
             groups.setdefault(key, []).append(finding)
     found = [Break(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
     found.sort(key=lambda one: (-one.count, one.findings[0].id))
-    found.sort(key=lambda one: parsed(one.began or "0"), reverse=True)
+    found.sort(key=lambda one: order(one.began or SYNTHETIC), reverse=True)
     return found

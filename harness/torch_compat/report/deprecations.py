@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.escapes import escaped_lines
 from torch_compat.policy.timeline import Kept
-from torch_compat.report.breaks import parsed
+from torch_compat.report.breaks import order
 from torch_compat.rules.timelines import State
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def deprecations_md(rows: Sequence[Row]) -> str:
 
 
 def _releases(rows: Sequence[Row]) -> list[str]:
-    return sorted({release for row in rows for release in row.states}, key=lambda release: parsed(f"torch-{release}"))
+    return sorted({release for row in rows for release in row.states}, key=order)
 
 
 def _marks(row: Row, releases: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.report.breaks import MARKS, WORST_FIRST, parsed
+from torch_compat.releases.release import public
+from torch_compat.report.breaks import MARKS, WORST_FIRST, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +24,9 @@ def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
             for (writer, reader, one, options), counts in report.outcomes.items()
             if one == family and options == "default"
         }
-        writers = sorted({writer for writer, _ in worst}, key=parsed)
-        readers = sorted({reader for _, reader in worst}, key=parsed)
-        names = [reader.removeprefix("torch-").partition("+")[0] for reader in readers]
+        writers = sorted({writer for writer, _ in worst}, key=order)
+        readers = sorted({reader for _, reader in worst}, key=order)
+        names = [public(reader) for reader in readers]
         left = max(len(writer.removeprefix("torch-")) for writer in writers)
         lines = [
             f"{'':{left}}  {' '.join(name.rjust(max(map(len, names)))[line] for name in names)}".rstrip()

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_compat.policy.timeline import histories
+from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Cause, Judgement, Verdict
 from torch_compat.rules.timelines import State, mismatches, seen
 
@@ -43,7 +44,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             since[one.release] = one.since
         for release, found in states.items():
             subject = f"{deprecation.id} in torch-{release}"
-            excuse = _excuse(evidence, deprecation, release)
+            excuse = _excuse(deprecation, release)
             for cause in wrong.get(release, ()):
                 yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=release, at=since[release])
             if found.state is State.CANNOT_TELL and not excuse:
@@ -58,7 +59,6 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
 
 
-def _excuse(evidence: Evidence, deprecation: Deprecation, release: str) -> str:
+def _excuse(deprecation: Deprecation, release: str) -> str:
     """Why a release cannot tell, where the file says that it cannot."""
-    rank = evidence.rank
-    return next((span.why for span in deprecation.unclear if rank[span.first] <= rank[release] <= rank[span.last]), "")
+    return next((span.why for span in deprecation.unclear if Release(release) in span.readers), "")

@@ -17,6 +17,7 @@ from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
 from torch_compat.policy.messages import UNFINISHED
+from torch_compat.releases.release import Release
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
@@ -401,7 +402,9 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named
     waivers: dict[str, list[tuple[Waiver, int]]] = {}  # with the readers that each names
     for waiver in evidence.policy.waivers:
         if not waiver.expired(evidence.as_of):
-            span = sum(1 << index for index, reader in enumerate(evidence.readers) if _spans(evidence, waiver, reader.release))
+            span = sum(
+                1 << index for index, reader in enumerate(evidence.readers) if Release(reader.release) in waiver.readers.releases
+            )
             for name in waiver.causes:
                 waivers.setdefault(name, []).append((waiver, span))
     covered: dict[str, Covered] = {}
@@ -420,7 +423,7 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named
             if cells is not None:
                 parts = _covered(evidence.readers, judgement, cells, name, waivers[name], covered)
             elif judgement.at in evidence.rank:
-                fitting = [waiver for waiver, _ in waivers[name] if _spans(evidence, waiver, judgement.reader)]
+                fitting = [waiver for waiver, _ in waivers[name] if Release(judgement.reader) in waiver.readers.releases]
                 _count(covered, fitting, name, {judgement.reader}, 1)
                 parts = [(judgement, fitting[0].id if fitting else "")]
         for part, chosen in parts:
@@ -451,12 +454,6 @@ def _covered(
         part = judgement if bits == cells.readers else replace(judgement, cells=replace(cells, readers=bits))
         found.append((part, fitting[0].id if fitting else ""))
     return found
-
-
-def _spans(evidence: Evidence, waiver: Waiver, reader: str) -> bool:
-    """Whether a reader is one of those that a waiver names."""
-    rank = evidence.rank
-    return rank[waiver.readers.first] <= rank[reader] <= rank[waiver.readers.last]
 
 
 def _count(covered: dict[str, Covered], fitting: list[Waiver], cause: str, readers: set[str], count: int) -> None:

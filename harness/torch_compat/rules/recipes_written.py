@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.recipes import Recipe
-    from torch_compat.policy import Release, RuleEntry
+    from torch_compat.policy import CalendarRelease, RuleEntry
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
@@ -57,14 +57,12 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield Judgement(rule.id, Verdict.FAIL, entry.id, Cause("no recipe", entry.recipe, text))
 
 
-def _wrong(evidence: Evidence, recipe: Recipe, release: Release, subject: str) -> tuple[str, str]:
+def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject: str) -> tuple[str, str]:
     calendar = evidence.policy.calendar
     for bound in (recipe.since, recipe.until):
         if bound is not None and bound not in calendar:
             return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
-    writable = calendar[recipe.since].parsed <= release.parsed and (
-        recipe.until is None or release.parsed <= calendar[recipe.until].parsed
-    )
+    writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
         return "not produced", f"the manifest says neither what was written nor why not; {_session(release)}"
@@ -78,5 +76,5 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: Release, subject: str) -
     return "", ""
 
 
-def _session(release: Release) -> str:
+def _session(release: CalendarRelease) -> str:
     return f'run nox -s "produce({release.name})"'

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import Synthetic
+from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, kind_of
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 
@@ -69,9 +70,7 @@ def _judge(rule: RuleEntry, cells: Cells, foreign: list[Format]) -> Judgement:
 
 def _takers(evidence: Evidence, entry: Format) -> int:
     """The readers that take this version of a format."""
-    rank = evidence.rank
-    first, last = rank[entry.read_from.release], rank[entry.read_until.release] if entry.read_until is not None else len(rank)
-    return evidence.readers.where(lambda reader: first <= reader.rank <= last)
+    return evidence.readers.where(lambda reader: Release(reader.release) in entry.readers)
 
 
 def _told_apart(readers: int, formats: list[Format], takers: dict[str, int]) -> list[tuple[int, list[Format]]]:

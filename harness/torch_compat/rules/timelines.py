@@ -289,6 +289,5 @@ def _row(evidence: Evidence, history: History, as_of: dt.date) -> Row:
 
 def _excused(evidence: Evidence, deprecation: Deprecation) -> Iterable[str]:
     """Releases of which the file says that its probe cannot tell."""
-    rank = evidence.rank
     for span in deprecation.unclear:
-        yield from (release for release in rank if rank[span.first] <= rank[release] <= rank[span.last])
+        yield from (release.version for release in evidence.policy.calendar if release.parsed in span.readers)

@@ -13,6 +13,7 @@ import numpy as np
 
 from torch_compat import arrays
 from torch_compat.errors import CorpusError, HarnessError, Raised, Refused, Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.horizons import horizon as named_horizon
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MOST_GIVEN = 1 << 28  # elements of an argument, and of the storage that it is a view of
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
 DEEPEST = 100  # levels of a value that is written down
-LITE_INTERPRETER = (1, 6, 0)  # the first release whose Python reaches it
+LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
 
 __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
 
@@ -274,7 +275,7 @@ def perform(
         return {"error": _error("load", error)}
     if met is not None:
         module.program.slips.met = met
-    names = "torch.jit" if module.program.horizon.release < (1, 7, 0) else "torch._jit_internal"
+    names = "torch.jit" if module.program.horizon.release < Release("1.7.0") else "torch._jit_internal"
     result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}
     for call in calls:
         said: dict[str, Any] = {"method": call["method"]}

@@ -6,18 +6,20 @@ versions; what policies date by day beyond that is added where it is looked up.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import tomllib
 from functools import lru_cache
 from typing import Any
 
 from torch_compat.errors import UsageError
+from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import packaged
-from torch_compat.runtime.registry import NEWEST, Release, release
+from torch_compat.releases.release import Release, stated
+from torch_compat.runtime.registry import NEWEST
 
 __all__ = ["Horizon", "horizon", "policies"]
 
-_PRE_RELEASE = re.compile(r"\d+(\.\d+){1,2}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -26,15 +28,15 @@ class Horizon:
 
     Attributes:
         name: as it was asked for, ``reference@1.5.1``.
-        release: as numbers; :data:`NEWEST` where there is no bound.
+        release: :data:`NEWEST` where there is no bound.
         day: ISO, where a day was asked for.
     """
 
     __slots__ = ("day", "name", "release")
 
-    def __init__(self, name: str, release_: Release, day: str | None = None) -> None:
+    def __init__(self, name: str, release: Release, day: str | None = None) -> None:
         self.name = name
-        self.release = release_
+        self.release = release
         self.day = day
 
     def reads(self, kind: str, version: int | str) -> bool:
@@ -67,13 +69,13 @@ def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
     for entry in policies("formats.toml")["format"]:
         first = entry.get("read_from")
         if first and "release" in first:
-            found[entry["kind"], entry["version"]] = release(first["release"]), str(first["day"]) if "day" in first else None
+            found[entry["kind"], entry["version"]] = Release(first["release"]), str(first["day"]) if "day" in first else None
     return found
 
 
 @lru_cache(maxsize=1)
-def _calendar() -> tuple[tuple[str, str], ...]:
-    return tuple((entry["version"], str(entry["date"])) for entry in policies("releases.toml")["release"])
+def _calendar() -> Calendar[Listed]:
+    return Calendar(map(Listed.read, policies("releases.toml")["release"]))
 
 
 @lru_cache(maxsize=64)
@@ -87,10 +89,12 @@ def horizon(name: str = "reference") -> Horizon:
     if not asked:
         return Horizon("reference", NEWEST)
     if _DAY.fullmatch(asked):
-        out = [release(version) for version, date in _calendar() if date <= asked]
-        if not out:
-            raise UsageError(f"no release was out on {asked}", hint="the first is of 2018-12-07")
-        return Horizon(f"reference@{asked}", max(out), asked)
-    if not _PRE_RELEASE.fullmatch(asked.split("+")[0]):
+        try:
+            day = dt.date.fromisoformat(asked)
+        except ValueError:
+            raise UsageError(f"there is no day {asked!r}") from None
+        return Horizon(f"reference@{asked}", Release(_calendar().newest(day).version), asked)
+    found = stated(asked)
+    if found is None:
         raise UsageError(f"expected a release (1.5.1) or a day (2020-06-24), found {asked!r}")
-    return Horizon(f"reference@{asked}", release(asked))
+    return Horizon(f"reference@{asked}", found)

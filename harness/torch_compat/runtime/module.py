@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.errors import HarnessError, Raised, Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.types import convert, parse_type, release_value
 from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Module", "translated"]
 
-BUFFERS_SAID = (1, 9, 0)  # from here on only what the source names is a buffer; before, every attribute declared as a tensor is
+# From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is.
+BUFFERS_SAID = Release("1.9.0")
 # What numpy says of a tensor that no memory could hold
 TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 
@@ -101,11 +103,7 @@ class Module:
 
     def _bind(self, info: FunctionInfo, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         parameters, types = info.parameters[1:], info.types()[1:]
-        if (
-            self.program.mobile
-            and (1, 11, 0) <= self.program.horizon.release < (1, 12, 0)
-            and any(one.kind == "Dict" for one in types)
-        ):
+        if self.program.mobile and self.program.horizon.release.line == "1.11" and any(one.kind == "Dict" for one in types):
             raise Raised(
                 "Cannot create dict for key type 'Dynamic<64>': 1.11 does not know the types of its own archives",
                 code="RuntimeError",

@@ -18,6 +18,7 @@ from torch_compat.errors import Corrupt, HarnessError, Refused, Unsafe, Unsuppor
 from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes, hash_order, registry, slips, upgraders
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.horizons import horizon as named_horizon
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Program", "load"]
 
 # 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
-SIGNED_BYTES_UNTIL = (1, 3, 0)
+SIGNED_BYTES_UNTIL = Release("1.3.0")
 _ARGUMENTS = {
     b"\x80": 1,
     b"q": 1,
@@ -55,7 +56,7 @@ _ARGUMENTS = {
 INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
-MOBILE_UPGRADERS = (1, 11, 0)  # the first lite interpreter that has upgraders
+MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 CAFFE_DTYPES = {
     "FLOAT": "float32", "INT32": "int32", "BYTE": "uint8", "UINT8": "uint8", "INT8": "int8", "UINT16": "uint16", "INT16": "int16",
@@ -114,7 +115,7 @@ def _refuse(archive: Archive, horizon: Horizon) -> None:
 
     facts = read_facts(archive, verify=False)
     needs = of(facts)
-    if not any(registry.release(first) <= horizon.release <= registry.release(last) for first, last in needs.readable_by):
+    if horizon.release not in needs.readers:
         slip = slips.in_place_of_refusing(facts, horizon.release)
         if slip is not None:
             raise slips.DiesLoading(slip, horizon.name, str(archive.path))
@@ -149,7 +150,7 @@ class Program:
         self.notes: list[str] = []
         self.mobile = False
         self.bytecode = 0
-        self.once = horizon.release < (1, 1, 0)
+        self.once = horizon.release < Release("1.1.0")
         self.source = 0
         self.applied: list[tuple[str, int, str, str]] = []
         self.missing: set[str] = set()
@@ -399,7 +400,7 @@ class Program:
         self._tensors[id(value)] = made
         items = {checked_key(self._value(k, folder)): self._value(v, folder) for k, v in value.items()}
         if self.horizon.release < SIGNED_BYTES_UNTIL:
-            order = hash_order.unordered_map if self.horizon.release < (1, 2, 0) else hash_order.flat_hash_map
+            order = hash_order.unordered_map if self.horizon.release < Release("1.2.0") else hash_order.flat_hash_map
             items = {key: items[key] for key in order(list(items))}
         made.update(items)
         return made
@@ -558,7 +559,7 @@ class Program:
         made: ScriptObject = info.python()
         state = described.get("getStateAttributeId")
         if state is not None:  # what the class says of itself: it sets everything else
-            if described.get("parameters") and self.horizon.release < (1, 3, 0):
+            if described.get("parameters") and self.horizon.release < Release("1.3.0"):
                 raise Refused("has parameters beside a state, which 1.2 writes and cannot read", where=self.path, code="state")
             for one in described.get("parameters", ()):
                 (info.buffers if one.get("isBuffer") else info.parameters).append(one["name"])

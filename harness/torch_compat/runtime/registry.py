@@ -23,6 +23,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch_compat.errors import Raised, Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.tensor import Tensor
@@ -30,15 +31,14 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NEWEST", "OUTS", "Grad", "Release", "grad", "known", "operator", "release", "resolve"]
+__all__ = ["NEWEST", "OUTS", "Grad", "grad", "known", "operator", "resolve"]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
-Release = tuple[int, int, int]
-NEWEST: Release = (9999, 0, 0)
+NEWEST = Release("9999.0.0")
 FLOATING = 2
 LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
-FORGETS_UNTIL: Release = (1, 1, 0)
+FORGETS_UNTIL = Release("1.1.0")
 
 KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
 
@@ -70,12 +70,6 @@ _resolved: dict[tuple[str, Release], Callable[..., Any]] = {}
 _discovered = False
 
 
-def release(text: str) -> Release:
-    """``1.5.1`` as numbers; what is missing is 0."""
-    major, minor, patch = (*(int(part) for part in text.split("+", maxsplit=1)[0].split(".")), 0, 0)[:3]
-    return major, minor, patch
-
-
 def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bool = True) -> Callable[[Function], Function]:
     """Register a function as an operator.
 
@@ -86,7 +80,7 @@ def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bo
             which ``tensor`` is, too, where there is no ``any``.
         gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
     """
-    first = release(since)
+    first = Release(since)
 
     def register(function: Function) -> Function:
         for name in names:

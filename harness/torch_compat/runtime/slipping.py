@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.runtime.horizons import Horizon
-    from torch_compat.runtime.registry import Release
     from torch_compat.runtime.slips import Slip
 
     Function = Callable[..., Any]
@@ -43,7 +43,7 @@ SIGNS = frozenset({DIVISION, STORE, SLICE, LINEAR, UPGRADER})
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
 })  # fmt: skip
-PROMOTES: Release = (1, 3, 0)  # from here on a float divisor makes floats of integers
+PROMOTES = Release("1.3.0")  # from here on a float divisor makes floats of integers
 TRAPS = (np.int32, np.int64)  # of smaller integers, the processor divides wider ones, and the least by -1 is no trap
 _DEF = re.compile(r"def (\w+)\(self\b")
 _STORE = re.compile(r" +([\w., ]+) = ")

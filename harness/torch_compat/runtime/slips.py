@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import Raised, Refused
 from torch_compat.pickles import Described, Global
+from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.horizons import policies
-from torch_compat.runtime.registry import Release, release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from torch_compat.needs import Judge
     from torch_compat.needs.rules import Need
     from torch_compat.needs.verdict import Item
+    from torch_compat.releases.release import Release
 
 __all__ = ["KINDS", "RUNS", "DiesCalled", "DiesLoading", "Slip", "in_place_of_refusing", "running", "slips_of", "while_loading"]
 
@@ -53,7 +54,7 @@ class Slip:
     Attributes:
         id: its name.
         all, any, none: the signs that the archive must have: all of them, one at least, and none.
-        readers: the releases, from the first to the last.
+        readers: the releases.
         outcome: ``crashed``, ``timed-out``, ``unstable`` (it comes to no one end), ``raised`` or ``value``.
         stage: ``load`` or ``call``.
         signal: what it dies of, where it crashes or may crash.
@@ -64,7 +65,7 @@ class Slip:
     all: tuple[str, ...]
     any: tuple[str, ...]
     none: tuple[str, ...]
-    readers: tuple[tuple[Release, Release], ...]
+    readers: ReleaseSet
     outcome: str
     stage: str
     signal: str
@@ -107,10 +108,7 @@ def _every() -> tuple[Slip, ...]:
             tuple(entry.get("all", ())),
             tuple(entry.get("any", ())),
             tuple(entry.get("none", ())),
-            tuple(
-                (release(span.get("first", "0.0.0")), release(span["last"]) if "last" in span else (10**6, 0, 0))
-                for span in entry["readers"]
-            ),
+            ReleaseSet.parse(entry["readers"]),
             entry["outcome"],
             entry["stage"],
             entry.get("signal", ""),
@@ -123,7 +121,7 @@ def _every() -> tuple[Slip, ...]:
 @cache
 def slips_of(horizon: Release) -> tuple[Slip, ...]:
     """The slips of a release, in the order of the file; those of the newest that there is, for the newest horizon."""
-    return tuple(slip for slip in _every() if any(first <= horizon <= last for first, last in slip.readers))
+    return tuple(slip for slip in _every() if horizon in slip.readers)
 
 
 @cache
@@ -137,7 +135,7 @@ def in_place_of_refusing(facts: Facts, horizon: Release) -> Slip | None:
     if not any(slip.stage == "load" for slip in slips_of(horizon)):
         return None
     judge = _judge()
-    place = max((at for at, one in enumerate(judge.rules.releases) if release(one) <= horizon), default=0)
+    place = judge.rules.known.newest(horizon) or 0
     unmet = [item for item in judge.items(facts) if not item.takers >> place & 1]
     return while_loading(facts, unmet, judge.rules.needs, horizon)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Refused
+from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.tensor import Tensor
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.errors import Raised
-    from torch_compat.runtime.registry import Release
 
 __all__ = ["UPGRADERS", "Upgrader", "find"]
 
@@ -96,7 +96,7 @@ def gelu_out_0_9(self: Tensor, out: Tensor) -> Tensor:
   return torch.gelu(self, approximate="none", out=out)
 """
 Functions = dict[str, "Callable[..., Any]"]
-FIRST = registry.release("1.11.0")  # had upgraders first; their sources call operators by names and in forms that it has
+FIRST = Release("1.11.0")  # had upgraders first; their sources call operators by names and in forms that it has
 
 
 class _Host:
@@ -139,7 +139,7 @@ class Upgrader:
         self.name = name
         self.operator = operator
         self.bump = bump
-        self.since = registry.release(since)
+        self.since = Release(since)
         self.arguments = arguments
         self.source = source
         self._choose = choose

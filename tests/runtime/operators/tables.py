@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
-from torch_compat.runtime.registry import NEWEST, release, resolve
+from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.tensor import Tensor
 
 nan, inf = float("nan"), float("inf")
@@ -38,6 +39,6 @@ def called(name: str, args: tuple[Any, ...], keywords: dict[str, Any] | None = N
     """What an operator gives at a horizon, written down; ``raises`` where it does."""
     with np.errstate(all="ignore"):
         try:
-            return shown(resolve(f"aten::{name}", NEWEST if at is None else release(at))(*args, **(keywords or {})))
+            return shown(resolve(f"aten::{name}", NEWEST if at is None else Release(at))(*args, **(keywords or {})))
         except Raised:
             return "raises"

@@ -9,7 +9,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from torch_compat.runtime.registry import known, release
+from torch_compat.releases.release import Release
+from torch_compat.runtime.registry import known
 
 CHANGES = Path(__file__).parents[3] / "policies" / "torch" / "changes.toml"
 
@@ -33,7 +34,7 @@ def canonical(name: str) -> str:
 
 def test_both_sides_know_the_same_changes() -> None:
     listed = {
-        (operator, release(change["since"]))
+        (operator, Release(change["since"]))
         for change in tomllib.loads(CHANGES.read_text("utf-8"))["change"]
         for operator in change["operators"]
     }

@@ -9,7 +9,7 @@ import pytest
 
 from torch_compat.errors import PolicyError
 from torch_compat.policy import load_policy
-from torch_compat.policy.scope import corpus_scope
+from torch_compat.releases.scope import corpus_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Which releases write and read the corpus, from what ``[corpus]`` says and the calendar.
 
-Standard library only, on tables as TOML gives them: noxfile.py runs this very file without installing the package, so that
+Without any dependency, on tables as TOML gives them: noxfile.py asks this very function without installing the package, so that
 its sessions and the policy can never speak of different releases.
 
 With ``lines = "newest-patch"``, the corpus holds the newest patch of every minor line as of the day ``settled``, every
@@ -13,6 +13,8 @@ stale without anybody being told. What it costs is one more row and column for e
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,17 +32,13 @@ def corpus_scope(corpus: Mapping[str, Any], releases: Iterable[Mapping[str, Any]
     if corpus.get("lines") is None:
         return tuple(corpus["writers"]), tuple(corpus["readers"])
     settled = corpus["settled"]
-    newest: dict[tuple[int, ...], tuple[int, ...]] = {}
-    chosen = {_numbers(version) for version in corpus.get("besides") or ()}
-    for release in releases:
-        numbers = _numbers(release["version"])
-        if release["date"] > settled:
-            chosen.add(numbers)
+    newest: dict[str, Release] = {}
+    chosen = set(map(Release, corpus.get("besides") or ()))
+    for table in releases:
+        release = Release(table["version"])
+        if table["date"] > settled:
+            chosen.add(release)
         else:
-            newest[numbers[:2]] = max(numbers, newest.get(numbers[:2], numbers))
-    versions = tuple(".".join(map(str, numbers)) for numbers in sorted(chosen.union(newest.values())))
+            newest[release.line] = max(release, newest.get(release.line, release))
+    versions = tuple(map(str, sorted(chosen.union(newest.values()))))
     return versions, versions
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))

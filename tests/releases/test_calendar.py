@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.errors import UsageError
-from torch_compat.policy import Calendar
+from torch_compat.releases.calendar import Calendar, Listed
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy
@@ -78,3 +79,21 @@ def test_before_the_first_release_there_is_none(small: Policy) -> None:
         small.calendar.newest(on_or_before=dt.date(2018, 1, 1))
     with pytest.raises(UsageError, match="empty"):
         Calendar([]).newest()
+
+
+def test_what_the_calendar_lacks_is_like_the_nearest_of_its_line(small: Policy) -> None:
+    assert small.calendar.nearest(Release("1.10.9")).version == "1.10.1"
+    assert small.calendar.nearest(Release("1.11.0a0+git0123abc")).version == "1.10.1"
+    assert small.calendar.nearest(Release("1.0.0")).version == "1.9.0"
+    with pytest.raises(UsageError, match="holds 0 releases"):
+        Calendar([]).nearest(Release("1.0.0"))
+
+
+def test_a_calendar_needs_no_policy() -> None:
+    tables = [
+        {"version": "1.10.0", "date": dt.date(2021, 10, 21), "pythons": ["3.9"], "numpy": "<2"},
+        {"version": "1.9.0", "date": dt.date(2021, 6, 15)},
+    ]
+    calendar = Calendar(map(Listed.read, tables))
+    assert list(calendar) == [Listed("1.9.0", dt.date(2021, 6, 15), ()), Listed("1.10.0", dt.date(2021, 10, 21), ("3.9",))]
+    assert calendar.known.releases == ("1.9.0", "1.10.0")

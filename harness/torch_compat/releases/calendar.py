@@ -1,0 +1,132 @@
+"""The release calendar: which torch releases there are, in which order, and how many days apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from torch_compat.errors import UsageError
+from torch_compat.releases.known import Known
+from torch_compat.releases.release import Release
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["Calendar", "Dated", "Listed"]
+
+_SHOWN = 3
+
+
+class Dated(Protocol):
+    """What a calendar needs to know of a release."""
+
+    @property
+    def version(self) -> str:
+        """The release, in full."""
+
+    @property
+    def date(self) -> dt.date:
+        """The day of its first upload."""
+
+
+class Listed(NamedTuple):
+    """A release as the calendar's file lists it, as far as loading an archive depends on it. The policy knows more of it.
+
+    Attributes:
+        version: in full.
+        date: the day of its first upload.
+        pythons: the CPython versions that have a wheel.
+    """
+
+    version: str
+    date: dt.date
+    pythons: tuple[str, ...]
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> Listed:
+        """The release of a table ``[[release]]``."""
+        return cls(table["version"], table["date"], tuple(table.get("pythons", ())))
+
+
+_Dated = TypeVar("_Dated", bound=Dated)
+
+
+class Calendar(Generic[_Dated]):
+    """The releases that are known, in the order of their versions (1.9.0 before 1.10.0).
+
+    ``calendar["1.2.0"]`` looks up an exact version, ``"1.2.0" in calendar`` asks for one, iterating gives the releases.
+    Every method that is given a version takes an exact one; :meth:`resolve` turns what a person or a reader calls a
+    release into a release.
+
+    Attributes:
+        known: the versions, for sets of them.
+
+    Raises:
+        UsageError: from every method that is given a version which the calendar does not hold; names the nearest ones.
+    """
+
+    def __init__(self, releases: Iterable[_Dated]) -> None:
+        ordered = sorted(releases, key=lambda release: Release(release.version))
+        self._by_version = {release.version: release for release in ordered}
+        self.known = Known(self._by_version)
+
+    def __getitem__(self, version: str) -> _Dated:
+        try:
+            return self._by_version[version]
+        except KeyError:
+            raise self._unknown(version) from None
+
+    def __contains__(self, version: object) -> bool:
+        return version in self._by_version
+
+    def __iter__(self) -> Iterator[_Dated]:
+        return iter(self._by_version.values())
+
+    def __len__(self) -> int:
+        return len(self._by_version)
+
+    def __repr__(self) -> str:
+        return f"Calendar({', '.join(self._by_version)})"
+
+    def resolve(self, name: str) -> _Dated:
+        """The release that a name means: ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of 1.2."""
+        found = self.known.find(name)
+        if found is None:
+            raise self._unknown(name)
+        return self._by_version[found]
+
+    def is_newer(self, one: str, other: str) -> bool:
+        """Whether ``one`` is a later version than ``other``; days play no part (1.10.2 is not newer than 1.11.0)."""
+        return Release(self[one].version) > Release(self[other].version)
+
+    def days_between(self, older: str, newer: str) -> int:
+        """Days from the upload of ``older`` to that of ``newer``; negative when ``newer`` was uploaded first."""
+        return (self[newer].date - self[older].date).days
+
+    def newest(self, on_or_before: dt.date | None = None) -> _Dated:
+        """The highest version uploaded by that day, the highest of all without one.
+
+        Raises:
+            UsageError: no release is that old.
+        """
+        known = [release for release in self if on_or_before is None or release.date <= on_or_before]
+        if known:
+            return known[-1]
+        first = min(self, key=lambda release: release.date, default=None)
+        hint = f"the first release of the calendar is {first.version} of {first.date}" if first else "the calendar is empty"
+        raise UsageError(f"no torch release had been uploaded by {on_or_before}", hint=hint)
+
+    def nearest(self, release: Release) -> _Dated:
+        """The release that is most like one that need not be of the calendar: see :meth:`Known.nearest`.
+
+        Raises:
+            UsageError: the calendar is empty.
+        """
+        if not self._by_version:
+            raise self._unknown(str(release))
+        return self._by_version[self.known.releases[self.known.nearest(release)]]
+
+    def _unknown(self, name: str) -> UsageError:
+        nearest = self.known.near(name)[:_SHOWN]
+        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the calendar holds {len(self)} releases"
+        return UsageError(f"the release calendar knows no torch release {name!r}", hint=hint, code="unknown-release")

@@ -1,0 +1,195 @@
+"""One type for a release: any version that a torch can state.
+
+A version has a public part, which decides the order, and perhaps a local part, which names a build::
+
+    2.13.0                    a release
+    2.13.0+cpu                a build of it
+    2.6.0.post1  1.0rc1       what comes after a release, and before it
+    2.16.0.dev20261120+cpu    a nightly build, and its day
+    2.16.0a0+git0123abc       a build from source
+
+The order is that of PEP 440. Builds of one release are equal here, because a promise is made of releases: where builds must be
+told apart, their texts do it (``str(release)``). This module needs the standard library and :mod:`torch_compat.errors` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+__all__ = ["Key", "Release", "dotted", "named", "public", "stated"]
+
+Key: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
+"""What releases are compared by: the numbers without zeros at the end, the phase, its number, the post-release, the day of development."""
+
+LONGEST: Final = 128
+"""Characters of a version. Numbers have 14 digits at most, which a time stamp needs."""
+PREFIX: Final = "torch-"
+
+_NUMBER = "(?:0|[1-9][0-9]{0,13})"
+_VERSION = re.compile(
+    rf"({_NUMBER}(?:\.{_NUMBER}){{1,3}})"
+    rf"(?:(a|b|rc)({_NUMBER}))?(?:\.post({_NUMBER}))?(?:\.dev({_NUMBER}))?"
+    r"(?:\+([A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*))?"
+)
+_DOTTED = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})*")
+_DEVELOPMENT, _FINAL = 0, 4
+_PHASES: Final = {"a": 1, "b": 2, "rc": 3}
+_NEVER = 10**15  # sorts after every number that a version can have
+_NUMBERS_SHOWN = 3
+
+
+@final
+class Release:
+    """A release of torch, by the version that it states. Immutable; the same text gives the same object.
+
+    Attributes:
+        key: what releases are compared by.
+        public: the version without its local part, with three numbers at least; equal releases have the same.
+        local: the local part, which names a build; empty where there is none.
+
+    Raises:
+        UsageError: the text is no version.
+    """
+
+    __slots__ = ("_hash", "_text", "key", "local", "public")
+
+    _hash: int
+    _text: str
+    key: Key
+    public: str
+    local: str
+
+    def __new__(cls, text: str) -> Release:  # noqa: D102
+        return _parsed(text)
+
+    @property
+    def line(self) -> str:
+        """The minor release that this one belongs to, or will become: ``2.16`` of ``2.16.0.dev20261120``."""
+        numbers = (*self.key[0], 0, 0)
+        return f"{numbers[0]}.{numbers[1]}"
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Major, minor and patch."""
+        major, minor, patch = (*self.key[0], 0, 0, 0)[:3]
+        return major, minor, patch
+
+    @property
+    def prerelease(self) -> bool:
+        """Whether this comes before a release: a candidate, a nightly build, a build from source."""
+        return self.key[1] != _FINAL or self.key[4] != _NEVER
+
+    @property
+    def day(self) -> dt.date | None:
+        """The day in the version of a nightly build; None in any other version."""
+        from datetime import date  # noqa: PLC0415 - few releases have a day, and this takes as long to import as all else here
+
+        digits = str(self.key[4])
+        if len(digits) != len("20261120"):
+            return None
+        try:
+            return date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Release({self._text!r})"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Release) else NotImplemented
+
+    def __lt__(self, other: Release) -> bool:
+        return self.key < other.key
+
+    def __le__(self, other: Release) -> bool:
+        return self.key <= other.key
+
+    def __gt__(self, other: Release) -> bool:
+        return self.key > other.key
+
+    def __ge__(self, other: Release) -> bool:
+        return self.key >= other.key
+
+    def __reduce__(self) -> tuple[type[Release], tuple[str]]:
+        return Release, (self._text,)
+
+
+def named(name: str) -> Release:
+    """The release of a name: ``torch-2.13.0+cpu`` as well as ``2.13.0+cpu``.
+
+    Raises:
+        UsageError: it is the name of no release.
+    """
+    return Release(name.removeprefix(PREFIX))
+
+
+def public(name: str) -> str:
+    """The release in the name of a writer or reader, by which policies speak of it: ``2.13.0`` of ``torch-2.13.0+cpu``.
+
+    What is no release has none, and keeps its name: ``reference@1.5.1``, ``synthetic``.
+    """
+    version = name.removeprefix(PREFIX)
+    release = stated(version)
+    return version if release is None else release.public
+
+
+def stated(value: object) -> Release | None:
+    """The release that a value states; None where it is no text, or no version."""
+    try:
+        return Release(value) if isinstance(value, str) else None
+    except UsageError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def dotted(text: str) -> tuple[int, ...]:
+    """The numbers of a version that is not torch's: of a Python (``3.11``), of a schema of exported programs (``8.14``).
+
+    Raises:
+        UsageError: it consists of something else.
+    """
+    if len(text) > LONGEST or not _DOTTED.fullmatch(text):
+        raise UsageError(f"expected numbers such as '3.11', found {text[:LONGEST]!r}", code="no-release")
+    return tuple(map(int, text.split(".")))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Release:
+    found = _VERSION.fullmatch(text) if len(text) <= LONGEST else None
+    if found is None:
+        shown = text if len(text) <= LONGEST else text[:LONGEST] + "..."
+        raise UsageError(
+            f"expected a version of torch such as '2.13.0' or '2.16.0.dev20261120+cpu', found {shown!r}", code="no-release"
+        )
+    written, phase, of_phase, post, development, local = found.groups()
+    numbers = [int(number) for number in written.split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    release = object.__new__(Release)
+    release.key = (
+        tuple(numbers),
+        _PHASES[phase] if phase else _DEVELOPMENT if development is not None and post is None else _FINAL,
+        int(of_phase or 0),
+        -1 if post is None else int(post),
+        _NEVER if development is None else int(development),
+    )
+    shown = ".".join(map(str, numbers + [0] * (_NUMBERS_SHOWN - len(numbers))))
+    rest = text[len(written) :].partition("+")[0]
+    release.public = shown + rest
+    release.local = local or ""
+    release._text = text
+    release._hash = hash(release.key)
+    return release
