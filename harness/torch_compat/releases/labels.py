@@ -60,7 +60,8 @@ class Labels:
         """
         known = self._known.get(text)
         if known is None:
-            seen, found = 0, []
+            seen = 0
+            found: list[str] = []
             for span in text.split(","):
                 first, dots, last = span.partition("..")
                 if first not in self._at or (last and last not in self._at):
