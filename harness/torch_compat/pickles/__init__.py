@@ -1,6 +1,7 @@
 """Safe unpickling: what a pickle says, as plain values, storages, tensors and descriptions. Nothing that it names is imported.
 
 * :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
+* :mod:`torch_compat.pickles.opcodes`: names and arguments of the opcodes
 * :mod:`torch_compat.pickles.notes`: the bounds, and what is noted on the way
 * :mod:`torch_compat.pickles.values`: what comes out
 * :mod:`torch_compat.pickles.brief`: its text, bounded
