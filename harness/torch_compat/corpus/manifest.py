@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
-from torch_compat.corpus.neutral import check_calls, check_result, dump_again
+from torch_compat.corpus.lines import digest, dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
+from torch_compat.values.form import check_calls, check_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,7 +208,7 @@ def read_manifest(path: Path) -> Manifest:
 
     Raises:
         CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
-            form that a release gives (see torch_compat.corpus.neutral), or a name that can be no file's.
+            form that a release gives (see torch_compat.values.form), or a name that can be no file's.
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")

@@ -45,6 +45,7 @@ STOP_SECONDS = 5  # for a process that is no longer needed to end by itself
 CODE = (
     "errors.py",
     "archive",
+    "values",
     "pickles",
     "operators",
     "formats",

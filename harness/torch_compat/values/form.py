@@ -14,9 +14,7 @@ import json
 import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
 from typing import Any, Final
 
-from torch_compat.corpus.lines import dump
-
-__all__ = ["DEEPEST", "ITEM_SIZES", "LARGEST", "check_calls", "check_result", "dump_again"]
+__all__ = ["DEEPEST", "ITEM_SIZES", "LARGEST", "check_calls", "check_result"]
 
 DEEPEST: Final = 100
 """Values inside each other."""
@@ -40,7 +38,6 @@ _ERROR_MAY: Final = frozenset({"stage"})
 _TURN: Final = frozenset({"value", "inputs", "error", "warnings"})
 _REMEMBERED: Final = 1 << 14
 _sound: set[bytes] = set()
-_dumped: dict[bytes, str] = {}
 
 
 def check_calls(calls: Any) -> None:
@@ -71,20 +68,6 @@ def check_result(result: Any, name: str) -> None:
     if not _known(result):
         _result(result, name)
         _remember(result)
-
-
-def dump_again(value: Any) -> str:
-    """The canonical JSON of calls or a golden, as :func:`torch_compat.corpus.lines.dump` gives it; equal ones are written once."""
-    try:
-        key = marshal.dumps(value, 2)
-    except ValueError:
-        return dump(value)
-    text = _dumped.get(key)
-    if text is None:
-        text = dump(value)
-        if len(_dumped) < _REMEMBERED:
-            _dumped[key] = text
-    return text
 
 
 def _known(value: Any) -> bool:
