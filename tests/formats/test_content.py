@@ -21,7 +21,7 @@ from torch_compat.allowance import Allowance
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe
 from torch_compat.formats.content import content_digest
 from torch_compat.pickles import unpickle
-from torch_compat.pickles.dtypes import ELEMENT_SIZES, STORAGE_CLASSES
+from torch_compat.values.dtypes import ELEMENT_SIZES, STORAGE_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

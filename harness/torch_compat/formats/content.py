@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.archive import open_archive
 from torch_compat.errors import Corrupt, HarnessError
 from torch_compat.pickles import PersistentId, unpickle
-from torch_compat.pickles.dtypes import ELEMENT_SIZES
 from torch_compat.pickles.interpret import storage_of
 from torch_compat.pickles.opcodes import opcodes
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Collection

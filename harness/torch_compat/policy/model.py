@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeIn
 from pydantic_core import PydanticCustomError
 
 from torch_compat.policy.scope import corpus_scope
+from torch_compat.values.dtypes import MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -57,7 +58,10 @@ __all__ = [
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
 FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
-Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+if TYPE_CHECKING:
+    Dtype: TypeAlias = str
+else:
+    Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 PYTHON: Final = r"^[0-9]+\.[0-9]+$"

@@ -19,6 +19,7 @@ import numpy as np
 
 from torch_compat.arrays import elements
 from torch_compat.errors import CorpusError
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +30,7 @@ _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
 NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave
 
-_NUMPY = {
-    "float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16", "bool": "|b1",
-    "uint8": "|u1", "int8": "|i1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "uint16": "<u2", "uint32": "<u4",
-    "uint64": "<u8",
-}  # fmt: skip
+_NUMPY = {row.name: f"<{row.numpy}" for row in DTYPES.values() if row.numpy and row.kind != "quantized"}
 
 
 @dataclass(frozen=True)

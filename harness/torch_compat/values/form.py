@@ -14,19 +14,15 @@ import json
 import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
 from typing import Any, Final
 
-__all__ = ["DEEPEST", "ITEM_SIZES", "LARGEST", "check_calls", "check_result"]
+from torch_compat.values.dtypes import ELEMENT_SIZES
+
+__all__ = ["DEEPEST", "LARGEST", "check_calls", "check_result"]
 
 DEEPEST: Final = 100
 """Values inside each other."""
 LARGEST: Final = 1 << 28
 """Elements of a storage, those between the elements of a view included."""
 INT64: Final = range(-(1 << 63), 1 << 63)
-ITEM_SIZES: Final = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "uint64": 8,
-    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
-    "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "complex32": 4, "complex64": 8, "complex128": 16,
-}  # fmt: skip
-"""Bytes of an element of each dtype that is known here. Of any other, the bytes only have to be as many for each element."""
 _TENSOR: Final = frozenset({"bytes", "dtype", "shape", "strides"})
 _TENSOR_MAY: Final = frozenset({"class", "offset", "requires_grad", "storage"})
 _RESULT: Final = frozenset(
@@ -264,7 +260,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
     except ValueError as error:
         raise ValueError(f"{where}.bytes is no base64: {error}") from None
-    size = ITEM_SIZES.get(dtype, found // count if count else 0)
+    size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
     if found != count * size:
         raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")
 
