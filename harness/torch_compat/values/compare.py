@@ -20,6 +20,7 @@ import numpy as np
 from torch_compat.arrays import elements
 from torch_compat.errors import CorpusError
 from torch_compat.values.dtypes import DTYPES
+from torch_compat.values.form import kind_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -197,7 +198,7 @@ class _Walk:
         self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}))
 
     def compare(self, a: Any, b: Any, where: str) -> None:
-        kind_a, kind_b = _kind(a), _kind(b)
+        kind_a, kind_b = kind_of(a), kind_of(b)
         if kind_a != kind_b:
             self.note("type", where, kind_a, kind_b)
         elif kind_a == "tensor":
@@ -266,12 +267,6 @@ class _Walk:
         self.storages[x] = y
         self.taken.add(y)
         return True
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, dict):
-        return str(next(iter(value)))
-    return type(value).__name__
 
 
 def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
@@ -347,11 +342,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
     if isinstance(value, float):
-        if math.isnan(value):
-            return "nan"
-        if math.isinf(value):
-            return "inf" if value > 0 else "-inf"
-        return int(value) if value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0 else value
+        whole = value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0
+        return int(value) if whole else number(value)
     return value
 
 
