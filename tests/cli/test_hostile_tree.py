@@ -286,7 +286,7 @@ def test_what_releases_wrote_is_of_the_form() -> None:
         "1.5.1", "odd", "a" * 64, "odd.pt", "b" * 64, 1, "c" * 64, "w", "2026-11-20", "torch-save", "zip", {}, [], [],
         {"value": {"dict": [["lone \ud800", 1 << 70], [{"float": "nan"}, tensor(offset=0, storage=1, requires_grad=True)]]}}, "same",
     )  # fmt: skip
-    from torch_compat.corpus.neutral import check_calls, check_result  # noqa: PLC0415
+    from torch_compat.values.form import check_calls, check_result  # noqa: PLC0415
 
     check_result(entry.golden, "golden")
     check_calls([{"method": "forward", "args": [tensor(), {"tuple": [None, True, {"complex": [0, "inf"]}]}]}])

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_compat.corpus.compare import Difference, compare, result_digest
-from torch_compat.corpus.departures import departures
 from torch_compat.corpus.lines import digest, read_lines, write_lines
 from torch_compat.corpus.manifest import read_manifest
 from torch_compat.corpus.observations import (
@@ -26,6 +24,8 @@ from torch_compat.corpus.observations import (
     write_observations,
 )
 from torch_compat.errors import CorpusError
+from torch_compat.values.compare import Difference, compare, result_digest
+from torch_compat.values.delta import departures
 
 REPOSITORY = Path(__file__).parents[2]
 IDENTITY = {"torch": "1.5.1+cpu", "git": "3c31d73"}

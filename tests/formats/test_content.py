@@ -17,8 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torch_compat.allowance import Allowance
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe
 from torch_compat.formats.content import content_digest
+from torch_compat.pickles import unpickle
+from torch_compat.values.dtypes import ELEMENT_SIZES, STORAGE_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +86,16 @@ def test_names_of_storages_and_the_serialization_id_may_vary(tmp_path: Path) -> 
     assert one == other
     assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\1" * 4)) != one
     assert content_digest(in_zip(tmp_path, named("0"), data__0=b"\0" * 4, version=b"3")) != one
+
+
+@pytest.mark.parametrize("name", sorted(STORAGE_CLASSES))
+def test_storages_of_every_class_are_read(name: str, tmp_path: Path) -> None:
+    """1.11 and 1.12 write ``torch.storage._UntypedStorage``: a sound archive, which has a digest as any other."""
+    pickled = named("94001").replace(b"ctorch\nFloatStorage", b"ctorch.storage\n" + name.encode())
+    assert len(content_digest(in_zip(tmp_path, pickled, data__94001=b"\0"))) == 64
+    size = ELEMENT_SIZES[STORAGE_CLASSES[name]]
+    whole = in_stream(tmp_path, pickled, pickle.dumps(["94001"], 2) + struct.pack("<Q", 1) + b"\0" * size)
+    assert len(content_digest(whole)) == 64
 
 
 def test_storages_of_a_stream_may_have_other_names(tmp_path: Path) -> None:
@@ -206,7 +219,7 @@ def attacks(mark: Path) -> dict[str, bytes]:
 def test_a_malicious_pickle_runs_nothing(name: str, container: str, trap: Path, tmp_path: Path) -> None:
     pickled = attacks(trap)[name]
     path = in_zip(tmp_path, pickled) if container == "zip" else in_stream(tmp_path, pickled)
-    with contextlib.suppress(Corrupt):
+    with contextlib.suppress(Corrupt, Unsafe):
         assert len(content_digest(path)) == 64
 
 
@@ -247,16 +260,40 @@ def test_what_this_process_registered_is_out_of_reach(opcode: bytes, trap: Path,
         b"\xff.",
     ],
 )
-def test_a_pickle_that_contradicts_itself_is_damage(pickled: bytes, tmp_path: Path) -> None:
+def test_a_pickle_that_contradicts_itself_is_refused(pickled: bytes, tmp_path: Path) -> None:
     for path in (in_zip(tmp_path, pickled), in_stream(tmp_path, pickled)):
-        with pytest.raises(Corrupt):
+        with pytest.raises(ArchiveError) as caught:
             content_digest(path)
+        assert caught.value.where is not None
+        assert str(path) in caught.value.where
+
+
+def test_writing_opcodes_down_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = b"\x80\x02" + b"N" * 300_000 + b"."
+    path = in_zip(tmp_path, many)
+    assert len(content_digest(path)) == 64
+    monkeypatch.setattr(Allowance, "to_load", Allowance.to_inspect)
+    assert unpickle(many, where="x", allowance=Allowance.to_load(len(many))).value is None
+    with pytest.raises(Unsafe, match="asks for more work than is allowed"):
+        content_digest(path)
+
+
+def test_texts_are_paid_for_before_they_are_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def little(size: int) -> Allowance:
+        found = Allowance.to_inspect(size)
+        found.expanded = 3_000_000
+        return found
+
+    monkeypatch.setattr(Allowance, "to_load", little)
+    assert len(content_digest(in_zip(tmp_path, pickle.dumps(b"\xff" * 700_000, 4)))) == 64
+    with pytest.raises(Unsafe, match="expands to more bytes than are allowed"):
+        content_digest(in_zip(tmp_path, pickle.dumps(b"\xff" * 800_000, 4)))
 
 
 @pytest.mark.parametrize(
     ("rest", "said"),
     [
-        (b"", "cannot be read"),
+        (b"", "ends before its STOP"),
         (pickle.dumps(7, 2), "lists storages that its object does not name"),
         (pickle.dumps([7], 2), "lists storages that its object does not name"),
         (pickle.dumps(["8"], 2), "lists storages that its object does not name"),

@@ -34,7 +34,8 @@ from torch_compat.pickles import (
     unpickle,
 )
 from torch_compat.pickles import machine as machine_module
-from torch_compat.pickles.machine import CORE, OPCODES
+from torch_compat.pickles.machine import CORE
+from torch_compat.pickles.opcodes import OPCODES
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

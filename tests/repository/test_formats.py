@@ -10,7 +10,7 @@ import pytest
 
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Fixture, read_manifest
 from torch_compat.formats import Facts, read_facts
-from torch_compat.pickles.dtypes import ELEMENT_SIZES
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MANIFESTS = sorted(FIXTURES.glob(f"*/{MANIFEST}"))

@@ -16,11 +16,11 @@ import pytest
 
 from tests.recordings import readers_of
 from tests.state.neutral import Neutral
-from torch_compat.corpus.compare import compare
 from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
 from torch_compat.formats.facts import read_facts
 from torch_compat.pickles import Tensor
 from torch_compat.state import load_state
+from torch_compat.values.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

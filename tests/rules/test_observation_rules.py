@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import FAR, STRICT, extent, waiver
-from torch_compat.corpus.departures import departures
 from torch_compat.corpus.observations import Observation
 from torch_compat.rules.judgement import Verdict
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

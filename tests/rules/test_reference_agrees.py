@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.corpus.compare import compare, result_digest
-from torch_compat.corpus.departures import departures
 from torch_compat.rules.reference_agrees import PREDICTED
+from torch_compat.values.compare import compare, result_digest
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.runtime.calls import Release
 from tests.runtime.differential import VERSION, Disagreement
 from tests.runtime.sources import programs
-from torch_compat.corpus.compare import compare
 from torch_compat.errors import Unsupported
 from torch_compat.policy import load_policy
 from torch_compat.readers.torch_release import WORKER
 from torch_compat.runtime.encoding import perform
+from torch_compat.values.compare import compare
 
 __all__ = ["Programs", "apart", "calls_of", "check", "run"]
 

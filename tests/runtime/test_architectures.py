@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.corpus.compare import compare
 from torch_compat.policy import load_policy
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.runtime.encoding import perform
+from torch_compat.values.compare import compare
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy

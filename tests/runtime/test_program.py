@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from tests.runtime.archives import archive, described, program
-from torch_compat.corpus.compare import compare
 from torch_compat.corpus.manifest import Fixture, read_manifest
 from torch_compat.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
 from torch_compat.releases.release import Release
@@ -23,6 +22,7 @@ from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.program import load
 from torch_compat.runtime.registry import NEWEST
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.values.compare import compare
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 LANGUAGE = frozenset({

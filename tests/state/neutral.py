@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from torch_compat.pickles import Deque, Described, Device, Dict, Global, Size
-from torch_compat.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES
 from torch_compat.state import (
     Absent,
     CompressedTensor,
@@ -21,6 +20,7 @@ from torch_compat.state import (
     TypedStorage,
     TypedTensor,
 )
+from torch_compat.values.dtypes import ALIASES, ELEMENT_SIZES
 
 PARTS = {
     "sparse_csr": ("crow_indices", "col_indices"), "sparse_bsr": ("crow_indices", "col_indices"),
@@ -250,7 +250,7 @@ def unusual(kind: str, parts: list[Any], dtype: str, shape: tuple[int, ...] | No
 def named(value: Global) -> Any:
     """A dtype of torch; or something of Python's own, as the worker finds it when it is there."""
     if value.module == "torch":
-        return {"dtype": PLAIN_NAMES.get(value.name, value.name)}
+        return {"dtype": ALIASES.get(value.name, value.name)}
     assert value.module == "builtins"
     found = getattr(builtins, value.name)
     state = value.path if callable(found) else value.name

@@ -13,12 +13,12 @@ import torch_compat
 from tests.archive.torch_zip import write_torch_zip
 from tests.state.archives import Storage, pickled, tensor, written
 from torch_compat.archive import ZipArchive, open_archive
-from torch_compat.corpus.compare import compare
 from torch_compat.errors import Corrupt, UsageError
 from torch_compat.formats.facts import read_facts
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.state import Absent, fill_storages, load_state
+from torch_compat.values.compare import compare
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SKIPPED = [

@@ -1,4 +1,4 @@
-"""Values in JSON as people write and read them, and as readers take and give them.
+"""Values in JSON as people write and read them, and as readers take and give them (:mod:`torch_compat.values.form`).
 
 People write tensors as ``{"dtype", "shape", "data"}``, flat and row-major. Readers take and give the little-endian bytes, with
 strides and what shares a storage: the sign of a zero and the payload of a NaN survive. Both forms are accepted.
@@ -14,23 +14,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from torch_compat.arrays import elements
+from torch_compat.arrays import contiguous_strides, elements
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
 from torch_compat.runtime.dtypes import DTYPES, named
+from torch_compat.values.form import INT64, LARGEST, MOST_DIMENSIONS, TAKEN, last_element, number, unwrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from torch_compat.runtime.dtypes import Dtype
 
 __all__ = ["plain", "read_arguments", "shown_value", "value_text"]
 
-KINDS = ("float", "complex", "tuple", "dict", "tensor", "device", "dtype")
-LARGEST = 1 << 28  # elements of a storage; nobody writes more into a JSON file
 DEEPEST = 200
-INT64 = range(-(1 << 63), 1 << 63)
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
 HINT = (
     "give a list of the positional arguments; null, booleans, integers, strings and lists stand for themselves, a tensor is "
@@ -106,9 +103,9 @@ class _Reading:
             return {"float": value} if math.isfinite(value) else self.wrong(where, value, "a number that fits 64 bits")
         if isinstance(value, list):
             return [self.value(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
-        if len(value) != 1 or next(iter(value)) not in KINDS:
-            self.wrong(where, value, f"an object with one key, one of {', '.join(KINDS)}")
-        ((kind, body),) = value.items()
+        if len(value) != 1 or next(iter(value)) not in TAKEN:
+            self.wrong(where, value, f"an object with one key, one of {', '.join(TAKEN)}")
+        kind, body = unwrapped(value)
         read: Any = getattr(self, kind)
         return {kind: read(body, f"{where}.{kind}", depth + 1)}
 
@@ -175,7 +172,7 @@ class _Reading:
         made: Any = {
             "dtype": dtype.name,
             "shape": shape,
-            "strides": _strides(shape),
+            "strides": list(contiguous_strides(shape)),
             "bytes": base64.b64encode(raw).decode("ascii"),
         }
         if "strides" in body:
@@ -185,7 +182,7 @@ class _Reading:
         for key in ("storage", "offset"):
             if key in body:
                 (made[key],) = self._sizes([body[key]], f"{where}.{key}")
-        last = made.get("offset", 0) + sum((size - 1) * step for size, step in zip(shape, made["strides"], strict=True))
+        last = last_element(shape, made["strides"], made.get("offset", 0))
         if count and last >= LARGEST:
             self.wrong(where, f"a storage of {last + 1} elements", f"less than {LARGEST}")
         if body.get("requires_grad"):
@@ -195,7 +192,7 @@ class _Reading:
     def _sizes(self, value: Any, where: str) -> list[int]:
         if (
             not isinstance(value, list)
-            or len(value) > 64
+            or len(value) > MOST_DIMENSIONS
             or any(type(size) is not int or not 0 <= size < 1 << 40 for size in value)
         ):
             self.wrong(where, value, "a list of integers, none of them negative")
@@ -245,14 +242,6 @@ def _fits(value: int, dtype: Dtype) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 
-def _strides(shape: Sequence[int]) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
-
-
 # ---------------------------------------------------------------------------------------------------------------- results
 
 
@@ -262,7 +251,7 @@ def shown_value(value: Any) -> Any:
         return [shown_value(item) for item in value]
     if not isinstance(value, dict):
         return value
-    ((kind, body),) = value.items()
+    kind, body = unwrapped(value)
     if kind == "tensor":
         return {"tensor": _shown_tensor(body)}
     if kind == "object":
@@ -276,19 +265,13 @@ def _shown_tensor(body: dict[str, Any]) -> dict[str, Any]:
         return {key: body[key] for key in ("dtype", "shape", "bytes") if key in body}
     array = elements(base64.b64decode(body["bytes"]), dtype.numpy)
     if dtype.category == 3:
-        data: list[Any] = [[_shown_float(one.real), _shown_float(one.imag)] for one in array.astype(np.complex128).tolist()]
+        data: list[Any] = [[number(one.real), number(one.imag)] for one in array.astype(np.complex128).tolist()]
     elif dtype.category == 2:
         with np.errstate(all="ignore"):  # a signalling NaN is widened
-            data = [_shown_float(one) for one in array.astype(np.float64).tolist()]
+            data = [number(one) for one in array.astype(np.float64).tolist()]
     else:
         data = array.tolist()
     return {"dtype": body["dtype"], "shape": body["shape"], "data": data}
-
-
-def _shown_float(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def value_text(value: Any, indent: str = "") -> str:
@@ -297,7 +280,7 @@ def value_text(value: Any, indent: str = "") -> str:
         return _listed("list", value, indent)
     if not isinstance(value, dict):
         return plain(json.dumps(value, ensure_ascii=False))
-    ((kind, body),) = value.items()
+    kind, body = unwrapped(value)
     if kind == "tensor":
         data = body.get("data", body.get("bytes"))
         shape = "×".join(map(str, body.get("shape", []))) or "no dimensions"

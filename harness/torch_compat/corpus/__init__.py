@@ -1,1 +1,1 @@
-"""Recorded evidence: recipes, manifests with goldens, observations, and the comparison of results."""
+"""Recorded evidence: recipes, manifests with goldens, observations."""

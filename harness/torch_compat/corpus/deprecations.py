@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from torch_compat.corpus.texts import last_word, normalise
+from torch_compat.values.normalise import last_word, normalise
 
 __all__ = ["OUTCOMES", "DeprecationObservation", "Use", "deprecation_entry", "parse_deprecation", "read_reply", "statements"]
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump, read_lines, write_lines
-from torch_compat.corpus.neutral import check_calls, check_result, dump_again
+from torch_compat.corpus.lines import dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release, stated
+from torch_compat.values.form import check_calls, check_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable

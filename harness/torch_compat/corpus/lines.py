@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
 import math
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,17 +19,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "read_lines", "write_lines", "write_whole"]
+__all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "dump_again", "read_lines", "write_lines", "write_whole"]
 
 SCHEMA_VERSION = 1
 
 
+_REMEMBERED = 1 << 14  # values whose line is kept
+_dumped: dict[bytes, str] = {}
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: Any) -> str:
     """One canonical line of JSON: sorted keys, no spaces, ASCII."""
     return _CANONICAL.encode(value)
+
+
+def dump_again(value: Any) -> str:
+    """The same as :func:`dump`, for calls and goldens: releases write mostly what others wrote, and equal values are encoded once."""
+    try:
+        key = marshal.dumps(value, 2)
+    except ValueError:  # nested too deeply for marshal
+        return dump(value)
+    text = _dumped.get(key)
+    if text is None:
+        text = dump(value)
+        if len(_dumped) < _REMEMBERED:
+            _dumped[key] = text
+    return text
 
 
 def digest(*values: Any) -> str:

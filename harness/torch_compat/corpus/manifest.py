@@ -221,7 +221,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
 
     Raises:
         CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
-            form that a release gives (see torch_compat.corpus.neutral), or a name that can be no file's.
+            form that a release gives (see torch_compat.values.form), or a name that can be no file's.
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")

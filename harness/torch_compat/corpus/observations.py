@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.compare import Difference
-from torch_compat.corpus.departures import Departures, depart
 from torch_compat.corpus.deprecations import deprecation_entry
 from torch_compat.corpus.lines import digest
-from torch_compat.corpus.texts import headline
 from torch_compat.releases.release import public
+from torch_compat.values.compare import Difference
+from torch_compat.values.delta import Departures, depart
+from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ class Observation:
         signal: the signal it died of, or ``exit N``.
         errors: ``[{"type", "message"}]`` met where the golden has none.
         differences: the first few of ``count``, for people.
-        extent: all of them in short, for judging (see :class:`torch_compat.corpus.compare.Comparison`).
+        extent: all of them in short, for judging (see :class:`torch_compat.values.compare.Comparison`).
         digest: of what the reader computed, where it is not the golden; equal digests are bit-equal results.
         departures: where the reader's own result is not the golden, and what is there instead (see :meth:`own_result`).
         warnings: ``[[category, text]]``.

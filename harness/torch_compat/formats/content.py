@@ -16,34 +16,36 @@ from __future__ import annotations
 
 import hashlib
 import io
-import pickle  # noqa: TID251 - of what `produce` has just written, with a find_class that finds nothing
-import pickletools
 import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.archive import open_archive
-from torch_compat.errors import Corrupt, Unsafe
+from torch_compat.errors import Corrupt, HarnessError
+from torch_compat.pickles import PersistentId, unpickle
+from torch_compat.pickles.interpret import storage_of
+from torch_compat.pickles.opcodes import opcodes
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
+
+    from torch_compat.archive import Archive
+    from torch_compat.pickles import Storage, Unpickled
 
 __all__ = ["content_digest"]
 
-# What the standard library raises at pickles that contradict themselves.
-PICKLE_ERRORS = (
-    pickle.UnpicklingError, EOFError, LookupError, AttributeError, TypeError, ValueError, OverflowError, RecursionError,
-    MemoryError,
-)  # fmt: skip
 # torch.save of 1.4 puts storages into tensors/.
 STORAGE = re.compile(r"(?:data|tensors)/([^/]+)|\.data/([^/]+)\.storage")
 ADDRESS_DIGITS = 9  # a key that is shorter counts storages
 VARYING = frozenset({".data/serialization_id"})
-ELEMENT_SIZES = {
-    "BoolStorage": 1, "ByteStorage": 1, "CharStorage": 1, "ShortStorage": 2, "HalfStorage": 2, "BFloat16Storage": 2,
-    "IntStorage": 4, "FloatStorage": 4, "LongStorage": 8, "DoubleStorage": 8, "ComplexFloatStorage": 8,
-    "ComplexDoubleStorage": 16, "UntypedStorage": 1, "QInt8Storage": 1, "QUInt8Storage": 1, "QInt32Storage": 4,
-    "QUInt4x2Storage": 1, "QUInt2x4Storage": 1,
-}  # fmt: skip
+OPCODE = 20  # units of work to write an opcode down
+BATCH = 1 << 12  # opcodes that are written down between two payments
+TEXTS = frozenset({str, bytes, bytearray})
+ESCAPED = 4  # characters that stand for one byte
+DECIMAL_BITS = 4096  # of an integer that is written in decimal: Python refuses it for very long ones
+
+Part = tuple[str, bytes | memoryview]
 
 
 def content_digest(path: Path) -> str:
@@ -51,52 +53,62 @@ def content_digest(path: Path) -> str:
 
     Raises:
         Corrupt: the archive contradicts itself.
-        Unsafe: a pickle in it asks for what the reading process has registered (``copyreg.add_extension``).
+        Unsafe: reading it would cost more than is allowed for a file of its size, or a pickle in it asks for what only the
+            reading process could give.
+        Unsupported: it is no archive that PyTorch writes, or a part of it is of a kind that is not known.
     """
-    archive = open_archive(path)
-    if archive.container == "stream":
-        parts = _stream_parts(path.read_bytes(), path)
-    elif archive.container == "zip":
-        records = {name: archive.record(name) for name in archive.names if name not in VARYING}
-        parts = _zip_parts(records, path)
-    else:
-        parts = [("bytes", path.read_bytes())]
-    archive.verify()
-    if archive.damage:
-        damage = archive.damage[0]
-        where = f"{path}, record {damage.record!r}" if damage.record else str(path)
-        raise Corrupt(damage.detail, where=where, code=damage.code)
     total = hashlib.sha256()
-    for name, data in parts:
-        total.update(f"{name}\0{len(data)}\0".encode() + data)
+    try:
+        with open_archive(path) as archive:
+            parts = _parts(archive)
+            archive.verify()
+            if archive.damage:
+                damage = archive.damage[0]
+                where = f"{path}, record {damage.record!r}" if damage.record else str(path)
+                raise Corrupt(damage.detail, where=where, code=damage.code)
+            for name, data in sorted(parts, key=lambda part: part[0]):
+                total.update(f"{name}\0{len(data)}\0".encode())
+                total.update(data)
+    except HarnessError as error:
+        error.where = error.where or str(path)
+        raise
     return total.hexdigest()
 
 
-def _zip_parts(records: dict[str, bytes], path: Path) -> list[tuple[str, bytes]]:
-    keys = _StorageKeys(path)
-    pickles = _pickles(records)
+def _parts(archive: Archive) -> list[Part]:
+    if archive.container == "stream":
+        return _stream_parts(archive)
+    if archive.container == "zip":
+        return _zip_parts(archive)
+    return [("bytes", archive.data)]
+
+
+def _zip_parts(archive: Archive) -> list[Part]:
+    names = dict.fromkeys(name for name in archive.names if name not in VARYING)
+    keys = _StorageKeys(archive)
+    pickles = _pickles(names.keys())
     for name in pickles:
-        keys.read(io.BytesIO(records[name]))
-    if "data.pkl" not in records and not keys.hold_addresses():
-        pickles, keys = [], _StorageKeys(path)
-    parts = []
-    for name, data in records.items():
+        keys.read(archive.view(name), where=f"{archive.path}, record {name!r}")
+    if "data.pkl" not in names and not keys.hold_addresses():
+        pickles, keys = [], _StorageKeys(archive)
+    parts: list[Part] = []
+    for name in names:
         key = _storage_key(name)
         if key in keys.order:
-            parts.append((f"data/#{keys.order[key]}", data))
+            parts.append((f"data/#{keys.order[key]}", archive.view(name)))
         elif name in pickles:
-            parts.append((name, keys.canonical(data)))
+            parts.append((name, keys.canonical(bytes(archive.view(name)))))
         else:
-            parts.append((name, data))
-    return sorted(parts)
+            parts.append((name, archive.view(name)))
+    return parts
 
 
-def _pickles(records: dict[str, bytes]) -> list[str]:
+def _pickles(names: Collection[str]) -> list[str]:
     """The records in which storage keys stand: ``data.pkl``, or whatever was pickled into a package."""
-    if "data.pkl" in records:
+    if "data.pkl" in names:
         return ["data.pkl"]
-    if "extern_modules" in records or ".data/extern_modules" in records:
-        return sorted(name for name in records if name.endswith(".pkl"))
+    if "extern_modules" in names or ".data/extern_modules" in names:
+        return sorted(name for name in names if name.endswith(".pkl"))
     return []
 
 
@@ -106,107 +118,99 @@ def _storage_key(record: str) -> str:
     return found[1] or found[2] if found else ""
 
 
-def _stream_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
-    stream = io.BytesIO(data)
-    keys = _StorageKeys(path)
-    parts = []
+def _stream_parts(archive: Archive) -> list[Part]:
+    data, path = archive.data, archive.path
+    keys = _StorageKeys(archive)
+    parts: list[Part] = []
+    end = 0
     for name in ("magic", "protocol", "system", "object"):
-        start = stream.tell()
-        keys.read(stream)
-        parts.append((name, keys.canonical(data[start : stream.tell()])))
-    listed = keys.read(stream)
-    if not isinstance(listed, list) or any(not isinstance(key, str) or key not in keys.order for key in listed):
-        raise Corrupt("lists storages that its object does not name", where=str(path))
-    for key in listed:
-        length = stream.read(8)
-        size = int.from_bytes(length, "little") * keys.element_sizes[key]
-        left = len(data) - stream.tell()
-        if len(length) < 8 or size > left:
-            raise Corrupt(f"ends within storage {key!r}: {left} bytes are left of {size}", where=str(path), code="cut-off")
-        parts.append((f"storage/#{keys.order[key]}", stream.read(size)))
-    if stream.read(1):
-        raise Corrupt("has bytes behind its last storage", where=str(path))
-    return sorted(parts)
-
-
-class _Inert(dict[Any, Any]):
-    """Stands for whatever a pickle names. Takes anything, does nothing."""
-
-    def __init__(self, *_: object) -> None:
-        super().__init__()
-
-    def __call__(self, *_: object) -> _Inert:
-        return _Inert()
-
-    def __hash__(self) -> int:  # type: ignore[override]  # it may be a key: bytes are a call in old pickles
-        return id(self)
-
-    def __setstate__(self, _: object) -> None:
-        pass
-
-    append = extend = add = __setstate__  # what is put into a deque or a set
+        found = keys.read(data, end, where=f"{path}, {name}")
+        end = found.end
+        parts.append((name, keys.canonical(bytes(data[found.start : end]))))
+    listed = keys.read(data, end, where=f"{path}, keys")
+    end = listed.end
+    if not isinstance(listed.value, list) or any(not isinstance(key, str) or key not in keys.order for key in listed.value):
+        raise Corrupt("lists storages that its object does not name", where=path)
+    for key in listed.value:
+        start = end + 8
+        size = int.from_bytes(data[end:start], "little") * ELEMENT_SIZES[keys.dtypes[key]]
+        end = start + size
+        if end > len(data):
+            left = max(len(data) - start, 0)
+            raise Corrupt(f"ends within storage {key!r}: {left} bytes are left of {size}", where=path, code="cut-off")
+        parts.append((f"storage/#{keys.order[key]}", data[start:end]))
+    if end < len(data):
+        raise Corrupt("has bytes behind its last storage", where=path)
+    return parts
 
 
 class _StorageKeys:
-    """The storage keys that pickles name, in the order of their first naming."""
+    """The storage keys that the pickles of an archive name, in the order of their first naming.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    Attributes:
+        order: the number of each key.
+        dtypes: the dtype of the storage that each key names.
+        objects: what packages name by the address of a Python object, numbered in the same way.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.allowance = archive.allowance
         self.order: dict[str, int] = {}
-        self.element_sizes: dict[str, int] = {}
-        self.objects: dict[int, int] = {}  # what packages name by the address of a Python object, in order
+        self.dtypes: dict[str, str] = {}
+        self.objects: dict[int, int] = {}
 
     def hold_addresses(self) -> bool:
         """Whether something is named by where it was in memory, not by a number that counts."""
         return bool(self.objects) or any(len(key) >= ADDRESS_DIGITS for key in self.order)
 
-    def read(self, stream: io.BytesIO) -> Any:
-        outer = self
-        start = stream.tell()
+    def read(self, data: bytes | memoryview, start: int = 0, *, where: str) -> Unpickled:
+        """Read one pickle, and note what it names.
 
-        class Unpickler(pickle.Unpickler):
-            def find_class(self, module: str, name: str) -> Any:  # nothing is imported
-                return type(name, (_Inert,), {"__module__": module})
+        Raises:
+            Corrupt: it contradicts itself.
+            Unsafe: it costs more than is allowed.
+            Unsupported: it states a protocol that is not known.
+        """
+        seen: dict[Any, Storage] = {}
 
-            def persistent_load(self, pid: Any) -> Any:
-                if isinstance(pid, tuple) and pid[0] == "storage":
-                    key = str(pid[2]).removesuffix(".storage")  # of TorchScript in a package
-                    outer.order.setdefault(key, len(outer.order))
-                    outer.element_sizes[key] = ELEMENT_SIZES[pid[1].__name__]
-                if isinstance(pid, tuple) and pid[0] == "reduce_package" and isinstance(pid[1], int):
-                    outer.objects.setdefault(pid[1], len(outer.objects))
-                # a ("module", class, source file, source text) stands for its class
-                return pid[1] if isinstance(pid, tuple) and pid[0] == "module" else _Inert()
+        def persistent(pid: Any) -> Any:
+            if pid.__class__ is tuple and pid and pid[0] in {"storage", b"storage"}:
+                storage = storage_of(pid, seen, [])
+                root = storage.root or storage
+                key = root.key.removesuffix(".storage")  # of TorchScript in a package
+                self.order.setdefault(key, len(self.order))
+                self.dtypes[key] = root.dtype
+                return storage
+            if pid.__class__ is tuple and len(pid) > 1 and pid[0] == "reduce_package" and pid[1].__class__ is int:
+                self.objects.setdefault(pid[1], len(self.objects))
+            return PersistentId(pid)
 
-        try:
-            self._vet(stream)
-            stream.seek(start)
-            return Unpickler(stream).load()
-        except Unsafe:
-            raise
-        except PICKLE_ERRORS as error:
-            raise Corrupt(f"a pickle in it cannot be read: {error}", where=str(self.path)) from error
-
-    def _vet(self, stream: io.BytesIO) -> None:
-        """Refuse what the unpickler would do without asking ``find_class``, or at any size that the pickle states."""
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
-            if opcode.name.startswith("EXT"):  # may be taken from a cache of this process
-                raise Unsafe(f"a pickle in it asks for extension {argument}", where=str(self.path), code="extension")
-            slot = argument if opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} else 0
-            if isinstance(slot, int) and slot > count:  # the memo would grow to that size at once
-                raise pickle.UnpicklingError(f"opcode {count} memoizes at {argument}")
+        return unpickle(data, start, where=where, persistent=persistent, allowance=self.allowance)
 
     def canonical(self, data: bytes) -> bytes:
-        """The opcodes of a pickle, one per line, storage keys replaced."""
-        lines = []
-        for opcode, argument, _ in pickletools.genops(data):
-            if opcode.name == "FRAME":  # its length counts the digits of the keys
+        """The opcodes of a pickle that was read, one per line, storage keys replaced.
+
+        Raises:
+            Unsafe: they are more than is allowed for a file of this size.
+        """
+        written = io.BytesIO()
+        paid = 0
+        for count, (name, argument) in enumerate(opcodes(data), 1):
+            if count % BATCH == 0:
+                self.allowance.spend(OPCODE * BATCH)
+                self.allowance.expand(written.tell() - paid)
+                paid = written.tell()
+            if argument.__class__ in TEXTS and len(argument) > BATCH:
+                self.allowance.expand(ESCAPED * len(argument))
+            if name == "FRAME":  # its length counts the digits of the keys
                 continue
-            if isinstance(argument, str) and argument.removesuffix(".storage") in self.order:
+            if argument.__class__ is str and argument.removesuffix(".storage") in self.order:
                 shown = f"#{self.order[argument.removesuffix('.storage')]}"
-            elif opcode.name == "LONG1" and argument in self.objects:
+            elif name == "LONG1" and argument in self.objects:
                 shown = f"#{self.objects[argument]}"
-            else:  # Python refuses to write very long numbers in decimal
-                shown = hex(argument) if isinstance(argument, int) and argument.bit_length() > 4096 else repr(argument)
-            lines.append(f"{opcode.name} {shown}")
-        return "\n".join(lines).encode()
+            elif argument.__class__ is int and argument.bit_length() > DECIMAL_BITS:
+                shown = hex(argument)
+            else:
+                shown = repr(argument)
+            written.write(f"{name} {shown}\n".encode())
+        return written.getvalue()[:-1]

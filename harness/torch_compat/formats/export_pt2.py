@@ -26,6 +26,7 @@ from torch_compat.formats import _export, _nested, _zip
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.formats.torch_save_zip import read_markers
 from torch_compat.pickles import brief
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from torch_compat.archive import ZipArchive
@@ -38,11 +39,7 @@ MARKER = "archive_format"
 LINES = {"8.8": "2.8", "8.14": "2.9", "8.15": "2.10", "8.17": "2.11"}
 CONFIGS = ("_weights_config.json", "_constants_config.json")
 # ScalarType of torch/_export/serde/schema.py, which is not that of c10
-SCALAR_TYPES = {
-    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 9: "complex32",
-    10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
-    31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
-}  # fmt: skip
+SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is not None}
 
 
 def recognise(names: frozenset[str]) -> str | None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.allowance import CALL, TABLE
 from torch_compat.errors import ArchiveError, Corrupt
 from torch_compat.formats.model import Call, Producer, StorageRecord
+from torch_compat.values.dtypes import NUMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,11 +43,6 @@ BYTECODE_VERSION, EXTRA_FILES, IVALUES, STORAGE_DATA, JIT_SOURCES, OPERATOR_VERS
 TENSOR, FUNCTION = 5, 16  # members of the union of an IValue
 OPERATORS = 2  # Function
 WHY = "a flatbuffer states the place of every storage"
-# c10/core/ScalarType.h; quantized ones by their names there.
-SCALAR_TYPES = (
-    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64", "complex128", "bool",
-    "qint8", "quint8", "qint32", "bfloat16", "quint4x2", "quint2x4",
-)  # fmt: skip
 # What the library raises where offsets lead out of the file or backwards.
 ERRORS = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 
@@ -170,7 +166,7 @@ def _fill(buffer: _Buffer, facts: Facts) -> None:
             raise Corrupt("a value of it has a type and no content", where=buffer.where, code="bad-table")
         if kind == TENSOR:
             scalar = buffer.number(held, 1, numbers.Int8Flags, 0)
-            dtype = SCALAR_TYPES[scalar] if 0 <= scalar < len(SCALAR_TYPES) else f"scalar type {scalar}"
+            dtype = NUMBERED.get(scalar, f"scalar type {scalar}")
             dtypes.setdefault(buffer.number(held, 0, numbers.Uint32Flags, 0), dtype)
             continue
         for operator in buffer.tables(held, OPERATORS):

@@ -23,7 +23,7 @@ from torch_compat.archive import Damage
 from torch_compat.errors import Corrupt
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.pickles import brief, unpickle
-from torch_compat.pickles.dtypes import ELEMENT_SIZES
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive

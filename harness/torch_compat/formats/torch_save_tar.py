@@ -21,7 +21,7 @@ from torch_compat.archive import Damage, TarArchive
 from torch_compat.errors import Corrupt
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.pickles import Global, Storage, Tensor, brief, unpickle
-from torch_compat.pickles.dtypes import ELEMENT_SIZES, storage_class
+from torch_compat.values.dtypes import ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive

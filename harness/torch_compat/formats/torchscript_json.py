@@ -29,6 +29,7 @@ from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.formats.torch_save_zip import read_markers
 from torch_compat.formats.torchscript import read_sources
 from torch_compat.pickles import brief, cut
+from torch_compat.values.dtypes import CAFFE2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,12 +45,6 @@ versions = _zip.file_format
 LONGEST = 200  # characters of one name
 MOST_SIZES = 64  # that are shown of a shape
 LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
-# caffe2/proto/caffe2.proto, message TensorProto.DataType
-DATA_TYPES = {
-    "FLOAT": ("float32", 4), "INT32": ("int32", 4), "BYTE": ("uint8", 1), "BOOL": ("bool", 1), "UINT8": ("uint8", 1),
-    "INT8": ("int8", 1), "UINT16": ("uint16", 2), "INT16": ("int16", 2), "INT64": ("int64", 8), "FLOAT16": ("float16", 2),
-    "DOUBLE": ("float64", 8),
-}  # fmt: skip
 
 
 def recognise(names: frozenset[str]) -> str | None:
@@ -95,7 +90,7 @@ def _parameters(module: Any, tensors: list[Any], allowance: Allowance) -> Iterat
             number = _word(parameter.get("tensorId"), 9)
             known = number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(tensors)
             tensor = tensors[int(number)] if known else {}
-            dtype = DATA_TYPES.get(_word(tensor.get("dataType")), ("(dtype not stated)",))[0]
+            dtype = CAFFE2.get(_word(tensor.get("dataType")), "(dtype not stated)")
             kind = "buffer" if parameter.get("isBuffer") else "parameter"
             dims = tensor.get("dims")
             shape = ", ".join(_word(size, 20) for size in islice(dims, MOST_SIZES)) if isinstance(dims, list) else "?"
@@ -126,7 +121,7 @@ def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
         if record in seen:
             continue
         seen.add(record)
-        dtype = DATA_TYPES.get(_word(tensor.get("dataType")), (None, 0))[0]
+        dtype = CAFFE2.get(_word(tensor.get("dataType")))
         archive.allowance.spend(JSON)
         if record not in facts.records:
             said = f"has no record {record!r} for a tensor"

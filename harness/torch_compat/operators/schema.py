@@ -47,6 +47,7 @@ from torch_compat.operators.types import (
     union_of,
     variable,
 )
+from torch_compat.values.dtypes import ALIASES, DTYPES
 
 __all__ = ["Alias", "Argument", "Default", "Schema", "SchemaError", "canonical", "parse"]
 
@@ -278,14 +279,9 @@ _DEVICE: Final = (
 )
 _NAMED_ANYWHERE: Final = {"float": 6, "complex": 9, "long": 4, "strided": 0, "Mean": 1, "contiguous_format": 0}
 _SCALAR_TYPES: Final = {
-    "uint8": 0, "int8": 1, "short": 2, "int16": 2, "int": 3, "int32": 3, "int64": 4, "half": 5, "float16": 5, "float32": 6, "double": 7,
-    "float64": 7, "chalf": 8, "complex32": 8, "cfloat": 9, "complex64": 9, "cdouble": 10, "complex128": 10, "bool": 11, "qint8": 12,
-    "quint8": 13, "qint32": 14, "bfloat16": 15, "quint4x2": 16, "quint2x4": 17, "bits1x8": 18, "bits2x4": 19, "bits4x2": 20, "bits8": 21,
-    "bits16": 22, "float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26, "uint16": 27, "uint32": 28,
-    "uint64": 29, "bit": 30, "float8_e8m0fnu": 44, "float4_e2m1fn_x2": 45,
-    **{f"uint{bits}": 29 + bits for bits in range(1, 8)},
-    **{f"int{bits}": 36 + bits for bits in range(1, 8)},
-}  # fmt: skip
+    **{row.name: row.number for row in DTYPES.values() if row.number is not None},
+    **{alias: DTYPES[name].number for alias, name in ALIASES.items()},
+}
 """The names of dtypes that a ScalarType can have as default, and the numbers that they stand for."""
 _LISTS: Final = {"int": int, "float": float, "complex": complex, "bool": bool}
 _SINGLE: Final = frozenset({"str", "optional", "number", "int", "bool", "float", "complex"})

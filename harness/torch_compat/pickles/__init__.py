@@ -1,10 +1,10 @@
 """Safe unpickling: what a pickle says, as plain values, storages, tensors and descriptions. Nothing that it names is imported.
 
 * :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
+* :mod:`torch_compat.pickles.opcodes`: names and arguments of the opcodes
 * :mod:`torch_compat.pickles.notes`: the bounds, and what is noted on the way
 * :mod:`torch_compat.pickles.values`: what comes out
 * :mod:`torch_compat.pickles.brief`: its text, bounded
-* :mod:`torch_compat.pickles.dtypes`: storage classes and dtypes of every release
 * :mod:`torch_compat.pickles.weights_only`: the restricted unpickler as each release has it
 * :mod:`torch_compat.pickles.dangers`: which globals execute code, open files or reach the network, to name them
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Corrupt, Unsafe
-from torch_compat.pickles.dtypes import ELEMENT_SIZES, PLAIN_NAMES, storage_class
 from torch_compat.pickles.values import (
     Deque,
     Described,
@@ -25,6 +24,7 @@ from torch_compat.pickles.values import (
     Storage,
     Tensor,
 )
+from torch_compat.values.dtypes import ALIASES, ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -267,7 +267,7 @@ def _first(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
 def dtype_name(found: Any) -> str | None:
     """``float32`` of ``torch.float32``, or of a storage class; None for anything else."""
     if found.__class__ is Global and found.module == "torch":
-        name = PLAIN_NAMES.get(found.name, found.name)
+        name = ALIASES.get(found.name, found.name)
         return name if name in ELEMENT_SIZES else storage_class("torch", name)
     return None
 

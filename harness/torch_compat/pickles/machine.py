@@ -17,7 +17,6 @@ The bounds are in :class:`Limits`, and what is noted on the way in :mod:`torch_c
 
 from __future__ import annotations
 
-import codecs
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from torch_compat.allowance import MB, PICKLE
 from torch_compat.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from torch_compat.pickles.interpret import NEWOBJ, build, storage_of
 from torch_compat.pickles.notes import LIMITS, NAMED, STORAGE, Limits, Notes
+from torch_compat.pickles.opcodes import COUNTED, LINES, OPCODES, PLAIN, SIGNED, WIDTHS, ascii_text, number, read_line, value_of
 from torch_compat.pickles.values import (
     Deque,
     Described,
@@ -77,32 +77,12 @@ class Unpickled:
         self.events: tuple[Event, ...] = tuple(notes.events)
 
 
-OPCODES: dict[int, str] = {
-    40: "MARK", 46: "STOP", 48: "POP", 49: "POP_MARK", 50: "DUP", 70: "FLOAT", 73: "INT", 74: "BININT", 75: "BININT1", 76: "LONG",
-    77: "BININT2", 78: "NONE", 80: "PERSID", 81: "BINPERSID", 82: "REDUCE", 83: "STRING", 84: "BINSTRING", 85: "SHORT_BINSTRING",
-    86: "UNICODE", 88: "BINUNICODE", 97: "APPEND", 98: "BUILD", 99: "GLOBAL", 100: "DICT", 125: "EMPTY_DICT", 101: "APPENDS",
-    103: "GET", 104: "BINGET", 105: "INST", 106: "LONG_BINGET", 108: "LIST", 93: "EMPTY_LIST", 111: "OBJ", 112: "PUT", 113: "BINPUT",
-    114: "LONG_BINPUT", 115: "SETITEM", 116: "TUPLE", 41: "EMPTY_TUPLE", 117: "SETITEMS", 71: "BINFLOAT", 128: "PROTO", 129: "NEWOBJ",
-    130: "EXT1", 131: "EXT2", 132: "EXT4", 133: "TUPLE1", 134: "TUPLE2", 135: "TUPLE3", 136: "NEWTRUE", 137: "NEWFALSE", 138: "LONG1",
-    139: "LONG4", 66: "BINBYTES", 67: "SHORT_BINBYTES", 140: "SHORT_BINUNICODE", 141: "BINUNICODE8", 142: "BINBYTES8",
-    143: "EMPTY_SET", 144: "ADDITEMS", 145: "FROZENSET", 146: "NEWOBJ_EX", 147: "STACK_GLOBAL", 148: "MEMOIZE", 149: "FRAME",
-    150: "BYTEARRAY8", 151: "NEXT_BUFFER", 152: "READONLY_BUFFER",
-}  # fmt: skip
-"""Opcodes of protocols 0 to 5, by their byte."""
-
 CORE = frozenset({
     "PROTO", "STOP", "GLOBAL", "NEWOBJ", "REDUCE", "BUILD", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "MARK", "TUPLE", "TUPLE1",
     "TUPLE2", "TUPLE3", "NONE", "NEWTRUE", "NEWFALSE", "EMPTY_TUPLE", "EMPTY_LIST", "EMPTY_DICT", "BININT", "BININT1", "BININT2",
     "BINUNICODE", "BINPERSID", "BINGET", "LONG_BINGET", "BINPUT", "LONG_BINPUT",
 })  # fmt: skip
 """Opcodes that every restricted unpickler takes, so that nobody asks whether they occur."""
-
-# what carries a length of so many bytes, and then as many
-COUNTED = {66: 4, 67: 1, 84: 4, 85: 1, 138: 1, 139: 4, 140: 1, 141: 8, 142: 8, 150: 8}
-SIGNED = frozenset({84, 139})
-PLAIN = frozenset({66, 67, 138, 139, 142, 150})  # of them, those that are no texts
-LINES = frozenset({70, 73, 76, 80, 83, 86, 103, 105, 112})
-WIDTHS = {71: 8, 74: 4, 75: 1, 77: 2, 88: 4, 104: 1, 106: 4, 113: 1, 114: 4, 128: 1, 149: 8}
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
 FIRST_WINDOW = 1 << 12  # at first, and then four times as much each time: pickles that stand in a row may be tiny
@@ -547,7 +527,7 @@ def _run(
                     stop = 0  # so that the limits are looked at
                     if 2 * carried - plain > limits.memory:
                         raise _too_long(limits)
-                stack.append(_carried(op, data[i:j]))
+                stack.append(value_of(op, data[i:j]))
                 i = j
             elif op in LINES:  # up to a newline
                 j = data.find(b"\n", i)
@@ -564,12 +544,12 @@ def _run(
                 carried += j - i
                 i = j + 1
                 if op == 112:  # PUT
-                    n = _number(line)
+                    n = number(line)
                     if not 0 <= n <= i + base - start:
                         raise _memo(n, i + base - start)
                     memo[n] = stack[-1]
                 elif op == 103:  # GET
-                    stack.append(memo[_number(line)])
+                    stack.append(memo[number(line)])
                 elif op == 105:  # INST
                     items = stack
                     stack = marks.pop()
@@ -577,11 +557,11 @@ def _run(
                     stack.append(Described("instance", notes.named(line), tuple(items)))
                 elif op == 80:  # PERSID
                     made += 1
-                    pid = _text(line)
+                    pid = ascii_text(line)
                     notes.persistent(pid)
                     stack.append(PersistentId(pid) if persistent is None else persistent(pid))
                 else:
-                    stack.append(_read_line(op, line))
+                    stack.append(read_line(op, line))
             elif op == 128:  # PROTO
                 n = data[i]
                 i += 1
@@ -727,56 +707,3 @@ def _longer(view: bytes | memoryview, base: int, at: int, need: int, total: int)
         raise _cut_off(f"states something of {need} bytes where {total - base} are left")
     data = bytes(view[base : base + max(need, WINDOW)])
     return data, base, 0, len(data), 0
-
-
-def _text(line: bytes) -> str:
-    try:
-        return line.decode("ascii")
-    except UnicodeDecodeError:
-        raise Corrupt("has a persistent id that is not ASCII", code="bad-text") from None
-
-
-def _number(line: bytes) -> int:
-    try:
-        return int(line)
-    except ValueError:
-        raise Corrupt("has a number that is none", code="bad-number") from None
-
-
-def _carried(op: int, raw: bytes) -> Any:
-    """The value of an opcode that states its length."""
-    if op in {138, 139}:
-        return int.from_bytes(raw, "little", signed=True)
-    if op in {66, 67, 142}:
-        return raw
-    if op == 150:
-        return bytearray(raw)
-    if op in {84, 85}:
-        return _python2_text(raw)
-    return raw.decode("utf-8", "surrogatepass")
-
-
-def _python2_text(raw: bytes) -> str | bytes:
-    """A ``str`` of Python 2: text where it can be (as ``torch.load`` takes it), else bytes."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
-def _read_line(op: int, line: bytes) -> Any:
-    """The value of an opcode of protocol 0 that ends with a newline."""
-    try:
-        if op == 86:  # UNICODE
-            return codecs.raw_unicode_escape_decode(line)[0]  # by name, the codec would be imported
-        if op == 83:  # STRING
-            if len(line) >= 2 and line[0] == line[-1] and line[:1] in {b'"', b"'"}:
-                return _python2_text(codecs.escape_decode(line[1:-1])[0])
-            line = b"?"  # no number either
-        if op == 70:  # FLOAT
-            return float(line)
-        if line in {b"00", b"01"}:
-            return line == b"01"
-        return int(line.removesuffix(b"L") if op == 76 else line, 0)
-    except ValueError:
-        raise Corrupt(f"has {line[:40]!r} for the argument of {OPCODES[op]}", code="bad-number") from None

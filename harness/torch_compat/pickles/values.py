@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.pickles.brief import brief
-from torch_compat.pickles.dtypes import ELEMENT_SIZES, storage_class
+from torch_compat.values.dtypes import ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -32,6 +32,7 @@ from torch_compat.errors import UsageError
 from torch_compat.releases.release import Release
 from torch_compat.releases.scope import corpus_scope
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.values.dtypes import MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -70,7 +71,10 @@ __all__ = [
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
 FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
-Dtype: TypeAlias = Literal["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+if TYPE_CHECKING:
+    Dtype: TypeAlias = str
+else:
+    Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"

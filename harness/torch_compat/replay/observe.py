@@ -14,19 +14,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.compare import compare, result_digest
-from torch_compat.corpus.departures import departures
 from torch_compat.corpus.deprecations import read_reply
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe
 from torch_compat.corpus.recipes import DeprecationFile
-from torch_compat.corpus.texts import last_word
 from torch_compat.errors import ReaderError
 from torch_compat.fingerprint import code_fingerprint
 from torch_compat.readers.isolation import trust_nothing
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease, remembered_identity
 from torch_compat.replay.plan import Task, probe_key
-from torch_compat.replay.produce import neutral
+from torch_compat.values.compare import compare, result_digest
+from torch_compat.values.delta import departures
+from torch_compat.values.normalise import last_word, normalise_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -248,7 +247,7 @@ def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Ob
 def observation(task: Task, reply: dict[str, Any]) -> Observation:
     """The facts of one reply, compared with the golden."""
     cell = Observation(task.fixture.id, task.options.id, task.key, "same")
-    reply = neutral(reply, Path(task.path.name))
+    reply = normalise_result(reply, Path(task.path.name))
     if "crashed" in reply:
         death = reply["crashed"]
         cell = replace(cell, stage=death["stage"], signal=death.get("signal") or f"exit {death['exit']}")
@@ -281,7 +280,7 @@ def observation(task: Task, reply: dict[str, Any]) -> Observation:
 
 def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
     key = probe_key(probe, seal)
-    result = neutral(reply.get("result", {}), Path(probe.path.name))
+    result = normalise_result(reply.get("result", {}), Path(probe.path.name))
     if "error" in result:
         return Probe(probe.name, key, (), {"type": result["error"]["type"], "message": result["error"]["message"]})
     if "value" not in result:

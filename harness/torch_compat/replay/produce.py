@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.compare import compare
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import (
@@ -21,10 +20,11 @@ from torch_compat.corpus.manifest import (
     same_but_for_varying,
     write_manifest,
 )
-from torch_compat.corpus.texts import normalise
 from torch_compat.errors import CorpusError, Corrupt, ReaderError, Unsupported
 from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest
+from torch_compat.values.compare import compare
+from torch_compat.values.normalise import normalise, normalise_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -162,8 +162,8 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
     if identity.family != recipe.family:
         raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
-    golden = neutral(made["golden"], path)
-    again = neutral(readback.get("result", readback), Path(path.name))
+    golden = normalise_result(made["golden"], path)
+    again = normalise_result(readback.get("result", readback), Path(path.name))
     data = path.read_bytes()
     return Fixture(
         **common,
@@ -179,21 +179,3 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         golden=golden,
         readback="same" if compare(golden, again).result == "same" else again,
     )
-
-
-def neutral(result: Any, archive: Path) -> Any:
-    """A result whose texts are the same on every machine and in every run; warnings distinct and sorted."""
-    if isinstance(result, list):
-        return [neutral(item, archive) for item in result]
-    if not isinstance(result, dict):
-        return result
-    plain: dict[str, Any] = {}
-    for key, value in result.items():
-        if key in {"message", "said"} and isinstance(value, str):
-            plain[key] = normalise(value, {str(archive): "<archive>"})
-        elif key == "warnings":
-            texts = {(category, normalise(text, {str(archive): "<archive>"})) for category, text in value}
-            plain[key] = sorted([category, text] for category, text in texts)
-        else:
-            plain[key] = neutral(value, archive)
-    return plain

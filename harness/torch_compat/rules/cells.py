@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.corpus.texts import alike
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.values.normalise import alike
 
 if TYPE_CHECKING:
     from torch_compat.policy import RuleEntry

@@ -13,10 +13,10 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import cell_key
 from torch_compat.corpus.recorded import together
-from torch_compat.corpus.texts import headline
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
 from torch_compat.rules.readers import Reader, Readers
+from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torch_compat.corpus.compare import compare
 from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.values.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,10 +20,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.compare import compare
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.corpus.texts import alike, headline
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.values.compare import compare
+from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from torch_compat.errors import Raised, Unsupported
+from torch_compat.values import dtypes as table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,28 +87,26 @@ class Dtype:
 
 
 BOOL_, INTEGER, FLOATING, COMPLEX = range(4)
-_TABLE: tuple[tuple[str, int, Any, int, int], ...] = (
-    ("uint8", 0, np.uint8, 1, 1), ("int8", 1, np.int8, 1, 1), ("int16", 2, np.int16, 1, 2), ("int32", 3, np.int32, 1, 4),
-    ("int64", 4, np.int64, 1, 8), ("float16", 5, np.float16, 2, 2), ("float32", 6, np.float32, 2, 4), ("float64", 7, np.float64, 2, 8),
-    ("complex32", 8, None, 3, 4), ("complex64", 9, np.complex64, 3, 8), ("complex128", 10, np.complex128, 3, 16),
-    ("bool", 11, np.bool_, 0, 1), ("qint8", 12, None, 1, 1), ("quint8", 13, None, 1, 1), ("qint32", 14, None, 1, 4),
-    ("bfloat16", 15, ml_dtypes.bfloat16, 2, 2), ("quint4x2", 16, None, 1, 1), ("quint2x4", 17, None, 1, 1),
-    ("bits1x8", 18, None, 1, 1), ("bits2x4", 19, None, 1, 1), ("bits4x2", 20, None, 1, 1), ("bits8", 21, None, 1, 1),
-    ("bits16", 22, None, 1, 2),
-    ("float8_e5m2", 23, ml_dtypes.float8_e5m2, 2, 1), ("float8_e4m3fn", 24, ml_dtypes.float8_e4m3fn, 2, 1),
-    ("float8_e5m2fnuz", 25, ml_dtypes.float8_e5m2fnuz, 2, 1), ("float8_e4m3fnuz", 26, ml_dtypes.float8_e4m3fnuz, 2, 1),
-    ("uint16", 27, np.uint16, 1, 2), ("uint32", 28, np.uint32, 1, 4), ("uint64", 29, np.uint64, 1, 8),
-    ("float8_e8m0fnu", 44, ml_dtypes.float8_e8m0fnu, 2, 1),
-)  # fmt: skip
+_CATEGORIES = {
+    "bool": BOOL_, "integer": INTEGER, "quantized": INTEGER, "bits": INTEGER, "float": FLOATING, "complex": COMPLEX,
+}  # fmt: skip
+"""Categories by the kind of a dtype. There is no other kind with which a program can compute."""
 
-DTYPES: dict[str, Dtype] = {row[0]: Dtype(*row) for row in _TABLE}
+
+def _of(row: table.ScalarType, number: int) -> Dtype:
+    numpy = getattr(ml_dtypes, row.name) if row.ml_dtypes else row.numpy if row.kind != "quantized" else ""
+    return Dtype(row.name, number, numpy or None, _CATEGORIES[row.kind], row.size)
+
+
+DTYPES: dict[str, Dtype] = {
+    name: _of(table.DTYPES[name], number)
+    for number, name in sorted(table.NUMBERED.items())
+    if table.DTYPES[name].kind in _CATEGORIES
+}
 """Every dtype, by name."""
 _BY_CODE = {one.code: one for one in DTYPES.values()}
 _BY_NUMPY: dict[Any, Dtype] = {one.numpy: one for one in DTYPES.values() if one.numpy is not None}
-_ALIASES = {
-    "half": "float16", "float": "float32", "double": "float64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
-    "short": "int16", "int": "int32", "long": "int64", "byte": "uint8", "char": "int8",
-}  # fmt: skip
+_ALIASES = {**table.ALIASES, "byte": "uint8", "char": "int8"}
 
 BOOL, UINT8, INT8, INT16, INT32, INT64 = (DTYPES[n] for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = (DTYPES[n] for n in ("float16", "bfloat16", "float32", "float64"))

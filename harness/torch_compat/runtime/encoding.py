@@ -1,6 +1,6 @@
-"""Values of the runtime in the neutral JSON form, and back; what a program does, as an observation says it.
+"""Values of the runtime in the neutral form (:mod:`torch_compat.values.form`), and back; what a program does, as an observation says it.
 
-The forms are those of the worker inside real releases (harness/torch_compat/readers/worker.py), so that results compare.
+The worker inside real releases gives the same form, so that results compare.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch_compat.runtime.program import load
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
 from torch_compat.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.values.form import DEEPEST, LARGEST, number, unwrapped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,20 +30,10 @@ if TYPE_CHECKING:
     from torch_compat.runtime.module import Module
     from torch_compat.runtime.slips import Slip
 
-MOST_GIVEN = 1 << 28  # elements of an argument, and of the storage that it is a view of
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
-DEEPEST = 100  # levels of a value that is written down
 LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
 
 __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
-
-
-def _float(x: float) -> float | str:
-    if math.isnan(x):
-        return "nan"
-    if x in {float("inf"), float("-inf")}:
-        return "inf" if x > 0 else "-inf"
-    return x
 
 
 class Encoder:
@@ -65,9 +56,9 @@ class Encoder:
         if value is None or kind is bool or kind is str or kind is int:
             return value
         if kind is float:
-            return {"float": _float(value)}
+            return {"float": number(value)}
         if kind is complex:
-            return {"complex": [_float(value.real), _float(value.imag)]}
+            return {"complex": [number(value.real), number(value.imag)]}
         if kind is Tensor:
             return self.tensor(value)
         below = depth + 1
@@ -149,7 +140,7 @@ class Decoder:
             return [self._decode(item) for item in value]
         if not isinstance(value, dict):
             return value
-        ((kind, body),) = value.items()
+        kind, body = unwrapped(value)
         if kind == "float":
             return float(body)
         if kind == "complex":
@@ -206,8 +197,8 @@ def _shape(body: dict[str, Any]) -> tuple[int, ...]:
     shape = body["shape"]
     if shape.__class__ is not list or any(size.__class__ is not int or size < 0 for size in shape):
         raise _bad(f"a tensor has the shape {str(shape)[:80]}")
-    if math.prod(shape) > MOST_GIVEN:
-        raise _bad(f"a tensor has the shape {str(shape)[:80]}, more than {MOST_GIVEN} elements")
+    if math.prod(shape) > LARGEST:
+        raise _bad(f"a tensor has the shape {str(shape)[:80]}, more than {LARGEST} elements")
     return tuple(shape)
 
 
@@ -223,7 +214,7 @@ def _extent(body: dict[str, Any]) -> int:
     if 0 in shape:
         return 0
     first, end = arrays.extent(shape, strides, offset)
-    if first < 0 or end > MOST_GIVEN:
+    if first < 0 or end > LARGEST:
         raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} reaches from {first} to {end}")
     return end
 

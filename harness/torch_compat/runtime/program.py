@@ -29,6 +29,7 @@ from torch_compat.runtime.module import Module, translated
 from torch_compat.runtime.slipping import STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
+from torch_compat.values.dtypes import CAFFE2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,10 +59,6 @@ LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
-CAFFE_DTYPES = {
-    "FLOAT": "float32", "INT32": "int32", "BYTE": "uint8", "UINT8": "uint8", "INT8": "int8", "UINT16": "uint16", "INT16": "int16",
-    "INT64": "int64", "FLOAT16": "float16", "DOUBLE": "float64", "BOOL": "bool", "BFLOAT16": "bfloat16",
-}  # fmt: skip
 
 
 def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
@@ -522,7 +519,7 @@ class Program:
         return self._table[index]
 
     def _json_tensor(self, entry: dict[str, Any]) -> Tensor:
-        name = CAFFE_DTYPES.get(entry["dataType"])
+        name = CAFFE2.get(entry["dataType"])
         dtype = dtypes.named(name) if name else None
         if dtype is None or entry.get("isQuantized"):
             raise Unsupported(f"has a tensor of {entry['dataType']}", where=self.path, code="dtype")

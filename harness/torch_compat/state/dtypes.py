@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.values.dtypes import DTYPES
+
 __all__ = ["PACKED", "Array", "array_dtype", "is_raw", "lane"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PLAIN: dict[str, str] = {
-    "float16": "f2", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16", "bool": "b1",
-    "uint8": "u1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint16": "u2", "uint32": "u4", "uint64": "u8",
-    "qint8": "i1", "quint8": "u1", "qint32": "i4",
-}  # fmt: skip
-IN_ML_DTYPES = frozenset({
-    "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-})  # fmt: skip
+PLAIN = {row.name: row.numpy for row in DTYPES.values() if row.numpy}
+IN_ML_DTYPES = frozenset(row.name for row in DTYPES.values() if row.ml_dtypes)
 # what neither has: the dtype of the bits, and how many of these an element consists of
-RAW: dict[str, tuple[str, int]] = {"complex32": ("float16", 2), "bcomplex32": ("bfloat16", 2), "bits16": ("uint16", 1)}
-PACKED = {"quint4x2": 4, "quint2x4": 2}
+RAW = {
+    row.name: (row.parts, row.size // DTYPES[row.parts].size)
+    for row in DTYPES.values()
+    if row.parts and not row.numpy and not row.ml_dtypes
+}
+PACKED = {row.name: row.packed for row in DTYPES.values() if row.packed}
 """Bits per element, where a byte of the storage holds several elements."""
 
 _SIGNS = {"little": "<", "big": ">"}

@@ -10,8 +10,8 @@ import numpy as np
 from torch_compat.archive import ZipArchive
 from torch_compat.arrays import elements
 from torch_compat.errors import Corrupt, Unsupported
-from torch_compat.pickles.dtypes import ELEMENT_SIZES
 from torch_compat.state.dtypes import array_dtype
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
 if TYPE_CHECKING:
     from torch_compat.archive import Archive

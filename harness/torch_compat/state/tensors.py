@@ -14,7 +14,6 @@ import numpy as np
 from torch_compat.arrays import contiguous_strides, view
 from torch_compat.errors import Corrupt, Unsupported
 from torch_compat.pickles import NumpyArray, Tensor
-from torch_compat.pickles.dtypes import ELEMENT_SIZES
 from torch_compat.state.dtypes import PACKED, array_dtype, is_raw, lane
 from torch_compat.state.values import (
     Absent,
@@ -25,6 +24,7 @@ from torch_compat.state.values import (
     SparseTensor,
     SubclassTensor,
 )
+from torch_compat.values.dtypes import DTYPES, ELEMENT_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tensors"]
 
-SIGN_BITS = frozenset({
-    "float16", "bfloat16", "float32", "float64", "complex32", "bcomplex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
-})  # fmt: skip
-COMPLEX = frozenset({"complex32", "bcomplex32", "complex64", "complex128"})
+COMPLEX = frozenset(row.name for row in DTYPES.values() if row.kind == "complex")
+SIGN_BITS = COMPLEX | {row.name for row in DTYPES.values() if row.kind == "float" and row.signed_zero}
 COMPRESSED = {
     "sparse_csr": ("crow_indices", "col_indices"), "sparse_bsr": ("crow_indices", "col_indices"),
     "sparse_csc": ("ccol_indices", "row_indices"), "sparse_bsc": ("ccol_indices", "row_indices"),

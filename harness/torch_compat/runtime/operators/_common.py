@@ -14,6 +14,7 @@ from torch_compat.runtime.limits import meter
 from torch_compat.runtime.registry import OUTS, Function, grad, operator
 from torch_compat.runtime.tensor import Tensor, owner, strided
 from torch_compat.runtime.values import raised
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,15 +74,8 @@ FLOAT64 = np.dtype(np.float64)
 HALVES = (np.dtype(np.float16), dtypes.BFLOAT16.array)
 
 # torch's names of the types of elements, as its messages say them.
-WORDS = {
-    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half", "float32": "Float",
-    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble", "bool": "Bool", "bfloat16": "BFloat16",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float8_e5m2": "Float8_e5m2", "float8_e4m3fn": "Float8_e4m3fn",
-}  # fmt: skip
-CPP = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "at::Half", "float32": "float",
-    "float64": "double", "bfloat16": "at::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bool": "bool",
-}  # fmt: skip
+WORDS = {row.name: row.word for row in DTYPES.values() if row.word}
+CPP = {row.name: row.cpp for row in DTYPES.values() if row.cpp}
 
 
 def fail(message: str) -> Raised:

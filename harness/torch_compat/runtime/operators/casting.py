@@ -23,6 +23,7 @@ from torch_compat.runtime.operators.views import formatted
 from torch_compat.runtime.registry import grad, operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,17 +94,16 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def _casts() -> None:
-    for name, kind in (
-        ("Byte", "uint8"), ("Char", "int8"), ("Short", "int16"), ("Int", "int32"), ("Long", "int64"), ("Half", "float16"),
-        ("Float", "float32"), ("Double", "float64"),
-    ):  # fmt: skip
-        array_type = dtypes.DTYPES[kind].array
+    for row in DTYPES.values():
+        if row.word not in {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"}:
+            continue
+        array_type = dtypes.DTYPES[row.name].array
 
         def call(self: Tensor, non_blocking: bool = False, *, array_type: Any = array_type) -> Tensor:
             del non_blocking
             return to_type(self, array_type)
 
-        operator(f"aten::_cast_{name}")(call)
+        operator(f"aten::_cast_{row.word}")(call)
 
 
 _casts()

@@ -19,6 +19,8 @@ import numpy as np
 
 from torch_compat.arrays import elements
 from torch_compat.errors import CorpusError
+from torch_compat.values.dtypes import DTYPES
+from torch_compat.values.form import kind_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +31,7 @@ _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
 NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave
 
-_NUMPY = {
-    "float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16", "bool": "|b1",
-    "uint8": "|u1", "int8": "|i1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "uint16": "<u2", "uint32": "<u4",
-    "uint64": "<u8",
-}  # fmt: skip
+_NUMPY = {row.name: f"<{row.numpy}" for row in DTYPES.values() if row.numpy and row.kind != "quantized"}
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ class _Walk:
         self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}))
 
     def compare(self, a: Any, b: Any, where: str) -> None:
-        kind_a, kind_b = _kind(a), _kind(b)
+        kind_a, kind_b = kind_of(a), kind_of(b)
         if kind_a != kind_b:
             self.note("type", where, kind_a, kind_b)
         elif kind_a == "tensor":
@@ -269,12 +267,6 @@ class _Walk:
         self.storages[x] = y
         self.taken.add(y)
         return True
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, dict):
-        return str(next(iter(value)))
-    return type(value).__name__
 
 
 def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
@@ -350,11 +342,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
     if isinstance(value, float):
-        if math.isnan(value):
-            return "nan"
-        if math.isinf(value):
-            return "inf" if value > 0 else "-inf"
-        return int(value) if value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0 else value
+        whole = value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0
+        return int(value) if whole else number(value)
     return value
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torch_compat.corpus.compare import KEPT, Comparison, Difference, compare, result_digest, tensor_array
+from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, tensor_array
 
 Value = Any
 NUMPY = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_compat.corpus.texts import LONGEST, alike, headline, last_word, normalise
+from torch_compat.values.normalise import LONGEST, alike, headline, last_word, normalise
 
 
 @pytest.mark.parametrize(

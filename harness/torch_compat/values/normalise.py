@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["alike", "headline", "last_word", "normalise"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["alike", "headline", "last_word", "normalise", "normalise_result"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
 
@@ -35,6 +39,29 @@ def normalise(text: str, replace: dict[str, str] | None = None) -> str:
         text = pattern.sub(instead, text)
     text = text.strip()
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+
+
+def normalise_result(result: Any, archive: Path) -> Any:
+    """A result whose texts are the same on every machine and in every run; warnings distinct and sorted.
+
+    Parameters:
+        result: what the worker says of a program or a value, or any part of it.
+        archive: the path that the worker was given, which texts may quote.
+    """
+    if isinstance(result, list):
+        return [normalise_result(item, archive) for item in result]
+    if not isinstance(result, dict):
+        return result
+    plain: dict[str, Any] = {}
+    for key, value in result.items():
+        if key in {"message", "said"} and isinstance(value, str):
+            plain[key] = normalise(value, {str(archive): "<archive>"})
+        elif key == "warnings":
+            texts = {(category, normalise(text, {str(archive): "<archive>"})) for category, text in value}
+            plain[key] = sorted([category, text] for category, text in texts)
+        else:
+            plain[key] = normalise_result(value, archive)
+    return plain
 
 
 @functools.lru_cache(maxsize=8192)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_compat.corpus.departures import depart, departures
+from torch_compat.values.delta import depart, departures
 
 KEYS = st.sampled_from(["calls", "first", "tensor", "bytes", "-", "0"])
 LEAVES = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | st.text(max_size=3)

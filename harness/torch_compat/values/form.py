@@ -1,10 +1,56 @@
-"""The form of values, calls and results in manifests, checked when they are read.
+"""The neutral form: values of programs, calls and results as JSON, the same for real releases and for the reference reader.
 
-They are what ``Encoder`` and ``perform`` in harness/torch_compat/readers/worker.py give. A manifest may come from a stranger, so what reads a
-value later (a release, the reference reader, a comparison) only ever gets one of this form: known kinds and keys, sizes that
-are no negative numbers, as many strides as dimensions, the very bytes that a shape asks for, no nesting without end.
+Grammar. ``null``, ``true``, ``false``, ``INTEGER``, ``FRACTION`` and ``TEXT`` are those of JSON, and so are brackets, braces and commas.
+``BASE64`` is a TEXT, and ``NAME`` one that is an ASCII identifier. ``x ...`` stands for any number of ``x``; a key with ``?`` may be left
+out; ``|`` separates alternatives (tests/values/test_form.py reads this grammar)::
 
-Releases write mostly what others wrote: of all goldens and calls of the corpus one in twelve is new. Equal ones are checked once.
+    value    = null | true | false | INTEGER | TEXT | [value ...] | wrapped
+    wrapped  = {"float": number}
+             | {"complex": [number, number]}
+             | {"tuple": [value ...]}
+             | {"dict": [[value, value] ...]}
+             | {"tensor": tensor}
+             | {"object": {"type": TEXT, "state": value}}
+             | {"dtype": TEXT}
+             | {"device": TEXT}
+    number   = INTEGER | FRACTION | "nan" | "inf" | "-inf"
+    tensor   = {"dtype": TEXT, "shape": [size ...], "strides": [size ...], "bytes": BASE64,
+                "storage"?: size, "offset"?: size, "requires_grad"?: true | false, "class"?: TEXT}
+    size     = INTEGER
+
+    calls    = [{"method": NAME, "args": [value ...]} ...]
+    result   = {"value"?: value, "state"?: value, "state_after"?: value, "calls"?: [called ...],
+                "error"?: error, "warnings"?: warnings,
+                "crashed"?: end, "timed-out"?: end, "unstable"?: end, "unsupported"?: end}
+    called   = {"method": NAME, "first": turn, "second"?: turn}
+    turn     = {"value": value, "inputs"?: [value ...], "warnings"?: warnings}
+             | {"error": error, "warnings"?: warnings}
+    error    = {"type": TEXT, "message": TEXT, "stage"?: TEXT}
+    warnings = [[TEXT, TEXT] ...]
+    end      = {TEXT: null | true | false | INTEGER | FRACTION | TEXT ...}
+
+Beyond the grammar:
+
+* A ``size`` is 0 or more and has 63 bits. A tensor has at most :data:`MOST_DIMENSIONS` dimensions and a stride for each, in elements.
+  ``bytes`` are its elements in row-major order, little-endian, whatever its strides: as many as the shape and the dtype ask for. So the
+  sign of a zero and the payload of a NaN survive. No tensor reaches the element :data:`LARGEST` of its storage.
+* ``storage`` numbers the storages of values that belong together (one result of a call with its inputs, one state) in the order
+  in which they are met: tensors of one number share memory. A tensor without elements has none. ``offset`` is in elements.
+* A ``dict`` keeps the order of its keys. ``class`` is left out for ``torch.Tensor``, ``requires_grad`` where it is false.
+* ``object`` stands for anything else, by its class and what can be said of it. No program is given one (:data:`TAKEN`).
+* A result with ``calls`` has a ``state``.
+* Values nest at most :data:`DEEPEST` deep. In ``calls``, an ``INTEGER`` has 64 bits and texts hold whole characters; of what a pickle holds,
+  neither is asked.
+* ``warnings`` are pairs of category and text. ``stage`` is what raised: ``load`` or ``call``.
+
+Values come from ``Encoder`` in torch_compat/readers/worker.py (which runs inside old releases and imports nothing of ours) and in
+:mod:`torch_compat.runtime.encoding`; results from ``perform`` there. :mod:`torch_compat.values.compare` compares results, and
+:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.cli._values` reads and prints values as
+people write them, with tensors as ``{"dtype", "shape", "data"}``.
+
+Manifests may come from strangers, so calls and results are checked when they are read: what reads a value later (a release, the
+reference reader, a comparison) only ever gets one of this form. Releases write mostly what others wrote: of all goldens and calls of
+the corpus one in twelve is new. Equal ones are checked once.
 """
 
 from __future__ import annotations
@@ -12,23 +58,37 @@ from __future__ import annotations
 import binascii
 import json
 import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
-from typing import Any, Final
+import math
+from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump
+from torch_compat.values.dtypes import ELEMENT_SIZES
 
-__all__ = ["DEEPEST", "ITEM_SIZES", "LARGEST", "check_calls", "check_result", "dump_again"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "DEEPEST",
+    "INT64",
+    "KINDS",
+    "LARGEST",
+    "MOST_DIMENSIONS",
+    "TAKEN",
+    "check_calls",
+    "check_result",
+    "kind_of",
+    "last_element",
+    "number",
+    "unwrapped",
+]
 
 DEEPEST: Final = 100
 """Values inside each other."""
 LARGEST: Final = 1 << 28
 """Elements of a storage, those between the elements of a view included."""
+MOST_DIMENSIONS: Final = 64
+"""Of a tensor, as in torch and numpy."""
 INT64: Final = range(-(1 << 63), 1 << 63)
-ITEM_SIZES: Final = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "uint64": 8,
-    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
-    "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "complex32": 4, "complex64": 8, "complex128": 16,
-}  # fmt: skip
-"""Bytes of an element of each dtype that is known here. Of any other, the bytes only have to be as many for each element."""
+"""Integers that a program takes."""
 _TENSOR: Final = frozenset({"bytes", "dtype", "shape", "strides"})
 _TENSOR_MAY: Final = frozenset({"class", "offset", "requires_grad", "storage"})
 _RESULT: Final = frozenset(
@@ -39,8 +99,37 @@ _ERROR: Final = frozenset({"message", "type"})
 _ERROR_MAY: Final = frozenset({"stage"})
 _TURN: Final = frozenset({"value", "inputs", "error", "warnings"})
 _REMEMBERED: Final = 1 << 14
-_sound: set[bytes] = set()
-_dumped: dict[bytes, str] = {}
+_sound_calls: set[bytes] = set()
+_sound_results: set[bytes] = set()
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a value: the key of a wrapped one, else the name of its class in Python (``int``, ``list``, ``NoneType``)."""
+    if isinstance(value, dict):
+        return str(next(iter(value)))
+    return type(value).__name__
+
+
+def unwrapped(value: dict[str, Any]) -> tuple[str, Any]:
+    """The kind of a wrapped value, and what is wrapped.
+
+    Raises:
+        ValueError: it has not exactly one key.
+    """
+    ((kind, body),) = value.items()
+    return kind, body
+
+
+def number(value: float) -> float | str:
+    """A floating-point number as it is written: texts stand for those that JSON lacks."""
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def last_element(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    """The place of a tensor's last element in its storage; of a tensor that has elements, and strides of 0 or more."""
+    return offset + sum((length - 1) * step for length, step in zip(shape, strides, strict=True))
 
 
 def check_calls(calls: Any) -> None:
@@ -49,14 +138,14 @@ def check_calls(calls: Any) -> None:
     Raises:
         ValueError: says which part is not of the form, what was found and what was expected.
     """
-    if not _known(calls):
+    if not _known(calls, _sound_calls):
         _calls(calls, "calls")
         try:
             json.dumps(calls, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])[1:-1]
             raise ValueError(f"calls holds the lone surrogate {half}, expected whole characters") from None
-        _remember(calls)
+        _remember(calls, _sound_calls)
 
 
 def check_result(result: Any, name: str) -> None:
@@ -68,35 +157,21 @@ def check_result(result: Any, name: str) -> None:
     Raises:
         ValueError: says which part is not of the form, what was found and what was expected.
     """
-    if not _known(result):
+    if not _known(result, _sound_results):
         _result(result, name)
-        _remember(result)
+        _remember(result, _sound_results)
 
 
-def dump_again(value: Any) -> str:
-    """The canonical JSON of calls or a golden, as :func:`torch_compat.corpus.lines.dump` gives it; equal ones are written once."""
+def _known(value: Any, sound: set[bytes]) -> bool:
     try:
-        key = marshal.dumps(value, 2)
-    except ValueError:
-        return dump(value)
-    text = _dumped.get(key)
-    if text is None:
-        text = dump(value)
-        if len(_dumped) < _REMEMBERED:
-            _dumped[key] = text
-    return text
-
-
-def _known(value: Any) -> bool:
-    try:
-        return marshal.dumps(value, 2) in _sound
+        return marshal.dumps(value, 2) in sound
     except ValueError:  # nested too deeply for marshal: too deeply for us, too, as the check says
         return False
 
 
-def _remember(value: Any) -> None:
-    if len(_sound) < _REMEMBERED:
-        _sound.add(marshal.dumps(value, 2))
+def _remember(value: Any, sound: set[bytes]) -> None:
+    if len(sound) < _REMEMBERED:
+        sound.add(marshal.dumps(value, 2))
 
 
 def _wrong(where: str, found: Any, expected: str) -> ValueError:
@@ -214,11 +289,11 @@ def _value(value: Any, where: str, depth: int) -> None:
         _values(value, where, depth + 1)
         return
     if value.__class__ is not dict or len(value) != 1:
-        raise _wrong(where, value, f"a value: an object with one key, one of {', '.join(_KINDS)}")
-    ((kind, body),) = value.items()
+        raise _wrong(where, value, f"a value: an object with one key, one of {', '.join(KINDS)}")
+    kind, body = unwrapped(value)
     check = _KINDS.get(kind)
     if check is None:
-        raise ValueError(f"{where} has the unknown key {kind!r:.60}, expected one of {', '.join(_KINDS)}")
+        raise ValueError(f"{where} has the unknown key {kind!r:.60}, expected one of {', '.join(KINDS)}")
     check(body, f"{where}.{kind}", depth + 1)
 
 
@@ -264,16 +339,15 @@ def _tensor(body: Any, where: str, _: int) -> None:
             raise _wrong(f"{where}.{name}", numbers, "a list of integers")
         for index, number in enumerate(numbers):
             _size(number, f"{where}.{name}[{index}]")
+    if len(shape) > MOST_DIMENSIONS:  # their product could take forever
+        raise ValueError(f"{where} has {len(shape)} dimensions, expected at most {MOST_DIMENSIONS}")
     if len(strides) != len(shape):
         raise ValueError(f"{where} has {len(strides)} strides for {len(shape)} dimensions, expected one for each")
     for name in ("offset", "storage"):
         _size(body.get(name, 0), f"{where}.{name}")
     if body.get("requires_grad", False).__class__ is not bool or body.get("class", "").__class__ is not str:
         raise ValueError(f"{where} has a value of a wrong type for requires_grad or class, expected true or false, and a text")
-    count, last = 1, body.get("offset", 0)
-    for length, step in zip(shape, strides, strict=True):
-        count *= length
-        last += (length - 1) * step
+    count, last = math.prod(shape), last_element(shape, strides, body.get("offset", 0))
     if count and last >= LARGEST:
         raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")
     _text(body["bytes"], f"{where}.bytes", 0)
@@ -281,7 +355,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
     except ValueError as error:
         raise ValueError(f"{where}.bytes is no base64: {error}") from None
-    size = ITEM_SIZES.get(dtype, found // count if count else 0)
+    size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
     if found != count * size:
         raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")
 
@@ -303,3 +377,7 @@ _KINDS: Final = {
     "dtype": _text,
     "device": _text,
 }
+KINDS: Final = tuple(_KINDS)
+"""Kinds of wrapped values."""
+TAKEN: Final = tuple(kind for kind in KINDS if kind != "object")
+"""Those that a program can be given."""
