@@ -84,8 +84,8 @@ def test_a_release_of_the_list_by_its_name(name: str, found: str | None) -> None
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("torch-1.0.7", ("1.0.1", "1.0.0")), ("1.9.1", ("1.9.0",)), ("1.5.0", ("1.1.0", "1.9.0")), ("0.4.1", ("1.0.0",)), ("3.0", ("2.16.0",)),
-     ("latest", ())],
+    [("torch-1.0.7", ("1.0.1", "1.0.0")), ("1.9.1", ("1.9.0",)), ("1.5.0", ("1.1.0", "1.9.0")), ("0.4.1", ("1.0.0", "1.0.1")), ("3.0", ("2.16.0", "2.0.0")),
+     ("1.99.0", ("1.10.0", "2.0.0", "1.9.0")), ("latest", ())],
 )  # fmt: skip
 def test_releases_that_a_name_may_stand_for(name: str, near: tuple[str, ...]) -> None:
     assert KNOWN.near(name) == near

@@ -137,8 +137,10 @@ class Known:
 
     def near(self, name: str) -> tuple[str, ...]:
         """Releases of the list that a name which means none of them may stand for: those of its line, the nearest first, else those on
-        both sides of it; none where it is no version.
+        both sides of it and the one that is spelled most like it; none where it is no version.
         """
+        from difflib import get_close_matches  # noqa: PLC0415 - only for somebody who is wrong
+
         asked = stated(name.removeprefix(PREFIX))
         if asked is None:
             return ()
@@ -146,7 +148,8 @@ class Known:
         if same:
             return tuple(map(str, sorted(same, key=lambda one: (abs(one.numbers[2] - asked.numbers[2]), one.key))))
         at = bisect_left(self._keys, asked.key)
-        return self.releases[max(0, at - 1) : at + 1]
+        alike = get_close_matches(asked.public, self.releases, n=1)
+        return tuple(dict.fromkeys([*self.releases[max(0, at - 1) : at + 1], *alike]))
 
     def newest(self, release: Release) -> int | None:
         """The place of the newest release that is no newer than this one; None where all are."""
