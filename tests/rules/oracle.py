@@ -16,7 +16,7 @@ from torch_compat.rules import forward_window, newer_computes, older_never_diffe
 from torch_compat.rules.cells import judge_cells, kind_of
 from torch_compat.rules.evidence import Cells
 from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
-from torch_compat.rules.observations_reproduce import _like_its_golden
+from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,6 +140,7 @@ class _Oracle:
             if cell.direction == "synthetic":
                 yield self._synthetic(cell, expected)
             yield self._reproduces(cell)
+        yield from self._again()
         yield from self._pairs()
 
     def _cause(self, cell: Cell, verdict: Verdict) -> Cause | None:
@@ -172,6 +173,19 @@ class _Oracle:
         subject = f"{cell.fixture.id} read by {cell.reader}" + ("" if cell.options.id == "default" else f" ({cell.options.id})")
         text = f"{subject}: is said to be the same as the golden, but did not end as it did"
         return Said(name, Verdict.FAIL, subject, Cause("contradicts itself", recipe, text), None, cell.release)
+
+    def _again(self) -> Iterator[Said]:
+        for name, fresh in sorted(self.evidence.fresh.items()):
+            for (fixture_id, options_id), now in sorted(fresh.cells.items()):
+                fixture = self.evidence.corpus.fixtures[fixture_id]
+                options = next(entry for entry in self.policy.options if entry.id == options_id)
+                before = self.evidence.valid(self.evidence.recorded.get(name), fixture, options)
+                if before is not None:
+                    subject = f"{fixture_id} read again by {name}" + ("" if options_id == "default" else f" ({options_id})")
+                    verdict, text = agreement(self.evidence, fixture, before, now)
+                    what = "contradiction" if verdict is Verdict.FAIL else "bits"
+                    cause = Cause(what, fixture.recipe, text) if text else None
+                    yield Said("observations-reproduce", verdict, subject, cause, None, fresh.release)
 
     def _pairs(self) -> Iterator[Said]:
         name = "pairs-observed"
@@ -322,7 +336,10 @@ class _Oracle:
             named = "" if options == "default" else f" --options {options}"
             reproduce = f"torch-compat observe --reader torch-{smallest.cell.release} --fixture {subject}{named} --show"
         cells = [said.cell for said, _ in members if said.cell is not None]
-        readers, writers = {said.reader for said, _ in members if said.reader}, {cell.fixture.release for cell in cells}
+        readers, writers = (
+            {said.reader for said, _ in members if said.reader in self.rank},
+            {cell.fixture.release for cell in cells},
+        )
         bumps = {self._bump(cell) for cell in cells}
         return (
             str(verdict), name, waiver, len(members), smallest.cause.text, members[0][1], tuple(sorted(readers, key=self.rank.get)),  # type: ignore[arg-type]
