@@ -57,13 +57,8 @@ class Scaled(Evidence):
     def lines(self) -> Iterator[tuple[Fixture, OptionSet, list[tuple[Observation, int]]]]:
         """What the recipe's readers did, with a span of another outcome in every third archive."""
         outcomes, chance = _outcomes(), random.Random(1)
-        places = {release.version: 1 << place for place, release in enumerate(self.policy.calendar)}
         known: dict[tuple[str, str], Line] = {}
-        loads = {
-            family: [(options, sum(places[one.version] for one in self.policy.calendar if options in self.policy.option_sets(family, one)))  # type: ignore[arg-type]
-            for options in self.policy.options]
-            for family in FAMILIES
-        }  # fmt: skip
+        loads = {family: [(options, self._having(family, options)) for options in self.policy.options] for family in FAMILIES}
         for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
             for options, having in loads[fixture.family]:
                 if not having:
@@ -80,6 +75,11 @@ class Scaled(Evidence):
                     if bits:
                         found.append((Observation(fixture.id, options.id, "", **body), bits))
                 yield fixture, options, found
+
+    def _having(self, family: str, options: OptionSet) -> int:
+        """The readers that read archives of a family with these options: those of the calendar, in its order."""
+        since = self.rank[options.since] if options.since else 0
+        return (1 << RELEASES) - (1 << since) if family in options.families else 0
 
 
 def _spans(chance: random.Random, outcomes: dict[str, list[dict[str, Any]]], count: int, first: int = 0) -> Line:
@@ -130,7 +130,7 @@ def _corpus(policy: Policy) -> Corpus:
     families = [family for family, count in FAMILIES.items() for _ in range(count)]
     chance = random.Random(2)
     recipes = [(f"recipe_{index:03d}", family, chance.randrange(300, 9000)) for index, family in enumerate(families)]
-    golden = {"calls": []}
+    golden: dict[str, Any] = {"calls": []}
     manifests = []
     for place, release in enumerate(policy.calendar):
         fixtures = tuple(
@@ -145,7 +145,7 @@ def _corpus(policy: Policy) -> Corpus:
     first = next(iter(policy.calendar)).version
     files = tuple(
         Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", family, (), first, None, "so") for name, family, _ in recipes
-    )  # type: ignore[arg-type]
+    )
     return Corpus(Path("fixtures"), files, (), tuple(manifests), ())
 
 
@@ -153,7 +153,7 @@ def _waivers(report: Report) -> tuple[Waiver, ...]:
     """A waiver for every tenth cause that fails, exact."""
     failing = Counter({finding.id: finding.count for finding in report.findings if finding.verdict == "fail" and finding.writers})
     readers = {finding.id: finding.readers for finding in report.findings}
-    rest = {"reason": "so", "evidence": "seen", "owner": "us"}
+    rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us"}
     return tuple(
         Waiver(id=f"w{index}", title="It is known", causes=(name,), readers=Span(first=readers[name][0], last=readers[name][-1]), count=count, **rest)
         for index, (name, count) in enumerate(sorted(failing.items())[::10])

@@ -269,13 +269,13 @@ class _Oracle:
             elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
                 not_checked[said.rule, said.cause.text] += 1
             counts[str(verdict)] += 1
-        for waiver in self.policy.waivers:
-            what, text = self._inexact(waiver, covers[waiver.id])
+        for one in self.policy.waivers:
+            what, text = self._inexact(one, covers[one.id])
             counts[str(Verdict.FAIL if what else Verdict.PASS)] += 1
             if what:
-                cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}")
-                name = f"waivers-exact:{what.replace(' ', '-')}:{waiver.id}"
-                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, waiver.id, cause), "")]
+                cause = Cause(what, one.id, f"waiver {one.id} {text}")
+                name = f"waivers-exact:{what.replace(' ', '-')}:{one.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, one.id, cause), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         counts["not-checked"] += len(empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -73,7 +73,8 @@ def _observed(draw: st.DrawFn, world: World, fixture: Fixture) -> None:
         did = st.sampled_from(draw(st.lists(st.sampled_from(["same", "close", "relaxed", *CAUSED]), min_size=1, max_size=3)))
         for version in draw(st.lists(st.sampled_from(BUILDS), unique=True, max_size=len(BUILDS))):
             for fresh in draw(st.sampled_from([(False,), (False,), (True,), (False, True)])):
-                outcome, change = draw(did), {}
+                outcome = draw(did)
+                change: dict[str, Any] = {}
                 if outcome in {"refused", "raised"}:
                     change = draw(st.sampled_from([{}, {"errors": OTHER}, {"errors": NUMBERED}]))
                 if draw(st.integers(0, 9)) == 0:
