@@ -16,7 +16,7 @@ from torch_compat.rules import forward_window, newer_computes, older_never_diffe
 from torch_compat.rules.cells import judge_cells, kind_of
 from torch_compat.rules.evidence import Cells
 from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
-from torch_compat.rules.observations_reproduce import _like_its_golden
+from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,6 +140,7 @@ class _Oracle:
             if cell.direction == "synthetic":
                 yield self._synthetic(cell, expected)
             yield self._reproduces(cell)
+        yield from self._again()
         yield from self._pairs()
 
     def _cause(self, cell: Cell, verdict: Verdict) -> Cause | None:
@@ -172,6 +173,19 @@ class _Oracle:
         subject = f"{cell.fixture.id} read by {cell.reader}" + ("" if cell.options.id == "default" else f" ({cell.options.id})")
         text = f"{subject}: is said to be the same as the golden, but did not end as it did"
         return Said(name, Verdict.FAIL, subject, Cause("contradicts itself", recipe, text), None, cell.release)
+
+    def _again(self) -> Iterator[Said]:
+        for name, fresh in sorted(self.evidence.fresh.items()):
+            for (fixture_id, options_id), now in sorted(fresh.cells.items()):
+                fixture = self.evidence.corpus.fixtures[fixture_id]
+                options = next(entry for entry in self.policy.options if entry.id == options_id)
+                before = self.evidence.valid(self.evidence.recorded.get(name), fixture, options)
+                if before is not None:
+                    subject = f"{fixture_id} read again by {name}" + ("" if options_id == "default" else f" ({options_id})")
+                    verdict, text = agreement(self.evidence, fixture, before, now)
+                    what = "contradiction" if verdict is Verdict.FAIL else "bits"
+                    cause = Cause(what, fixture.recipe, text) if text else None
+                    yield Said("observations-reproduce", verdict, subject, cause, None, fresh.release)
 
     def _pairs(self) -> Iterator[Said]:
         name = "pairs-observed"
@@ -255,13 +269,13 @@ class _Oracle:
             elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
                 not_checked[said.rule, said.cause.text] += 1
             counts[str(verdict)] += 1
-        for exception in self.policy.waivers:
-            what, text = self._inexact(exception, covers[exception.id])
+        for one in self.policy.waivers:
+            what, text = self._inexact(one, covers[one.id])
             counts[str(Verdict.FAIL if what else Verdict.PASS)] += 1
             if what:
-                cause = Cause(what, exception.id, f"waiver {exception.id} {text}")
-                name = f"waivers-exact:{what.replace(' ', '-')}:{exception.id}"
-                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, exception.id, cause), "")]
+                cause = Cause(what, one.id, f"waiver {one.id} {text}")
+                name = f"waivers-exact:{what.replace(' ', '-')}:{one.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, one.id, cause), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         counts["not-checked"] += len(empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED]
@@ -323,7 +337,10 @@ class _Oracle:
             named = "" if options == "default" else f" --options {options}"
             reproduce = f"torch-compat observe --reader torch-{smallest.cell.release} --fixture {subject}{named} --show"
         cells = [said.cell for said, _ in members if said.cell is not None]
-        readers, writers = {said.reader for said, _ in members if said.reader}, {cell.fixture.release for cell in cells}
+        readers, writers = (
+            {said.reader for said, _ in members if said.reader in self.rank},
+            {cell.fixture.release for cell in cells},
+        )
         bumps = {self._bump(cell) for cell in cells}
         return (
             str(verdict), name, waiver, len(members), smallest.cause.text, members[0][1], tuple(sorted(readers, key=self.rank.get)),  # type: ignore[arg-type]

@@ -68,6 +68,17 @@ def test_among_equal_archives_the_older_reader_is_shown(world: World) -> None:
     assert "--reader torch-1.1.0" in only(world.judge()).reproduce
 
 
+def test_of_archives_of_one_size_the_one_with_the_oldest_reader_is_shown(world: World) -> None:
+    world.ask("older-never-differs")
+    for recipe, readers in {"add": ["1.1.0"], "div": ["1.0.0", "1.1.0"]}.items():
+        fixture = world.fixture("2.0.0", recipe)
+        for reader in readers:
+            world.observe(fixture, reader, "crashed")
+    finding = only(world.judge())
+    assert (finding.first_reader, finding.smallest) == ("1.1.0", "torch-2.0.0/div")
+    assert "--reader torch-1.0.0 " in finding.reproduce
+
+
 def test_a_cause_is_named_by_the_release_where_it_begins_for_a_fixture(world: World) -> None:
     """Readers that all show it are one finding; one that begins later for another fixture is another."""
     world.ask("newer-loads")

@@ -22,7 +22,7 @@ from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
 from torch_compat.rules.operator_waivers_exact import unknown_operators
-from torch_compat.rules.readers import highest, lowest
+from torch_compat.rules.readers import Sums, highest, lowest
 from torch_compat.rules.waivers_exact import Covered, judge_waivers
 
 if TYPE_CHECKING:
@@ -205,15 +205,27 @@ class _Tally:
 
 def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Outcome]]:
     """Cells by writer, reader, family and options, and by outcome."""
-    alike: dict[tuple[str, str, str], Counter[tuple[Outcome, int]]] = {}
+    rows: dict[tuple[str, str, str], dict[Outcome, Sums]] = {}
     for cells in evidence.cells:
-        row = (release_folder(cells.fixture.release), cells.fixture.family, cells.options.id)
-        alike.setdefault(row, Counter())[cells.outcome, cells.readers] += 1
+        row = rows.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), {})
+        if cells.outcome not in row:
+            row[cells.outcome] = Sums()
+        row[cells.outcome].add(cells.readers)
+    names = [reader.name for reader in evidence.readers]
     found: dict[tuple[str, str, str, str], Counter[Outcome]] = {}
-    for (writer, family, options), sets in alike.items():
-        for (outcome, readers), count in sets.items():
-            for reader in evidence.readers.of(readers):
-                found.setdefault((writer, reader.name, family, options), Counter())[outcome] += count
+    for (release, family, options), sums in rows.items():
+        counters: dict[int, Counter[Outcome]] = {}
+        for outcome, counted in sums.items():
+            for place, count in counted.items():
+                if place not in counters:
+                    counters[place] = Counter()
+                counters[place][outcome] = count
+        for place, counter in counters.items():
+            key = (release_folder(release), names[place], family, options)
+            if key in found:
+                found[key] += counter  # recorded and fresh observations of one reader
+            else:
+                found[key] = counter
     for fixture, options, observation in evidence.modelled:
         key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
         found.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
