@@ -73,7 +73,7 @@ SEAL_DIGITS: Final = 16
 MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
 MOST_LINES: Final = 500_000  # of fixtures and options in a folder: ten times those of 150 releases
 MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
-FREE_CELLS: Final = 200_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
+FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
 CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
 
 Cell = tuple[str, str]
@@ -468,25 +468,22 @@ def read_recorded(folder: Path) -> Recorded:
     """
     files: list[_File] = []
     unreadable: dict[str, str] = {}
-    readers = 0
+    room = MOST_NAMES
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
-            file = _read(inside(folder, path.name))
+            files.append(_read(inside(folder, path.name), room))
+            room -= len(files[-1].readers)
         except CorpusError as error:
             unreadable[path.name] = str(error)
-            continue
-        readers += len(file.readers)
-        if readers > MOST_NAMES:
-            too_many = CorpusError(f"there are more than {MOST_NAMES:,} readers", where=str(path), code="too-large")
-            unreadable[path.name] = str(too_many)
-            break
-        files.append(file)
     files.sort(key=lambda one: _place(one.label))
     return _Together(files, unreadable).recorded()
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path, room: int) -> _File:
     """One file.
+
+    Parameters:
+        room: readers that it may tell of.
 
     Raises:
         CorpusError: it is not whole, not of this form, of another name, or contradicts itself.
@@ -511,6 +508,8 @@ def _read(path: Path) -> _File:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
             said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
             raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
+        if len(file.readers) > room:
+            raise CorpusError(f"is one reader more than {MOST_NAMES:,}", where=f"{path}:{number}", code="too-large")
     return file
 
 

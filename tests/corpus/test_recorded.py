@@ -1,0 +1,609 @@
+"""Recorded observations: a round trip changes nothing, a release adds a file, branches merge, and damage is named."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.corpus.test_observations import WHOLE
+from tests.recordings import edit_lines, lines_of, with_end
+from torch_compat.corpus import recorded
+from torch_compat.corpus.deprecations import DeprecationObservation, Use
+from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.observations import ObservedReader, Probe, body_entry, body_id
+from torch_compat.corpus.recorded import read_recorded, record, write_recorded
+from torch_compat.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.corpus.recorded import Recorded
+
+DAY, LATER = "2026-11-20", "2026-11-25"
+RELEASES = ("1.5.0", "1.5.1", "1.10.0", "2.13.0", "2.16.0rc1", "2.16.0")
+NAMES = [*(f"torch-{release}{build}" for release in RELEASES for build in ("", "+cpu")), "reference", "reference@1.5.1"]
+SUBJECTS, LOADS = ("0" * 20, "f" * 20), ("012da4", "abcdef")
+RECIPES = ("add", "div.v2", "x+y")
+OPTIONS = ("default", "mmap")
+RESULTS = sorted(WHOLE)
+SEEN = DeprecationObservation(
+    "old",
+    "k" * 20,
+    Use("worked", (("UserWarning", "gone ✓"),)),
+    Use("lacks", error={"type": "lacks", "message": "torch.new"}),
+    None,
+)
+
+
+def made(name: str, cells: Iterable[Observation] = (), day: str = DAY, **more: Any) -> ObservedReader:
+    identity = {"torch": name.removeprefix("torch-"), "git": "3c31d73"} if name.startswith("torch") else {"reader": name}
+    return ObservedReader(name, identity, day, 1, {cell.cell: cell for cell in cells}, more.pop("probes", {}), **more)
+
+
+def cell(fixture: str, result: str, options: str = "default", key: str = f"{SUBJECTS[0]}-{LOADS[0]}") -> Observation:
+    both = tuple(replace(one, fixture=fixture, options=options, key=key) for one in WHOLE[result].both)
+    return replace(WHOLE[result], fixture=fixture, options=options, key=key, both=both)
+
+
+@st.composite
+def many_readers(draw: st.DrawFn, names: Sequence[str] = NAMES) -> list[ObservedReader]:
+    """Readers of any kind, several builds of a release among them, that did anything with anything."""
+    found = []
+    for name in draw(st.lists(st.sampled_from(names), unique=True, max_size=5)):
+        results = RESULTS if name.startswith("reference") else [one for one in RESULTS if one != "unsupported"]
+        cells = {}
+        for writer, recipe, options, subject, load, result in draw(
+            st.lists(
+                st.tuples(
+                    st.sampled_from(["synthetic", *(f"torch-{one}" for one in RELEASES)]),
+                    st.sampled_from(RECIPES),
+                    st.sampled_from(OPTIONS),
+                    st.sampled_from(SUBJECTS),
+                    st.sampled_from(LOADS),
+                    st.sampled_from(results),
+                ),
+                max_size=12,
+            )
+        ):
+            one = cell(f"{writer}/{recipe}", result, options, f"{subject}-{load}")
+            cells[one.cell] = one
+        checks = draw(
+            st.lists(st.tuples(st.text(max_size=3), st.sampled_from([True, False, None]), st.text(max_size=3)), max_size=2)
+        )
+        error = draw(st.sampled_from([None, {"type": "x", "message": "y\tz\n"}]))
+        probes = {"one": Probe("one", "1" * 20, tuple(checks), error)} if draw(st.booleans()) else {}
+        deprecations = {"old": SEEN} if draw(st.booleans()) else {}
+        found.append(made(name, cells.values(), probes=probes, deprecations=deprecations))
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.txt"))}
+
+
+def whole(folder: Path) -> Recorded:
+    found = read_recorded(folder)
+    assert found.unreadable == {}
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ round trips
+
+
+@settings(max_examples=60, deadline=None)
+@given(many_readers(), st.randoms(use_true_random=False))
+def test_a_round_trip_changes_nothing(readers: list[ObservedReader], random: Random) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "one"
+        write_recorded(folder, readers)
+        before = files(folder)
+        found = whole(folder)
+        assert found.readers == {reader.name: reader for reader in readers}
+        for reader in readers:
+            kept = found.readers[reader.name]
+            assert kept.digest == reader.digest
+            assert len(kept.cells) == len(list(kept.cells)) == len(reader.cells)
+            assert all(kept.cells[one].departures == reader.cells[one].departures for one in reader.cells)
+        assert write_recorded(folder, found.readers.values()) == []
+        assert files(folder) == before
+        shuffled = [replace(one, cells=dict(random.sample(list(one.cells.items()), len(one.cells)))) for one in readers]
+        random.shuffle(shuffled)
+        write_recorded(Path(place) / "other", shuffled)
+        assert files(Path(place) / "other") == before
+
+
+@settings(max_examples=40, deadline=None)
+@given(many_readers([name for name in NAMES if name.startswith("torch")]), st.sampled_from(RESULTS[:3]))
+def test_a_new_release_adds_a_file_and_changes_none(readers: list[ObservedReader], result: str) -> None:
+    """Whatever was given to older ones, stale or not: the new one reads it all, and they read what it wrote."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_recorded(folder, readers)
+        before = files(folder)
+        written = {one for reader in readers for one in reader.cells}
+        newest = made("torch-2.99.0+cpu", [cell(fixture, result, options, f"{SUBJECTS[1]}-x") for fixture, options in written])
+        for reader in readers:
+            own = cell("torch-2.99.0/add", result)
+            record(folder, replace(reader, cells={**reader.cells, own.cell: own}, observed=LATER))
+        record(folder, newest)
+        after = files(folder)
+        assert {name: after[name] for name in before} == before
+        assert after.keys() - before.keys() == {"torch-2.99.0.txt"}
+        assert {one.observed for one in whole(folder).readers.values() if one != newest} <= {LATER}
+
+
+def test_a_column_is_a_mapping(tmp_path: Path) -> None:
+    one = cell("torch-1.5.0/add", "refused")
+    write_recorded(tmp_path, [made("torch-1.5.1", [one]), made("torch-2.13.0")])
+    old, new = whole(tmp_path).readers.values()
+    assert (dict(old.cells), dict(new.cells)) == ({one.cell: one}, {})
+    assert one.cell in old.cells
+    assert one.cell not in new.cells
+    for reader, wanted in ((new, one.cell), (old, ("torch-1.5.0/div", "default"))):
+        with pytest.raises(KeyError):
+            reader.cells[wanted]
+
+
+def test_nothing_is_read_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert whole(tmp_path / "nowhere").readers == {}
+    assert write_recorded(tmp_path / "nowhere", []) == []
+
+
+def test_an_outcome_is_told_once_in_the_oldest_file_that_needs_it(tmp_path: Path) -> None:
+    world = [made(f"torch-{release}", [cell("torch-1.5.0/add", "refused")]) for release in RELEASES]
+    write_recorded(tmp_path, world)
+    assert {path.name: len(lines_of(path, "outcome")) for path in tmp_path.iterdir() if lines_of(path, "outcome")} == {
+        "torch-1.5.0.txt": 1
+    }
+    write_recorded(tmp_path, world[3:])  # those that told it are gone
+    assert len(lines_of(tmp_path / "torch-2.13.0.txt", "outcome")) == 1
+    assert whole(tmp_path).readers == {one.name: one for one in world[3:]}
+
+
+# ---------------------------------------------------------------------------------------------------------------- branches
+
+
+def world(*releases: str, apart: Collection[str] = ()) -> list[ObservedReader]:
+    """Releases that read what each wrote; no cell is between two of ``apart``."""
+    readers = []
+    for name in releases:
+        cells = []
+        for writer in releases:
+            if name != writer and name in apart and writer in apart:
+                continue
+            for recipe in RECIPES:
+                if name < writer:
+                    cells.append(cell(f"torch-{writer}/{recipe}", Random(f"{recipe}{writer}").choice(["refused", "crashed"])))
+                else:
+                    cells.append(
+                        cell(f"torch-{writer}/{recipe}", Random(f"{recipe}{name}").choice(["same", "differs", "raised"]))
+                    )
+        readers.append(made(f"torch-{name}+cpu", cells, probes={"one": Probe("one", "1" * 20, ((name, True, ""),))}))
+    return readers
+
+
+BASE = ("1.5.0", "1.5.1", "2.13.0")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
+def test_branches_that_each_add_a_release_merge(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
+
+    folder = tmp_path / "observations"
+    git("init", "-q", "-b", "main")
+    write_recorded(folder, world(*BASE))
+    git("add", ".")
+    git("commit", "-qm", "base")
+    for release in ("2.16.0", "2.17.0"):
+        git("checkout", "-q", "-b", release, "main")
+        for reader in world(*BASE, release):
+            record(folder, replace(reader, observed=LATER))
+        git("add", ".")
+        git("commit", "-qm", release)
+    git("checkout", "-q", "2.16.0")
+    git("merge", "-q", "--no-edit", "2.17.0")
+    both = ("2.16.0", "2.17.0")
+    expected = {one.name: one for one in world(*BASE, *both, apart=both)}
+    found = whole(folder)
+    assert {name: dict(one.cells) for name, one in found.readers.items()} == {name: one.cells for name, one in expected.items()}
+    assert [one.probes for one in found.readers.values()] == [one.probes for one in expected.values()]
+    complete = world(*BASE, *both)
+    for reader in complete:
+        record(folder, reader)
+    assert {name: dict(one.cells) for name, one in whole(folder).readers.items()} == {one.name: one.cells for one in complete}
+
+
+# --------------------------------------------------------------------------------------------------------------- recording
+
+
+def test_recording_the_same_facts_changes_no_file(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    before = files(tmp_path)
+    for reader in world(*BASE):
+        found, changed = record(tmp_path, replace(reader, observed=LATER))
+        assert changed == []
+        assert found.readers[reader.name].observed == DAY
+    assert files(tmp_path) == before
+
+
+def test_the_day_changes_where_the_facts_do(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    reader = next(one for one in world(*BASE) if one.release == "1.5.1")
+    for fixture, file in (("torch-2.13.0/add", "torch-2.13.0.txt"), ("torch-1.5.0/add", "torch-1.5.1.txt")):
+        other = replace(reader, observed=LATER, cells={**reader.cells, (fixture, "default"): cell(fixture, "timed-out")})
+        found, changed = record(tmp_path, other)
+        assert file in {path.name for path in changed}
+        assert found.readers[reader.name].observed == LATER
+        days = whole(tmp_path).readers[reader.name].days
+        assert {name for name, day in days.items() if day == LATER} == {file.removesuffix(".txt")}
+        write_recorded(tmp_path, world(*BASE))
+
+
+def test_another_identity_is_another_day_everywhere(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    reader = world(*BASE)[0]
+    other = replace(reader, observed=LATER, identity={**reader.identity, "git": "0"})
+    _, changed = record(tmp_path, other)
+    assert {path.stem for path in changed} == {f"torch-{release}" for release in BASE}
+    assert whole(tmp_path).readers[reader.name] == other
+
+
+def test_nothing_is_recorded_beside_what_cannot_be_used(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    (tmp_path / "torch-1.5.0.txt").write_text("observations 2\n")
+    before = files(tmp_path)
+    with pytest.raises(CorpusError) as caught:
+        record(tmp_path, world(*BASE)[1])
+    assert caught.value.code == "unreadable-file"
+    assert "torch-1.5.0.txt" in str(caught.value)
+    assert files(tmp_path) == before
+
+
+def record_in(folder: Path, reader: ObservedReader) -> None:
+    for _ in range(3):
+        record(folder, reader)
+
+
+def test_processes_that_record_at_once_lose_nothing(tmp_path: Path) -> None:
+    readers = world(*BASE, "2.16.0")
+    with ProcessPoolExecutor(len(readers), mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(record_in, [tmp_path] * len(readers), readers))
+    assert whole(tmp_path).readers == {reader.name: reader for reader in readers}
+    together = tmp_path / "together"
+    write_recorded(together, readers)
+    assert files(together) == files(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------------ damage
+
+
+@pytest.mark.parametrize("release", BASE)
+@pytest.mark.parametrize("damage", ["removed", "edited", "emptied"])
+def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: str, damage: str, tmp_path: Path) -> None:
+    readers = world(*BASE)
+    write_recorded(tmp_path, readers)
+    path = tmp_path / f"torch-{release}.txt"
+    if damage == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes().replace(b"012da4", b"112da4") if damage == "edited" else b"")
+    found = read_recorded(tmp_path)
+    assert (path.name in found.unreadable) is (damage != "removed")
+    assert f"torch-{release}+cpu" not in found.readers
+    for reader in readers:
+        if reader.release == release:
+            continue
+        kept = dict(found.readers[reader.name].cells)
+        assert kept.items() <= reader.cells.items()
+        for lost in reader.cells.keys() - kept.keys():
+            newer = max(reader.release, lost[0].removeprefix("torch-").partition("/")[0], key=BASE.index)
+            assert f"torch-{newer}.txt" in {path.name, *found.unreadable}
+    for name, why in found.unreadable.items():
+        assert str(tmp_path / name) in why
+        assert name == path.name or "rest on what no file that can be read tells" in why
+    if release != BASE[-1]:
+        assert f"torch-{BASE[-1]}.txt" in found.unreadable
+
+
+def test_a_file_that_is_cut_off_anywhere_is_noticed(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    path = tmp_path / "torch-1.5.1.txt"
+    data = path.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
+    for end in {*ends[:-1], *range(0, len(data) - 1, 97), len(data) - 1}:
+        path.write_bytes(data[:end])
+        assert path.name in read_recorded(tmp_path).unreadable, end
+
+
+SAME_CELLS = "default:012da4 same"
+EDITS: dict[str, tuple[str, int, str, str]] = {
+    "a kind that is not known": ("probe", 0, "prove", "has the unknown kind 'prove'"),
+    "another reader": ("reader", 1, "torch-1.6.0", "is said to be of torch-1.6.0, but what answered was"),
+    "a reader twice": ("shown", 0, "reader", "is not a complete entry: has 3 fields, expected NAME JSON"),
+    "no JSON": ("reader", 2, "{", "Expecting property name"),
+    "no object": ("reader", 2, "[1]", "is '[1]', expected a JSON object"),
+    "no identity": ("reader", 2, '{"identity":null,"observed":"2026-11-20","protocol":1}', "but what answered was None"),
+    "an identity of lists": (
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu","x":[]},"observed":"2026-11-20","protocol":1}', "holds more than texts and numbers",
+    ),
+    "no day": ("reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"protocol":1}', "is not a complete entry: KeyError('observed')"),
+    "a day of a number": (
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":7,"protocol":1}', "was observed on 7, which is no day",
+    ),
+    "a protocol of a text": (
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
+    ),
+    "another seal": ("shown", 3, "0" * 16, "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
+    "a newer one that was shown something": ("shown", 1, "torch-2.13.0+cpu", "was shown to torch-2.13.0+cpu, which is not older"),
+    "one that is no release that was shown something": ("shown", 1, "torch-x", "Invalid version: 'x'"),
+    "a day that is none": ("shown", 2, "soon", "was observed on 'soon', which is no day"),
+    "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id is not the digest of the rest"),
+    "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id is not the digest of the rest"),
+    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above tells"),
+    "an answer that nothing tells": ("probe", 4, "0" * 12, "rest on what no file that can be read tells, such as the answer 000000000000"),
+    "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
+    "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above tells"),
+    "writers in another order": ("writers", 2, "1.5.1 1.5.0", "not from the oldest to the newest"),
+    "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "lists something twice"),
+    "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
+    "a writer that is no release": ("writers", 2, "1.5.0 1.5.1 x", "Invalid version: 'x'"),
+    "no writers": ("writers", 2, "", "that can be no release"),
+    "a writer elsewhere": ("writers", 2, "../x 1.5.0 1.5.1", "that can be no release"),
+    "cells of another reader": ("read", 1, "torch-1.6.0", "expected a reader whose writers are listed above"),
+    "a recipe elsewhere": ("read", 2, "../x", "and the name of a recipe"),
+    "a set of a writer that is not listed": ("read", 3, f"{SAME_CELLS} 1.6.0", "the span '1.6.0' names nothing of the list"),
+    "a set without names": ("read", 3, SAME_CELLS, "the span '' names nothing of the list"),
+    "a span without a beginning": ("read", 3, f"{SAME_CELLS} ..1.5.1", "the span '..1.5.1' names nothing of the list"),
+    "a span to nowhere": ("read", 3, f"{SAME_CELLS} 1.5.0..9.9.9", "names nothing of the list"),
+    "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
+    "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "holds something twice"),
+    "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "holds something twice"),
+    "cells without load options": ("read", 3, "default same 1.5.0", "has cells of 'default', expected OPTIONS:LOAD"),
+    "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has cells of 'a:b:c:d', expected OPTIONS:LOAD"),
+    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "rest on what no file that can be read tells, such as the outcome 0"),
+    "a recipe that nobody wrote": ("read", 2, "nothing", "rest on what no file that can be read tells, such as torch-1.5.0/nothing"),
+    "no recipe": ("wrote", 1, "", "expected the name of a recipe and a subject"),
+    "no subject": ("wrote", 2, "", "expected the name of a recipe and a subject"),
+    "a subject of many words": ("wrote", 2, "default:0 same 1.5.0", "expected the name of a recipe and a subject"),
+    "a byte that is no text": ("wrote", 1, "caf\u00e9", "has the byte 0xc3, expected ASCII"),
+    "a tab more": ("wrote", 1, "a\tb", "the span '' names nothing of the list"),
+    "ten million letters": ("wrote", 1, "x" * 10_000_000, "expected the name of a recipe and a subject"),
+    "ten million letters of a set": ("read", 3, f"{SAME_CELLS} {'x' * 10_000_000}", "names nothing of the list"),
+    "a deep JSON": ("outcome", 2, '{"a":' * 100_000, "recursion"),
+    "a number without end": ("outcome", 2, '{"result":"same","count":' + "9" * 10_000 + "}", "digits"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_a_line_that_is_not_right_is_refused_with_file_and_line(case: str, tmp_path: Path) -> None:
+    kind, at, new, said = EDITS[case]
+    write_recorded(tmp_path, world(*BASE))
+    path = tmp_path / "torch-1.5.1.txt"
+    index = next(index for index, line in enumerate(lines_of(path)) if line[0] == kind)
+
+    def edit(lines: list[str]) -> None:
+        fields = lines[index].split("\t")
+        fields[at] = new
+        lines[index] = "\t".join(fields)
+
+    edit_lines(path, edit)
+    started = time.process_time()
+    why = read_recorded(tmp_path).unreadable[path.name]
+    assert time.process_time() - started < 20
+    assert said in why
+    assert len(why) < 2000
+    if not any(one in why for one in ("rest on", "was shown to another")):
+        assert why.startswith(f"{path}:{index + 1}: ")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32))
+def test_lines_that_are_changed_at_random_are_refused_or_read(seed: int) -> None:
+    """Never another exception, and never a cell of somebody who is not there."""
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_recorded(folder, world(*BASE))
+        path = random.choice(sorted(folder.iterdir()))
+        edit_lines(path, lambda lines: mutated(lines, random))
+        found = read_recorded(folder)
+        for why in found.unreadable.values():
+            assert str(folder) in why
+        for reader in found.readers.values():
+            for one in reader.cells.values():
+                body_entry(one)
+        if not found.unreadable:  # it is another recording, and a sound one
+            write_recorded(folder, found.readers.values())
+            assert whole(folder).readers == found.readers
+
+
+JUNK = (
+    "",
+    " ",
+    "..",
+    "1.5.0..",
+    "2.13.0..1.5.0",
+    "{}",
+    "[]",
+    "null",
+    '{"result":"same"}',
+    "same",
+    "default:0 same 1.5.0",
+    "\x00",
+    "1e999",
+    "-",
+    "\r",
+)
+
+
+def mutated(lines: list[str], random: Random) -> list[str]:
+    """One or two mutations."""
+    lines = list(lines)
+    for _ in range(random.randint(1, 2)):
+        at = random.randrange(len(lines))
+        fields = lines[at].split("\t")
+        one, other = random.randrange(len(fields)), random.randrange(len(fields))
+        match random.randrange(9):
+            case 0:
+                del fields[one]
+            case 1:
+                fields[one], fields[other] = fields[other], fields[one]
+            case 2:
+                fields[one] = random.choice(JUNK)
+            case 3:
+                fields.insert(one, random.choice(JUNK))
+            case 4:
+                text = fields[one]
+                place = random.randrange(len(text) + 1)
+                fields[one] = text[:place] + random.choice(',.:" {}[]0a') + text[place + random.randrange(2) :]
+            case 5:
+                lines.insert(random.randrange(len(lines)), lines[at])
+            case 6:
+                lines[random.randrange(len(lines))] = "\t".join(fields)
+            case 7:
+                fields[one] = random.choice(random.choice(lines).split("\t"))
+            case _:
+                del lines[at]
+                continue
+        lines[min(at, len(lines) - 1)] = "\t".join(fields)
+    return lines or ["x"]
+
+
+def test_what_contradicts_itself_names_the_line_of_the_outcome(tmp_path: Path) -> None:
+    one = replace(cell("torch-1.5.0/add", "refused"), result="same")
+    write_recorded(tmp_path, [made("torch-1.5.1", [one])])
+    assert read_recorded(tmp_path).unreadable["torch-1.5.1.txt"] == (
+        f"{tmp_path}/torch-1.5.1.txt:3: outcome is 'same', but has a value for 'errors'"
+    )
+
+
+def test_no_release_lacks_what_it_does_not_support(tmp_path: Path) -> None:
+    write_recorded(tmp_path, [made("torch-1.5.1", [cell("torch-1.5.0/add", "unsupported")])])
+    (why,) = read_recorded(tmp_path).unreadable.values()
+    assert "says that torch-1.5.1 does not support torch-1.5.0/add: a release does or refuses" in why
+
+
+def test_a_cell_may_stand_once(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    for kind, said in (
+        ("read", "observes torch-1.5.0/add (default) by torch-1.5.1+cpu again"),
+        ("wrote", "tells of the fixture 'add' again"),
+    ):
+        path = tmp_path / "torch-1.5.1.txt"
+        kept = path.read_bytes()
+        line = "\t".join(lines_of(path, kind)[0])
+        edit_lines(path, lambda lines, line=line: [*lines, line])  # type: ignore[misc]
+        assert said in read_recorded(tmp_path).unreadable[path.name]
+        path.write_bytes(kept)
+
+
+@pytest.mark.parametrize(
+    "label", ["torch-x", "1.5.1", "torch-1.5.1+cpu", "x", "torch-", "torch-1.5.1.x", "\x1b[31m", "torch-1.5.1 ", "Synthetic"]
+)
+def test_a_file_is_named_after_a_release(label: str, tmp_path: Path) -> None:
+    (tmp_path / f"{label}.txt").write_text(with_end([f"observations 2\t{label}", f"wrote\tadd\t{SUBJECTS[0]}"]))
+    (why,) = read_recorded(tmp_path).unreadable.values()
+    assert "no release" in why or "plain relative name" in why
+    assert "\x1b" not in why
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"shown\ttorch-1.5.0\t{DAY}\t{'0' * 16}", f'reader\ttorch-1.5.0\t{{"identity":{{}},"observed":"{DAY}","protocol":1}}'],
+)
+def test_nobody_is_older_than_what_is_synthetic(line: str, tmp_path: Path) -> None:
+    (tmp_path / "synthetic.txt").write_text(with_end(["observations 2\tsynthetic", line]))
+    assert ":2: " in read_recorded(tmp_path).unreadable["synthetic.txt"]
+
+
+# ----------------------------------------------------------------------------------------------------------------- budgets
+
+
+def claiming(folder: Path, recipes: int, *, subject: str = f":{SUBJECTS[0]}") -> Path:
+    """A small file that says that very many fixtures of very many releases were read."""
+    writers = [f"1.{minor}.0" for minor in range(recorded.MOST_NAMES)]
+    facts = dump({"identity": {"torch": "9.0.0"}, "observed": DAY, "protocol": 1})
+    lines = ["observations 2\ttorch-9.0.0", f"reader\ttorch-9.0.0\t{facts}", f"writers\ttorch-9.0.0\t{' '.join(writers)}"]
+    lines += [f"read\ttorch-9.0.0\tr{at}\tdefault:x{subject} same 1.0.0.." for at in range(recipes)]
+    path = folder / "torch-9.0.0.txt"
+    path.write_text(with_end(lines))
+    return path
+
+
+@pytest.mark.parametrize("subject", [f":{SUBJECTS[0]}", ""])
+def test_a_small_file_does_not_make_very_many_cells(subject: str, tmp_path: Path) -> None:
+    path = claiming(tmp_path, 20_000, subject=subject)  # forty million
+    size = path.stat().st_size
+    assert size < 1_500_000
+    path = claiming(tmp_path, 300, subject=subject)
+    started = time.process_time()
+    found = read_recorded(tmp_path)
+    assert time.process_time() - started < 30
+    assert "too many for files of this size" in found.unreadable[path.name]
+    assert len(found.lines) <= recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size
+
+
+def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "MOST_LINES", 5_000)
+    path = claiming(tmp_path, 10)
+    found = read_recorded(tmp_path)
+    assert "makes more than 5,000 pairs of a fixture and options" in found.unreadable[path.name]
+    assert len(found.lines) == 5_000
+
+
+def test_lists_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    monkeypatch.setattr(recorded, "MOST_NAMES", 2)
+    found = read_recorded(tmp_path)
+    (why,) = found.unreadable.values()
+    assert f"{tmp_path}/torch-2.13.0.txt:" in why
+    assert "more than 2" in why
+    assert len(found.readers) == 2
+
+
+def test_the_limits_are_far_from_what_is_recorded() -> None:
+    folder = Path(__file__).parents[2] / "reports" / "observations"
+    found = whole(folder)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    cells = sum(group.readers.bit_count() for groups in found.lines.values() for group in groups)
+    assert cells < (recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size) / 10
+    assert cells < recorded.MOST_CELLS / 10
+    assert len(found.lines) < recorded.MOST_LINES / 10
+    assert len(found.readers) < recorded.MOST_NAMES / 10
+
+
+# -------------------------------------------------------------------------------------------------------------- the manual
+
+
+def test_the_manual_names_every_kind_of_line() -> None:
+    text = (Path(__file__).parents[2] / "reports" / "README.md").read_text(encoding="utf-8")
+    for kind, (grammar, _) in recorded._KINDS.items():
+        assert f"`{kind}`" in text
+        assert f'"{kind}" {grammar.text}' in " ".join(str(recorded.__doc__).split()), kind
+    assert f"observations {recorded.VERSION}" in text
+    named = {line.partition("`")[2].partition("`")[0] for line in text.splitlines() if line.startswith("| `")}
+    assert named == {*recorded._KINDS, "observations", "end"}
+
+
+def test_a_name_of_an_outcome_is_its_digest(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    for path in tmp_path.iterdir():
+        for _, name, text in lines_of(path, "outcome"):
+            assert name in {body_id(body_entry(one)) for one in WHOLE.values()}
+            assert dump(recorded._json(text)) == text
+            assert digest(recorded._json(text)).startswith(name)
