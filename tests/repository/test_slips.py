@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.predictions.document import QUIRKS, SLIPS, spans
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import read_observations
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs import Judge, packaged_rules
 from torch_compat.policy import load_policy
+from torch_compat.report.predictions import QUIRKS, SLIPS, spans
 from torch_compat.runtime import slips
 from torch_compat.runtime.registry import release
 
