@@ -25,6 +25,7 @@ COMMANDS = {
     "judge": "Judge the recorded observations.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
+    "admit": "Let a new release join: calendar, environment, fixtures, observations, documents.",
     "operators": "Operators: what changed from one release to another, the history of one, what breaks.",
     "extension": "Record what an extension uses of PyTorch's operators, and say which releases it fits.",
     "readers": "List, build and remove environments of real releases; ask for new ones.",

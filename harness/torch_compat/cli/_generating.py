@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.cli._root import Root
+    from torch_compat.rules.evidence import Evidence
 
-__all__ = ["predict", "predictions_current", "regenerate"]
+__all__ = ["PREDICTIONS", "predict", "predictions_current", "regenerate"]
 
 PREDICTIONS = "reports/predictions.md"
 
@@ -54,15 +55,14 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
     return changed, judged()
 
 
-def predictions_current(place: Root) -> bool:
+def predictions_current(place: Root, evidence: Evidence) -> bool:
     """Whether reports/predictions.md counts every program of the corpus for every reader of the policy, or the tree has no such file."""
     path = place.inside(PREDICTIONS)
     if not path.is_file():
         return True
-    policy = place.policy()
-    evidence = gather(place, policy, as_of=None)
-    tasks = plan_reference(policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
-    return counted_programs(read_whole(path).decode("utf-8")) == dict.fromkeys(policy.corpus.readers, len(tasks))
+    tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
+    expected = dict.fromkeys(evidence.policy.corpus.readers, len(tasks))
+    return counted_programs(read_whole(path).decode("utf-8")) == expected
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> list[str]:

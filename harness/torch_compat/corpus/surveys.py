@@ -26,6 +26,7 @@ __all__ = [
     "RELEASES",
     "Section",
     "Survey",
+    "drop_surveys",
     "parse_survey",
     "read_survey",
     "survey_differences",
@@ -284,14 +285,18 @@ def read_survey(fixtures: Path, release: str) -> Survey:
     return Survey(release, entry["identity"], day, sections)
 
 
-def _recorded(fixtures: Path, name: str, told: Mapping[str, Any]) -> Recorded:
-    """The file of a section, of the very releases that are recorded."""
+def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: frozenset[str] = frozenset()) -> Recorded:
+    """The file of a section, of the very releases that are recorded.
+
+    Parameters:
+        replaced: releases that are about to be written: a run that was killed may have left them in this file and not in all.
+    """
     file, layout = FILES[name]
     recorded = Recorded(inside(fixtures, file))
     if recorded.shown != layout:
         raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
-    if set(recorded.releases) != set(told):
-        odd = ", ".join(sorted(set(recorded.releases) ^ set(told)))
+    odd = ", ".join(sorted((set(recorded.releases) ^ set(told)) - replaced))
+    if odd:
         raise CorpusError(f"is not of the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
     everyone = (1 << len(recorded.releases)) - 1
     asked = 0
@@ -315,6 +320,20 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
             "identity": dict(survey.identity),
             "recorded": survey.recorded.isoformat(),
         }
+    _write(fixtures, texts, told)
+
+
+def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
+    """Take the surveys of releases out of what is recorded; nothing else changes. A release that was not surveyed is no mistake."""
+    told = surveyed_releases(fixtures)
+    dropped = frozenset(releases) & told.keys()
+    if dropped:
+        texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
+        _write(fixtures, texts, {release: entry for release, entry in told.items() if release not in dropped})
+
+
+def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the files of all sections, and last who was asked."""
     texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in _ordered(told))
     for path, text in texts.items():
         write_whole(path, text, encoding="utf-8")
@@ -324,17 +343,19 @@ def _ordered(releases: Iterable[str]) -> list[str]:
     return sorted(releases, key=lambda release: [int(part) for part in release.split(".")])
 
 
-def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey]) -> str:
-    """The file of a section with these surveys in it."""
+def _merged(
+    fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey], dropped: frozenset[str] = frozenset()
+) -> str:
+    """The file of a section with these surveys in it, and without those that are dropped."""
     new = {survey.release: survey.sections[name] for survey in surveys}
-    releases = _ordered({*told, *new})
+    releases = _ordered({*told, *new} - dropped)
     order = {release: at for at, release in enumerate(releases)}
     facts: dict[Fact, int] = {}
     obtained: dict[str, int] = {}
     incomplete: dict[str, int] = {}
     if told:
-        old = _recorded(fixtures, name, told)
-        moved = [1 << order[release] if release not in new else 0 for release in old.releases]
+        old = _recorded(fixtures, name, told, frozenset(new))
+        moved = [1 << order[release] if release in order and release not in new else 0 for release in old.releases]
         cache: dict[int, int] = {}
 
         def move(bits: int) -> int:

@@ -21,17 +21,26 @@ from torch_compat.policy.calendar import Calendar
 from torch_compat.policy.model import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["add_release", "drop_planned", "drop_releases", "planned_releases", "written_calendar"]
+__all__ = [
+    "TableText",
+    "add_release",
+    "drop_planned",
+    "drop_releases",
+    "joined",
+    "planned_releases",
+    "split_tables",
+    "written_calendar",
+]
 
 _TABLE = re.compile(r"^(?=\[)", re.MULTILINE)
 _HINT = "`torch-compat judge` names every mistake of the policy"
 
 
 @dataclass(frozen=True)
-class _Part:
+class TableText:
     """A table of a file as it is written.
 
     Attributes:
@@ -86,7 +95,7 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
     Raises:
         CorpusError: no file of the policy lists releases, or one is no TOML.
     """
-    given = _split(entry)[1]
+    given = split_tables(entry)[1]
     listed = list(_parts_of(policies, given.header))
     if not listed:
         raise CorpusError("no file lists a [[release]]", where=str(policies), hint=_HINT, code="no-calendar")
@@ -101,7 +110,7 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
     else:
         last = parts[at[-1]]
         parts[at[-1] : at[-1] + 1] = [replace(last, rest="\n"), replace(given, rest=last.rest if last.rest.strip() else "")]
-    return {path: _text(parts)}
+    return {path: joined(parts)}
 
 
 def drop_releases(policies: Path, versions: frozenset[str]) -> dict[Path, str]:
@@ -118,46 +127,47 @@ def _drop(policies: Path, header: str, dropped: Callable[[str], bool]) -> dict[P
     changed = {}
     for path in dict.fromkeys(path for path, _ in _parts_of(policies, header)):
         parts = _read(path)
-        kept: list[_Part] = []
+        kept: list[TableText] = []
         for part in parts:
             if part.header != header or not dropped(part.version):
                 kept.append(part)
             elif part.rest.strip():
-                kept.append(_Part("", "", part.rest))  # what stands below belongs to the next table
+                kept.append(TableText("", "", part.rest))  # what stands below belongs to the next table
         if len(kept) < len(parts) and kept[-1].body and not kept[-1].rest.strip():
             kept[-1] = replace(kept[-1], rest="")  # no blank line at the end of a file
-        if _text(kept) != _text(parts):
-            changed[path] = _text(kept)
+        if joined(kept) != joined(parts):
+            changed[path] = joined(kept)
     return changed
 
 
-def _parts_of(policies: Path, header: str) -> Iterator[tuple[Path, _Part]]:
+def _parts_of(policies: Path, header: str) -> Iterator[tuple[Path, TableText]]:
     """Every table of a kind, with its file."""
     for path in sorted(policies.glob("*.toml")):
         yield from ((path, part) for part in _read(inside(policies, path.name)) if part.header == header)
 
 
-def _read(path: Path) -> list[_Part]:
+def _read(path: Path) -> list[TableText]:
     try:
         text = read_whole(path).decode("utf-8")
         tomllib.loads(text)
     except (OSError, ValueError) as error:
         raise CorpusError(f"cannot be read as TOML: {error}", where=str(path), hint=_HINT, code="bad-toml") from error
-    return _split(text)
+    return split_tables(text)
 
 
-def _split(text: str) -> list[_Part]:
-    """What stands above the first table, and each table."""
+def split_tables(text: str) -> list[TableText]:
+    """The parts of a file: what stands above the first table, then each table."""
     head, *tables = _TABLE.split(text)
-    parts = [_Part("", "", head)]
+    parts = [TableText("", "", head)]
     for table in tables:
         lines = table.splitlines(keepends=True)
         keys = len(lines)
         while not lines[keys - 1].strip() or lines[keys - 1].startswith("#"):
             keys -= 1
-        parts.append(_Part(lines[0].strip(), "".join(lines[:keys]), "".join(lines[keys:])))
+        parts.append(TableText(lines[0].strip(), "".join(lines[:keys]), "".join(lines[keys:])))
     return parts
 
 
-def _text(parts: list[_Part]) -> str:
+def joined(parts: Iterable[TableText]) -> str:
+    """The text of a file again, out of its parts."""
     return "".join(part.body + part.rest for part in parts)

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
 from torch_compat.places import inside
@@ -57,8 +58,9 @@ def _schema(_root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
     return json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _weights_only(root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
-    return weights_only_policy(inside(root, "fixtures"))
+def _weights_only(root: Path, old: str, _judged: Callable[[], Judged]) -> str:
+    recorded = inside(root, f"fixtures/{FILES['weights_only'][0]}").is_file()
+    return weights_only_policy(inside(root, "fixtures")) if recorded else old
 
 
 def _findings(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:

@@ -1,0 +1,72 @@
+"""The tree as it was before a release: whatever was measured of it is gone, and what is left can be judged."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from torch_compat.cli._generating import regenerate
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.corpus.surveys import surveyed_releases
+from torch_compat.errors import UsageError
+from torch_compat.replay.before import remove_releases
+from torch_compat.rules.judge import judge
+from torch_compat.rules.judgement import Verdict
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def failing(root: Path) -> set[str]:
+    """The rules that something fails."""
+    place = Root(root)
+    report = judge(gather(place, place.policy(), as_of=None))
+    assert not report.not_checked
+    return {finding.rule for finding in report.findings if finding.verdict is Verdict.FAIL}
+
+
+def test_the_newest_release_leaves_the_repository(tmp_path: Path) -> None:
+    for name in ("fixtures", "policies", "reports"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("latest", "__pycache__"))
+    newest = Root(tmp_path).policy().calendar.newest().version
+    remove_releases(tmp_path, [newest])
+    regenerate(Root(tmp_path))
+    named = [
+        path.relative_to(tmp_path).as_posix()
+        for path in tmp_path.rglob("*")
+        if path.is_file() and f"torch-{newest}/" in path.read_text(encoding="utf-8", errors="ignore")
+    ]
+    assert not [name for name in named if name.startswith(("fixtures/", "reports/"))]
+    assert newest not in surveyed_releases(tmp_path / "fixtures")
+    # what people decided stands: of their waivers nothing is wrong but the numbers, and judging says which
+    assert failing(tmp_path) <= {"waivers-exact", "operator-waivers-exact"}
+
+
+@pytest.mark.parametrize("gone", [["2.13.0"], ["1.12.1", "2.13.0"], ["1.6.0"]], ids=" ".join)
+def test_releases_leave_a_small_tree(small_tree: Path, tmp_path: Path, gone: list[str]) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    promises = root / "policies/torch/promises.toml"
+    text = promises.read_text(encoding="utf-8")
+    for release in gone:
+        text = text.replace(f', "{release}"', "")
+    promises.write_text(text, encoding="utf-8")  # a tree that names its releases is changed by whoever wrote them
+    before = {path.name for path in (root / "reports/observations").iterdir()}
+    try:
+        remove_releases(root, gone)
+    finally:
+        left = {path.name for path in (root / "reports/observations").iterdir()}
+    assert len(before) - len(left) == len(gone)
+    place = Root(root)
+    if gone[-1] == "2.13.0":
+        evidence = gather(place, place.policy(), as_of=None)
+        assert not {name for name in evidence.corpus.fixtures if name.startswith(tuple(f"torch-{one}/" for one in gone))}
+        assert not evidence.corpus.damage
+
+
+@pytest.mark.parametrize(("release", "said"), [("9.9.9", "knows no torch release")])
+def test_what_cannot_leave(small_tree: Path, release: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        remove_releases(small_tree, [release])
