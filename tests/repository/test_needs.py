@@ -1,4 +1,4 @@
-"""What the harness says of who reads an archive, against everything that 33 real releases were seen to do."""
+"""What the harness says of who reads an archive, against everything that real releases were seen to do."""
 
 from __future__ import annotations
 

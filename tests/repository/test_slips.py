@@ -1,4 +1,4 @@
-"""What slips say of loading, against everything that 33 real releases were seen to do; and the document about predictions.
+"""What slips say of loading, against everything that real releases were seen to do; and the document about predictions.
 
 What releases do while a program runs is counted by `nox -s predictions`, which runs every program once for each release; what it
 counted stands in reports/predictions.md.
