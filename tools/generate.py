@@ -11,6 +11,7 @@ from pathlib import Path
 
 from torch_compat.cli._generating import regenerate
 from torch_compat.cli._root import find_root
+from torch_compat.errors import HarnessError
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -20,7 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=REPOSITORY, help="the tree; this repository unless given")
     asked = parser.parse_args(arguments)
-    changed, _ = regenerate(find_root(asked.root))
+    try:
+        changed, _ = regenerate(find_root(asked.root))
+    except HarnessError as error:
+        print(f"generate: {error}", file=sys.stderr)
+        return error.exit_status
     print("\n".join(changed) or "everything that is generated is current")
     return 0
 

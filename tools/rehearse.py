@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.policy.calendar_files import written_calendar
 from torch_compat.replay.before import remove_releases
 from torch_compat.replay.rehearsal import DECIDED, differences
@@ -39,11 +40,11 @@ def copied(source: Path, target: Path) -> Path:
     return target
 
 
-def without(root: Path, releases: list[str]) -> None:
+def without(root: Path, releases: list[str], *, keep_programs: bool = False) -> None:
     """Take releases out of a copy, and make anew what is generated."""
-    remove_releases(root, releases)
+    remove_releases(root, releases, keep_programs=keep_programs)
     if command(root, "tools/generate.py"):
-        raise SystemExit("rehearse: what is generated cannot be made of the tree as it was before")
+        raise CorpusError("what is generated cannot be made of the tree as it was before", where=str(root))
 
 
 def put_back(expected: Path, root: Path) -> None:
@@ -57,7 +58,16 @@ def put_back(expected: Path, root: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rehearse."""
+    """Rehearse; an error that was foreseen is told in words."""
+    try:
+        return rehearse(arguments)
+    except HarnessError as error:
+        print(f"rehearse: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+def rehearse(arguments: list[str] | None) -> int:
+    """Take a release out of a copy, admit it anew and compare; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--release", required=True, help="the release to admit anew, such as 2.15.0")
     parser.add_argument("--into", type=Path, help="a folder for the copies, which stay there; a temporary one unless given")
@@ -74,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
         if later:
             without(expected, later)
         root = copied(expected, into / "tree")
-        without(root, [release.version])
+        without(root, [release.version], keep_programs=True)
         if asked.judge:
             command(root, "-m", "torch_compat", "judge")
         admit = ("-m", "torch_compat", "admit", release.name, "--uploaded", release.date.isoformat())

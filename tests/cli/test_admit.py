@@ -274,7 +274,8 @@ def test_what_is_no_release(admission: Command, name: str) -> None:
 
 
 def test_a_tree_without_a_corpus(admission: Command, tmp_path: Any) -> None:
-    assert admission("admit", NAME, "--root", str(tmp_path)).status == 2
+    (tmp_path / "empty").mkdir()
+    assert admission("admit", NAME, "--root", str(tmp_path / "empty")).status == 4
 
 
 def test_a_spoiled_note_of_an_earlier_run_is_no_hindrance(admission: Command, tree: Tree) -> None:

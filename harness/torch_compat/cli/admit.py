@@ -10,7 +10,7 @@ import click
 from torch_compat.cli._admission import STEPS, Admission, Ended
 from torch_compat.cli._output import exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._root import find_root, root_option
-from torch_compat.errors import UsageError
+from torch_compat.errors import NothingSelected, UsageError
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -87,7 +87,9 @@ def admit(
         raise UsageError(f"{release!r} is no release that the calendar could name", hint="written torch-2.16.0")
     place = find_root(root)
     if not (place.inside("policies/torch").is_dir() and place.fixtures.is_dir()):
-        raise UsageError("has no fixtures/ or no policies/torch, so nothing can join it", where=str(place.path), code="no-corpus")
+        raise NothingSelected(
+            "has no fixtures/ or no policies/torch, so nothing can join it", where=str(place.path), code="no-corpus"
+        )
     console = stderr()
     admission = Admission(
         place, version, uploaded and uploaded.date(), keep, trust, lambda line: console.print(f"  {line}", markup=False)

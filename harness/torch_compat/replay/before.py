@@ -19,8 +19,9 @@ from packaging.version import Version
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.lines import write_whole
-from torch_compat.corpus.manifest import release_folder
+from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.observations import read_observations, write_observations
+from torch_compat.corpus.recipes import read_recipe
 from torch_compat.corpus.surveys import drop_surveys
 from torch_compat.errors import UsageError
 from torch_compat.places import inside, read_whole
@@ -38,15 +39,21 @@ CAUSES: Final = re.compile(r"^causes = \[.*?\]$", re.MULTILINE | re.DOTALL)
 ENDING: Final = ("older-never-differs:", "forward-window:")
 """Rules whose findings are named after the newest reader that has them; those of all others after the first."""
 LAST: Final = re.compile(r'\b(last|until) = "([0-9.]+)"')
+SPAN: Final = re.compile(r'\{ first = "([0-9.]+)"[^{}]*\}(?:, )?')
+WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
+ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([0-9.]+)".*\n', re.MULTILINE)
+EVENTS: Final = "[[deprecation.events]]"
 FIRST: Final = re.compile(r'\b(first|since) = "([0-9.]+)"')
 
 
-def remove_releases(root: Path, releases: Iterable[str]) -> None:
+def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool = False) -> None:
     """Take releases out of a tree, in place: work on a copy.
 
     Parameters:
         root: a tree with policies/, fixtures/ and reports/observations/.
         releases: versions, each of which the calendar has.
+        keep_programs: whether recipes stay that none of the other releases can write, and probes of what was deprecated only since, with
+            what is recorded of them. People wrote these programs, so they are there when the release comes back.
 
     Raises:
         UsageError: the calendar does not have one of them, or would have none left.
@@ -61,9 +68,15 @@ def remove_releases(root: Path, releases: Iterable[str]) -> None:
     kept = [release.version for release in calendar if release.version not in gone]
     if not kept:
         raise UsageError("no release would be left in the calendar", code="no-calendar")
-    _policies(policies, _Gone(gone, tuple(kept)))
+    probes = _policies(policies, _Gone(gone, tuple(kept)))
+    if keep_programs:
+        probes = frozenset()
+    for probe in probes:
+        inside(root, f"fixtures/deprecations/{probe}.py").unlink(missing_ok=True)
     _fixtures(inside(root, "fixtures"), gone)
-    _observations(inside(root, "reports/observations"), gone)
+    if not keep_programs:
+        _recipes(inside(root, "fixtures"), gone)
+    _observations(inside(root, "reports/observations"), gone, probes)
     drop_surveys(inside(root, "fixtures"), gone)
     _predictions(inside(root, "reports/predictions.md"), gone)
 
@@ -80,7 +93,29 @@ def _fixtures(fixtures: Path, gone: frozenset[str]) -> None:
         write_frozen(path, {name: pin for name, pin in read_frozen(path).items() if name.partition("/")[0] not in folders})
 
 
-def _observations(folder: Path, gone: frozenset[str]) -> None:
+def _recipes(fixtures: Path, gone: frozenset[str]) -> None:
+    """Take out the recipes that begin with a release that is gone; of them the others have nothing but that they cannot write them."""
+    found = [
+        recipe
+        for path in sorted(fixtures.glob("recipes/*.py"))
+        if (recipe := read_recipe(inside(fixtures, f"recipes/{path.name}"))).since in gone
+    ]
+    names = {recipe.name for recipe in found}
+    for recipe in found:
+        recipe.path.unlink()
+    for path in sorted(fixtures.glob(f"torch-*/{MANIFEST}")) if names else ():
+        manifest = read_manifest(path)
+        fixtures_left = tuple(entry for entry in manifest.fixtures if entry.recipe not in names)
+        not_writable = tuple(entry for entry in manifest.not_writable if entry.recipe not in names)
+        used = {one.writer for one in fixtures_left} | {one.writer for one in not_writable}
+        writers = {name: identity for name, identity in manifest.writers.items() if name in used}
+        write_manifest(path, replace(manifest, writers=writers, fixtures=fixtures_left, not_writable=not_writable))
+    path = inside(fixtures, FROZEN)
+    if names and path.is_file():
+        write_frozen(path, {name: pin for name, pin in read_frozen(path).items() if name.partition("/")[2] not in names})
+
+
+def _observations(folder: Path, gone: frozenset[str], probes: frozenset[str]) -> None:
     folders = {release_folder(release) for release in gone}
     for path in sorted(folder.glob("*.jsonl")):
         observed = read_observations(path)
@@ -88,8 +123,9 @@ def _observations(folder: Path, gone: frozenset[str]) -> None:
             path.unlink()
             continue
         cells = {cell: one for cell, one in observed.cells.items() if cell[0].partition("/")[0] not in folders}
-        if len(cells) < len(observed.cells):
-            write_observations(path, replace(observed, cells=cells))
+        deprecations = {name: one for name, one in observed.deprecations.items() if name not in probes}
+        if len(cells) + len(deprecations) < len(observed.cells) + len(observed.deprecations):
+            write_observations(path, replace(observed, cells=cells, deprecations=deprecations))
 
 
 def _predictions(path: Path, gone: frozenset[str]) -> None:
@@ -120,7 +156,9 @@ class _Gone:
         return next((known for known in self.kept if Version(known) > Version(release)), "")
 
 
-def _policies(policies: Path, gone: _Gone) -> None:
+def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
+    """Take releases out of the policy; the probes of deprecations of which nothing had happened before."""
+    probes = set()
     for path, text in drop_releases(policies, gone.releases).items():
         write_whole(path, text, encoding="utf-8")
     for path in sorted(policies.rglob("*.toml")):
@@ -131,8 +169,10 @@ def _policies(policies: Path, gone: _Gone) -> None:
         changed = _file(text, gone, alone=alone)
         if changed is None:
             path.unlink()
+            probes.add(tomllib.loads(text).get("deprecation", {}).get("probe"))
         elif changed != text:
             write_whole(path, changed, encoding="utf-8")
+    return frozenset(probes - {None})
 
 
 def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
@@ -141,7 +181,7 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
     Parameters:
         alone: whether the file holds one waiver or deprecation, and goes with it.
     """
-    parts = []
+    parts: list[TableText] = []
     for number, part in enumerate(split_tables(text)):
         changed = _table(part, gone) if part.header else part
         if changed is None:
@@ -149,6 +189,12 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
                 return None
             changed = TableText("", "", part.rest if part.rest.strip() else "")
         parts.append(changed)
+    if EVENTS in text:
+        events = [part.body for part in parts if part.header == EVENTS]
+        if not events:
+            return None
+        if not any('"warned"' in event for event in events):
+            parts = [replace(part, body=WARNING.sub("", part.body)) if part.header else part for part in parts]
     return joined(parts)
 
 
@@ -173,6 +219,11 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
         if not first or Version(first) > Version(readers["last"]):
             return None
         body = FIRST.sub(lambda found: f'{found[1]} = "{first}"' if found[2] in gone.releases else found[0], body)
+    if isinstance(readers, list) and any(span.get("first") in gone.releases for span in readers):
+        if all(span.get("first") in gone.releases for span in readers):
+            return None
+        body = SPAN.sub(lambda found: "" if found[1] in gone.releases else found[0], body).replace(", ]", "]")
+    body = ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body)
     body = LAST.sub(lambda found: f'{found[1]} = "{gone.before(found[2])}"' if found[2] in gone.releases else found[0], body)
     return replace(part, body=body)
 
