@@ -156,24 +156,12 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated: policies/policy.schema.json, torch/weights_only.toml and torch/counts.lock there, reports/findings.md.
+    """Rewrite what is generated and takes seconds: the schema of policies, weights_only.toml, counts.lock, findings.md, blocks of README.md.
 
     Of counts.lock what judging alone counts; `nox -s predictions -- --write` counts quirks and slips.
     """
     session.install(".")
-    script = (
-        "import json, pathlib, sys; from torch_compat.policy import policy_schema; "
-        "text = json.dumps(policy_schema(), indent=2, ensure_ascii=False); "
-        "pathlib.Path(sys.argv[1]).write_text(text + chr(10), encoding='utf-8')"
-    )
-    session.run("python", "-c", script, "policies/policy.schema.json")
-    script = (
-        "import pathlib, sys; from torch_compat.corpus.weights_only import weights_only_policy; "
-        "pathlib.Path(sys.argv[2]).write_text(weights_only_policy(pathlib.Path(sys.argv[1])), encoding='utf-8')"
-    )
-    session.run("python", "-c", script, "fixtures", "policies/torch/weights_only.toml")
-    session.run("torch-compat", "accept", "--write", success_codes=[0, 1, 4])  # what it could not count, the report shows, too
-    session.run("torch-compat", "judge", "--findings", "reports/findings.md", success_codes=[0, 1, 4])
+    session.run("python", "tools/generate.py")
 
 
 @nox.session(default=False)

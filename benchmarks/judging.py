@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING
 
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import uncollected
-from torch_compat.corpus.compare import Difference
 from torch_compat.corpus.corpus import Corpus
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import EXTENSIONS, Fixture, Manifest
 from torch_compat.corpus.observations import Observation, ObservedReader
 from torch_compat.corpus.recipes import Recipe
-from torch_compat.policy.calendar import Calendar
-from torch_compat.policy.model import CorpusScope, Release, Span, Waiver
+from torch_compat.policy.model import CalendarRelease, CorpusScope, Span, Waiver
+from torch_compat.releases.calendar import Calendar
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge
+from torch_compat.values.compare import Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,8 +119,10 @@ def _policy() -> Policy:
     releases = list(policy.calendar)
     newest = releases[-1]
     for index in range(RELEASES - len(releases)):
-        version, date = f"{newest.parsed.major + 1}.{index}.0", newest.date + dt.timedelta(days=60 * (index + 1))
-        releases.append(Release.model_validate({**newest.model_dump(exclude_none=True), "version": version, "date": date}))
+        version, date = f"{newest.parsed.numbers[0] + 1}.{index}.0", newest.date + dt.timedelta(days=60 * (index + 1))
+        releases.append(
+            CalendarRelease.model_validate({**newest.model_dump(exclude_none=True), "version": version, "date": date})
+        )
     versions = tuple(release.version for release in releases)
     scope = CorpusScope(writers=versions, readers=versions)
     return replace(policy, calendar=Calendar(releases), corpus=scope, waivers=())
@@ -149,15 +151,23 @@ def _corpus(policy: Policy) -> Corpus:
     return Corpus(Path("fixtures"), files, (), tuple(manifests), ())
 
 
-def _waivers(report: Report) -> tuple[Waiver, ...]:
-    """A waiver for every tenth cause that fails, exact."""
+def _waived(policy: Policy, report: Report) -> Policy:
+    """The policy with a waiver for every tenth cause that fails, exact."""
     failing = Counter({finding.id: finding.count for finding in report.findings if finding.verdict == "fail" and finding.writers})
     readers = {finding.id: finding.readers for finding in report.findings}
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us"}
-    return tuple(
-        Waiver(id=f"w{index}", title="It is known", causes=(name,), readers=Span(first=readers[name][0], last=readers[name][-1]), count=count, **rest)
-        for index, (name, count) in enumerate(sorted(failing.items())[::10])
-    )  # fmt: skip
+    chosen = sorted(failing.items())[::10]
+    waivers = tuple(
+        Waiver(
+            id=f"w{index}",
+            title="It is known",
+            causes=(name,),
+            readers=Span(first=readers[name][0], last=readers[name][-1]),
+            **rest,
+        )
+        for index, (name, _) in enumerate(chosen)
+    )
+    return replace(policy, waivers=waivers, counts={("waiver", f"w{index}"): count for index, (_, count) in enumerate(chosen)})
 
 
 def main() -> None:
@@ -168,7 +178,7 @@ def main() -> None:
     with uncollected():
         evidence = Scaled(policy, _corpus(policy), readers, {}, last, files=dict.fromkeys(names, "0" * 64))
         before = judge(evidence)
-        evidence = replace(evidence, policy=replace(policy, waivers=_waivers(before)))
+        evidence = replace(evidence, policy=_waived(policy, before))
         del before
         started = time.process_time()
         report = judge(evidence)

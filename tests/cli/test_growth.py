@@ -1,4 +1,4 @@
-"""A release is added by one calendar entry and two nox sessions; until all three are there, everything says what is missing."""
+"""What a release takes step by step: a calendar entry and two nox sessions; until all three are there, everything says what is missing."""
 
 from __future__ import annotations
 
@@ -287,9 +287,8 @@ def test_nightly_asks_for_a_release_until_it_is_there(
     assert nightly(sessions, session) == 1
     (asked, *_) = session.said
     assert f"torch-{INVENTED}, uploaded on {UPLOADED}, is offered by the index and is not in the calendar" in asked
-    entry = asked[asked.index("[[release]]") : asked.index("then run")]
-    assert f'nox -s "produce(torch-{INVENTED})"' in asked
-    assert f'nox -s "observe(torch-{INVENTED})" -- --record' in asked
+    entry = asked[asked.index("[[release]]") :]
+    assert f"torch-compat admit torch-{INVENTED}\n" in asked
 
     path = tree.root / "policies/torch/releases.toml"  # the entry, as it was printed
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{entry}", encoding="utf-8")
@@ -346,7 +345,7 @@ def test_readers_available_as_json(growing: Callable[..., Any], index: FakeIndex
     (row,) = ended.json["missing"]
     assert (ended.status, row["name"], row["date"], row["pythons"]) == (1, f"torch-{INVENTED}", None, ["3.11"])
     assert "date = YYYY-MM-DD" in row["entry"]
-    assert row["run"] == [PRODUCE.removeprefix("run "), OBSERVE.removeprefix("run ")]
+    assert row["run"] == [f"torch-compat admit torch-{INVENTED}"]
 
 
 @pytest.mark.usefixtures("index")

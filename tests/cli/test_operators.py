@@ -127,7 +127,7 @@ def test_releases_are_known_by_several_names(name: str, release: str) -> None:
         ("2.12.0", "nearest: 2.12.1"),
         ("1.5.7", "nearest: 1.5.1, 1.5.0"),
         ("0.4.1", "nearest: 1.0.0"),
-        ("2.99", "nearest: 2.15.0"),
+        ("2.99", f"nearest: {History.load().releases[-1]}"),
         ("1.14.0", "nearest: 1.13.1, 2.0.0"),
         ("newest", "recorded are 1.0.0, 1.0.1"),
     ],

@@ -45,6 +45,7 @@ SCHEMA_OF = {
     "replay": "report",
     "observe": "observe",
     "produce": "produce",
+    "admit": "admit",
     "readers list": "readers-list",
     "readers build": "readers-build",
     "readers remove": "readers-remove",
@@ -399,6 +400,15 @@ def test_produce(run: Run, monkeypatch: pytest.MonkeyPatch, small_tree: Path) ->
     assert status == 1
     assert document["added"] == [fixture.id]
     assert document["not_writable"][0]["id"] == entry.id
+
+
+def test_admit(run: Run, root: Path) -> None:
+    status, document = run("admit", "torch-2.99.0", "--dry-run", "--root", str(root))
+    assert (status, {row["state"] for row in document["steps"]}) == (0, {"to-do"})
+    assert document["environments"]["build"][0] == "torch-2.99.0"
+    status, document = run("admit", "torch-2.13.0", "--only", "produce", "--only", "documents", "--root", str(root))
+    assert [row["state"] for row in document["steps"]] == ["there", "there"]
+    assert status == 0
 
 
 def test_readers_list(run: Run, root: Path) -> None:

@@ -11,55 +11,28 @@ where the lock or the document says something else and is not written.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.predictions.document import Reader, document
-from tests.predictions.loading import LoadingEvidence
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.needs import load_rules
 from torch_compat.policy.counts import BY_PREDICTING, LOCK, PREDICT, counted_tables, lock_text, read_lock, rewritten
 from torch_compat.policy.model import Quirk
 from torch_compat.policy.source import read_folder
-from torch_compat.replay.reference import observe_reference, plan_reference
-from torch_compat.rules.reference_agrees import agreement
+from torch_compat.replay.loading import LoadingEvidence
+from torch_compat.replay.predictions import predicted
+from torch_compat.replay.reference import plan_reference
+from torch_compat.report.predictions import document
 
 if TYPE_CHECKING:
-    from torch_compat.corpus.observations import ObservedReader
     from torch_compat.policy.counts import Key
-    from torch_compat.replay.plan import Task
     from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENT = REPOSITORY / "reports" / "predictions.md"
-
-
-def predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
-    """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
-    today = dt.date.fromisoformat(reader.observed)
-    met: dict[tuple[str, str], tuple[str, ...]] = {}
-    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met)
-    slips: Counter[str] = Counter()
-    agrees, by_slip, wrong = 0, 0, []
-    for task in tasks:
-        real = evidence.valid(reader, task.fixture, task.options)
-        assert real is not None, f"{task.fixture.id} is not recorded of {reader.name}"
-        cell = observed.cells[task.fixture.id, task.options.id]
-        verdict, what, text = agreement(evidence, task.fixture, real, cell)
-        if verdict == "pass":
-            agrees += 1
-            found = met[task.fixture.id, task.options.id]
-            by_slip += bool(found)
-            slips.update(found)
-        else:
-            wrong.append(
-                f"  {task.fixture.id}: {real.result} {real.signal} is told as {cell.result} {cell.signal}, {what}: {text}"
-            )
-    return Reader(reader.release, len(tasks), agrees, by_slip, slips), wrong
 
 
 def main() -> int:

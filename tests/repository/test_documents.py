@@ -21,9 +21,12 @@ from torch_compat.cli import main, top_level
 from torch_compat.cli._days import day_of
 from torch_compat.extension import OperatorApiWarning
 from torch_compat.policy import load_policy
+from torch_compat.report.to_text import summary_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from torch_compat.rules.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 REQUIRED = (
@@ -38,7 +41,7 @@ REQUIRED = (
 )
 TOP_LEVEL = {
     ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "fixtures",
-    "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests",
+    "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests", "tools",
 }  # fmt: skip
 TOLERATED = ("cd ", "git ", "nox ", "python -m pip install ", "tox ")  # other programs that documents may tell people to run
 JOINTS = {"&&", "||", "|", ";"}
@@ -233,7 +236,8 @@ def test_a_planted_word_is_found(planted: str) -> None:
     assert FORBIDDEN.search(planted)
 
 
-def test_the_matrix_that_the_readme_shows_is_the_one_that_is_judged(printed: Callable[[str], str]) -> None:
+def test_the_matrix_that_the_readme_shows_is_the_one_that_is_judged(judged: Report, printed: Callable[[str], str]) -> None:
     matrix = [line.rstrip() for line in printed("text").split("\n\n")[0].splitlines()]
     assert len(matrix) > 6
+    assert "\n".join(matrix) == summary_text(judged)
     assert "\n".join(matrix) in (REPOSITORY / "README.md").read_text(encoding="utf-8")

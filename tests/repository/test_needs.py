@@ -1,4 +1,4 @@
-"""What the harness says of who reads an archive, against everything that 33 real releases were seen to do."""
+"""What the harness says of who reads an archive, against everything that real releases were seen to do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.predictions.loading import LoadingEvidence, takers_of
 from tests.recordings import readers_of
 from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
+from torch_compat.replay.loading import LoadingEvidence, takers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

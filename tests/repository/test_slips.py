@@ -1,4 +1,4 @@
-"""What slips say of loading, against everything that 33 real releases were seen to do; and the document about predictions.
+"""What slips say of loading, against everything that real releases were seen to do; and the document about predictions.
 
 What releases do while a program runs is counted by `nox -s predictions`, which runs every program once for each release; what it
 counted stands in reports/predictions.md.
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.predictions.document import QUIRKS, SLIPS, spans
 from tests.recordings import readers_of
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats.facts import read_facts
@@ -22,6 +21,7 @@ from torch_compat.needs import Judge, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.report.predictions import QUIRKS, SLIPS, spans
 from torch_compat.runtime import slips
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from tests.state.neutral import Neutral
 from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
 from torch_compat.formats.facts import read_facts
 from torch_compat.pickles import Tensor
+from torch_compat.policy import load_policy
 from torch_compat.state import load_state
 from torch_compat.values.compare import compare
 
@@ -39,11 +40,9 @@ LOST = "its writer reads something else than it saved, and so does everybody: th
 ABSENT = "its storages were skipped: absent, where torch shows zeros; the rest as its writer reads it back"
 SYNTHETIC = "no release wrote it: as the rules of its format say"
 
-FROM_2_6 = "2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0"
-ALL = (
-    "1.0.0 1.0.1 1.1.0 1.2.0 1.3.1 1.4.0 1.5.0 1.5.1 1.6.0 1.7.1 1.8.1 1.9.1 1.10.2 1.11.0 1.12.1 1.13.1 2.0.0 2.0.1 2.1.2 2.2.2"
-    f" 2.3.1 2.4.1 2.5.1 {FROM_2_6}"
-)
+WRITERS = load_policy(ROOT / "policies" / "torch").corpus.writers
+FROM_2_6 = " ".join(WRITERS[WRITERS.index("2.6.0") :])
+ALL = " ".join(WRITERS)
 LISTED = {
     (UNRESTRICTED, "save_containers"): FROM_2_6,
     (UNRESTRICTED, "save_module_buffers"): FROM_2_6,

@@ -26,6 +26,7 @@ COMMANDS = {
     "accept": "Count what waivers cover, show what changed, and write the lock of counts.",
     "observe": "Let real releases read fixtures, and put down what happens.",
     "produce": "Let a real release write fixtures.",
+    "admit": "Let a new release join: calendar, environment, fixtures, observations, documents.",
     "operators": "Operators: what changed from one release to another, the history of one, what breaks.",
     "extension": "Record what an extension uses of PyTorch's operators, and say which releases it fits.",
     "readers": "List, build and remove environments of real releases; ask for new ones.",

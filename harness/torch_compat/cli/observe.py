@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from torch_compat.readers.torch_release import TorchRelease
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["damage_of", "observe", "observe_release"]
+__all__ = ["Asked", "damage_of", "is_missing", "observe", "observe_reader", "observe_release", "record_survey"]
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
@@ -156,7 +156,7 @@ def observe(
     if recorded:
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
     whole = not fixtures and options is None and sample is None
-    asked = _Asked(
+    asked = Asked(
         chosen,
         options,
         None if sample is None else Sample(sample, seed),
@@ -175,7 +175,7 @@ def observe(
         for release, following in zip_longest(releases, list(releases)[1:]):
             if following is not None and (again or record) and not missing:
                 _start_ahead(following, ahead, stack, asked.trust)
-            status, evidence = _observe(place, evidence, release, asked, ahead.pop(release.version, None))
+            status, evidence = observe_reader(place, evidence, release, asked, ahead.pop(release.version, None))
             statuses.append(status)
     if reference:
         statuses.append(_observe_reference(place, evidence, asked))
@@ -196,7 +196,7 @@ def _check_reference(asked: list[str], *, wrong: bool) -> None:
             )
 
 
-def _observe_reference(place: Root, evidence: Evidence, asked: _Asked) -> int:
+def _observe_reference(place: Root, evidence: Evidence, asked: Asked) -> int:
     """Let the reference reader read, and print how it stands to the writers."""
     _refuse_damage(evidence.corpus, asked.fixtures, record=False)
     with Progress(stderr()) as progress:
@@ -234,7 +234,7 @@ def _start_ahead(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What was asked of each reader."""
 
     fixtures: list[Fixture]
@@ -250,14 +250,18 @@ class _Asked:
     trust: Trust
 
 
-def _observe(
-    place: Root, evidence: Evidence, release: CalendarRelease, asked: _Asked, workers: tuple[TorchRelease, TorchRelease] | None
+def observe_reader(
+    place: Root,
+    evidence: Evidence,
+    release: CalendarRelease,
+    asked: Asked,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
 ) -> tuple[int, Evidence]:
     """Let one release read and print what came of it; the exit status, and the evidence with what was recorded."""
     chosen, whole = asked.fixtures, asked.whole
     deprecated = whole
     if asked.missing:
-        known = next((one for one in evidence.recorded.values() if one.release == release.version), None)
+        known = _recorded_of(evidence, release)
         if known is not None and _probes_recorded(evidence, known):
             chosen = [fixture for fixture in chosen if _unrecorded(evidence, release, fixture)]
             whole = len(chosen) == len(evidence.corpus.fixtures)
@@ -289,7 +293,7 @@ def _observe(
         raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
     if asked.record:
         if asked.survey:
-            _survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
+            record_survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
         recorded = _record(place, evidence, fresh, whole, console)
         evidence = replace(evidence, recorded={**evidence.recorded, recorded.name: recorded})
     return _print_all(evidence, fresh, asked.show, asked.format_, isolation()), evidence
@@ -371,6 +375,21 @@ def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
     """Whether every deprecated thing was used by its probe as it is now, and nothing is recorded of others."""
     asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
     return asked == {name: one.key for name, one in reader.deprecations.items()}
+
+
+def _recorded_of(evidence: Evidence, release: CalendarRelease) -> ObservedReader | None:
+    return next((one for one in evidence.recorded.values() if one.release == release.version), None)
+
+
+def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
+    """Whether ``--missing`` would observe anything: a cell, a probe or a deprecation is not recorded of a release as it is now."""
+    known = _recorded_of(evidence, release)
+    return (
+        known is None
+        or not _probes_recorded(evidence, known)
+        or not _deprecations_recorded(evidence, known)
+        or any(_unrecorded(evidence, release, fixture) for fixture in evidence.corpus.fixtures.values())
+    )
 
 
 def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
@@ -480,7 +499,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
     return recorded.readers[fresh.name]
 
 
-def _survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
+def record_survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
     """While the environment stands: everything that later work wants to know of this release."""
     found = parse_survey(fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
     if fresh.release in surveyed_releases(place.fixtures):

@@ -134,7 +134,7 @@ def remove(context: click.Context, releases: tuple[str, ...], root: Path | None,
 def available(context: click.Context, root: Path | None, format_: str) -> None:
     """Ask the package index for releases that the calendar lacks.
 
-    pip asks, with your own settings. Prints the calendar entry of each release that is not there, and what to run then.
+    pip asks, with your own settings. Prints the calendar entry of each release that is not there, and the command that lets it join.
     Exit status 0 if the calendar has every release, 1 if it lacks one, 4 if the index could not be asked.
     """
     calendar = find_policy(root).calendar
@@ -145,7 +145,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
             "date": date.isoformat() if date else None,
             "pythons": list(release.pythons),
             "entry": entry_text(calendar, release, date),
-            "run": [f'nox -s "produce(torch-{release.version})"', f'nox -s "observe(torch-{release.version})" -- --record'],
+            "run": [f"torch-compat admit torch-{release.version}"],
         }
         for release, date in new_releases(calendar, dt.datetime.now(dt.UTC).date(), run_command)
     ]
@@ -156,9 +156,9 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
         say(f"the calendar has every release of torch that the index offers; the newest is {newest}")
     for row in found if format_ == "text" else ():
         day = f", uploaded on {row['date']}," if row["date"] else ""
-        say(f"{row['name']}{day} is offered by the index and is not in the calendar. Add to policies/torch/releases.toml:\n")
-        say(row["entry"])
-        say("then run\n\n" + "".join(f"    {line}\n" for line in row["run"]))
+        say(f"{row['name']}{day} is offered by the index and is not in the calendar. To let it join:\n")
+        say("".join(f"    {line}\n" for line in row["run"]))
+        say(f"which puts this into policies/torch/releases.toml:\n\n{row['entry']}")
     context.exit(1 if found else 0)
 
 

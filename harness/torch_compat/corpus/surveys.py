@@ -28,6 +28,7 @@ __all__ = [
     "RELEASES",
     "Section",
     "Survey",
+    "drop_surveys",
     "parse_survey",
     "read_survey",
     "survey_differences",
@@ -286,14 +287,18 @@ def read_survey(fixtures: Path, release: str) -> Survey:
     return Survey(release, entry["identity"], day, sections)
 
 
-def _recorded(fixtures: Path, name: str, told: Mapping[str, Any]) -> Recorded:
-    """The file of a section, of the very releases that are recorded."""
+def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: frozenset[str] = frozenset()) -> Recorded:
+    """The file of a section, of the very releases that are recorded.
+
+    Parameters:
+        replaced: releases that are about to be written: a run that was killed may have left them in this file and not in all.
+    """
     file, layout = FILES[name]
     recorded = Recorded(inside(fixtures, file))
     if recorded.shown != layout:
         raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
-    if set(recorded.releases) != set(told):
-        odd = ", ".join(sorted(set(recorded.releases) ^ set(told)))
+    odd = ", ".join(sorted((set(recorded.releases) ^ set(told)) - replaced))
+    if odd:
         raise CorpusError(f"is not of the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
     everyone = recorded.known.everyone
     asked = 0
@@ -317,25 +322,41 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
             "identity": dict(survey.identity),
             "recorded": survey.recorded.isoformat(),
         }
+    _write(fixtures, texts, told)
+
+
+def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
+    """Take the surveys of releases out of what is recorded; nothing else changes. A release that was not surveyed is no mistake."""
+    told = surveyed_releases(fixtures)
+    dropped = frozenset(releases) & told.keys()
+    if dropped:
+        texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
+        _write(fixtures, texts, {release: entry for release, entry in told.items() if release not in dropped})
+
+
+def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the files of all sections, and last who was asked."""
     texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in sorted(told, key=Release))
     for path, text in texts.items():
         write_whole(path, text, encoding="utf-8")
 
 
-def _merged(fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey]) -> str:
-    """The file of a section with these surveys in it."""
+def _merged(
+    fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey], dropped: frozenset[str] = frozenset()
+) -> str:
+    """The file of a section with these surveys in it, and without those that are dropped."""
     new = {survey.release: survey.sections[name] for survey in surveys}
-    known = Known(sorted({*told, *new}, key=Release))
+    known = Known(sorted({*told, *new} - dropped, key=Release))
     facts: dict[Fact, int] = {}
     obtained: dict[str, int] = {}
     incomplete: dict[str, int] = {}
     if told:
-        old = _recorded(fixtures, name, told)
+        old = _recorded(fixtures, name, told, frozenset(new))
         cache: dict[int, int] = {}
 
         def move(bits: int) -> int:
             if bits not in cache:
-                cache[bits] = known.holding(release for release in old.of(bits) if release not in new)
+                cache[bits] = known.holding(release for release in old.of(bits) if release in known and release not in new)
             return cache[bits]
 
         for key, value, bits in old.facts():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch_compat.policy import CalendarRelease
     from torch_compat.releases.calendar import Calendar
 
-__all__ = ["Offered", "entry_text", "new_releases", "offered", "unlisted"]
+__all__ = ["Offered", "calendar_entry", "entry_text", "new_releases", "offered", "offered_release", "unlisted"]
 
 FIRST = Release("1.0.0")
 AHEAD = 3
@@ -164,12 +164,28 @@ def new_releases(
     """
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
         pip = _Pip(run, Path(scratch))
-        newest = calendar.newest()
-        found = []
-        for one in unlisted(calendar, _offered(calendar, pip)):
-            low = newest.date if one.parsed > newest.parsed else min(release.date for release in calendar)
-            found.append((one, pip.uploaded(one.version, one.pythons[0], low - dt.timedelta(1), today)))
-        return tuple(found)
+        missing = unlisted(calendar, _offered(calendar, pip))
+        return tuple((one, _uploaded(calendar, one, today, pip)) for one in missing)
+
+
+def offered_release(
+    calendar: Calendar[CalendarRelease], version: str, today: dt.date, run: Run = run_command
+) -> tuple[Offered, dt.date | None]:
+    """One release that the calendar lacks, with the day of its upload where that can be told.
+
+    Raises:
+        EnvironmentUnavailable: as :func:`offered`; or the index does not offer this release.
+    """
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+        pip = _Pip(run, Path(scratch))
+        found = next((one for one in _offered(calendar, pip) if one.version == version), None)
+        if found is None:
+            raise EnvironmentUnavailable(
+                f"the package index does not offer torch {version} for Linux on x86-64",
+                hint="torch-compat readers available names what it offers",
+                code="not-offered",
+            )
+        return found, _uploaded(calendar, found, today, pip)
 
 
 def _offered(calendar: Calendar[CalendarRelease], pip: _Pip) -> tuple[Offered, ...]:
@@ -189,17 +205,32 @@ def unlisted(calendar: Calendar[CalendarRelease], releases: Iterable[Offered]) -
     return tuple(release for release in releases if release.version not in calendar)
 
 
+def _uploaded(calendar: Calendar[CalendarRelease], release: Offered, today: dt.date, pip: _Pip) -> dt.date | None:
+    newest = calendar.newest()
+    low = newest.date if release.parsed > newest.parsed else min(known.date for known in calendar)
+    return pip.uploaded(release.version, release.pythons[0], low - dt.timedelta(1), today)
+
+
 def entry_text(calendar: Calendar[CalendarRelease], release: Offered, date: dt.date | None) -> str:
     """The calendar entry to add; what the index does not tell is taken from the nearest release, and says so.
 
     Without a date it is no valid TOML: nobody can add it and forget the date.
     """
+    like = calendar.nearest(release.parsed).version
+    version, day, pythons, install, numpy = calendar_entry(calendar, release, date or dt.date.max).splitlines()[1:]
+    if date is None:
+        day = "date = YYYY-MM-DD  # the day of its first upload"
+    lines = ("[[release]]", version, day, pythons, f"{install}  # as {like}", f"{numpy}  # as {like}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def calendar_entry(calendar: Calendar[CalendarRelease], release: Offered, date: dt.date) -> str:
+    """The calendar entry as it stands in the file; what the index does not tell is that of the nearest release."""
     like = calendar.nearest(release.parsed)
     pythons = ", ".join(f'"{python}"' for python in release.pythons)
-    day = date.isoformat() if date else "YYYY-MM-DD  # the day of its first upload"
     return (
-        f'[[release]]\nversion = "{release.version}"\ndate = {day}\npythons = [{pythons}]\n'
-        f'install = "{like.install}"  # as {like.version}\nnumpy = "{like.numpy}"  # as {like.version}\n'
+        f'[[release]]\nversion = "{release.version}"\ndate = {date.isoformat()}\npythons = [{pythons}]\n'
+        f'install = "{like.install}"\nnumpy = "{like.numpy}"\n'
     )
 
 

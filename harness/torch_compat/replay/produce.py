@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.recipes import Recipe
     from torch_compat.readers.torch_release import TorchRelease
 
-__all__ = ["Produced", "produce"]
+__all__ = ["Produced", "finish", "is_pinned", "produce"]
 
 Entry = Fixture | NotWritable
 
@@ -94,6 +94,29 @@ def produce(
         if added:
             _record(corpus.folder, folder, Path(scratch), manifest, {**manifest.writers, writer: reader.identity}, added)
     return Produced(tuple(added), tuple(reproduced), tuple(differing))
+
+
+def is_pinned(corpus: Corpus, release: str) -> bool:
+    """Whether everything that a release's manifest lists is frozen."""
+    pins = _pins(corpus.folder)
+    return all(entry.id in pins for entry in corpus.entries if entry.release == release)
+
+
+def finish(corpus: Corpus, release: str, strange: Callable[[Path], bool]) -> None:
+    """Finish what a killed :func:`produce` began to write: archives, then the manifest that lists them, then its pins.
+
+    Parameters:
+        strange: whether a file was not there before that run: what it had not yet listed is removed, and what it had listed is frozen.
+    """
+    folder = corpus.folder / f"torch-{release}"
+    path = folder / MANIFEST
+    manifest = read_manifest(path) if path.exists() else Manifest(release, {}, (), ())
+    listed = {MANIFEST, *(fixture.file for fixture in manifest.fixtures)}
+    for found in sorted(folder.glob("*")):
+        if found.name not in listed and strange(found):
+            found.unlink()
+    if manifest.entries and strange(path):
+        write_frozen(corpus.folder / FROZEN, {entry.id: entry.pin for entry in manifest.entries} | _pins(corpus.folder))
 
 
 def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:

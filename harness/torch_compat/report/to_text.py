@@ -6,9 +6,11 @@ lines are the totals.
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -18,12 +20,10 @@ from torch_compat.report.matrix import matrix
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from torch_compat.report.breaks import Break
     from torch_compat.rules.judge import Finding, Report
 
-__all__ = ["print_report"]
+__all__ = ["print_report", "summary_text"]
 
 MOST = 6  # causes, or lines, of a section of the short report
 WIDEST = 100  # columns of its lines
@@ -87,6 +87,13 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console.print(Text(f"of these, modelled by the reference reader alone: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
+
+
+def summary_text(report: Report) -> str:
+    """The first table of a report, plain: cells under default options, by family and direction."""
+    stream = io.StringIO()
+    _summary(report, Console(file=stream, width=120, color_system=None, highlight=False, markup=False, emoji=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().split("\n\n", 1)[0].splitlines())
 
 
 # -------------------------------------------------------------------------------------------------------------- summary

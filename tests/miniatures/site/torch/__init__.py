@@ -132,7 +132,7 @@ class Program(Module):
 def _write(path: str, records: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in records.items():
-            archive.writestr(f"archive/{name}", data)
+            archive.writestr(zipfile.ZipInfo(f"archive/{name}"), data)
 
 
 def _read(path: str, record: str) -> Any:

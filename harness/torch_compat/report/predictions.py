@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key
     from torch_compat.releases.sets import ReleaseSet
 
-__all__ = ["Reader", "document"]
+__all__ = ["QUIRKS", "SLIPS", "Reader", "counted_programs", "document", "spans"]
 
 HEAD = """\
 <!-- Generated: nox -s predictions -- --write. Not edited by hand. -->
@@ -38,6 +39,9 @@ QUIRKS = """
 Who loads what, where no general rule says so (`policies/torch/needs.toml`), in cells of all families of archives.
 `tests/repository/test_needs.py` counts them.
 """
+
+
+_ROW = re.compile(r"^\| (\S+) \| (\d+) \| \d+ \| \d+ \|", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
             table(("quirk", "cells", "why"), quirks),
         ]
     )
+
+
+def counted_programs(text: str) -> dict[str, int]:
+    """Of each reader in a document how many programs it counts."""
+    return {name: int(programs) for name, programs in _ROW.findall(text.partition(SLIPS)[0]) if name != "all"}
 
 
 def spans(readers: ReleaseSet) -> str:

@@ -1,0 +1,363 @@
+"""The steps by which a release joins the corpus, each of which knows whether its result is there.
+
+No step remembers what an earlier run did: each looks at the tree. So a run that was killed is completed by the same command, and what it
+then writes is what it would have written. Beside the tree, ``reports/latest`` holds the digests of all files from before the first run,
+so that the last one can tell what changed, and which environments were built only for this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.cli._generating import PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.cli._output import Progress, stderr
+from torch_compat.cli._readers import built, trusted, warn_unless_isolated
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.cli.observe import Asked, is_missing, observe_reader, record_survey
+from torch_compat.corpus.lines import write_whole
+from torch_compat.corpus.surveys import surveyed_releases
+from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
+from torch_compat.places import read_whole
+from torch_compat.policy.calendar_files import add_release, drop_planned, planned_releases, written_calendar
+from torch_compat.readers.commands import run_command
+from torch_compat.readers.environments import NEEDED_BYTES, Environments
+from torch_compat.readers.index import calendar_entry, offered_release
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.produce import finish, is_pinned, produce
+from torch_compat.report.documents import REGENERATED
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from torch_compat.cli._root import Root
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.releases.calendar import Calendar
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["STEPS", "Admission", "Ended"]
+
+STEPS: Final = ("calendar", "environment", "produce", "observe", "survey", "readers", "documents", "predictions")
+KEPT: Final = ("fixtures", "policies", "reports", "README.md")
+"""What a release changes in a tree, apart from reports/latest."""
+STATE_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a step ended.
+
+    Attributes:
+        state: ``there`` (its result was there already), ``done``, ``incomplete``, ``left`` (its turn did not come), or ``to-do`` (where
+            nothing is done but told).
+        says: what came of it, for people, a line each.
+        status: an exit status of DESIGN's: 0, 1, 2, 3 or 4.
+        left: what somebody has to do before the step is whole.
+    """
+
+    state: str
+    says: tuple[str, ...] = ()
+    status: int = 0
+    left: tuple[str, ...] = ()
+
+
+@dataclass
+class Admission:
+    """A release on its way into a tree.
+
+    Attributes:
+        version: ``2.16.0``.
+        uploaded: the day of its upload, where the index does not tell; None to ask.
+        keep: whether environments that are built only to ask other readers stay.
+        trust: whether archives outside the frozen corpus may be run where releases are not isolated.
+        say: is told each step of the work, a line each.
+    """
+
+    place: Root
+    version: str
+    uploaded: dt.date | None
+    keep: bool
+    trust: bool
+    say: Callable[[str], None]
+    environments: Environments = field(default_factory=Environments)
+    _evidence: Evidence | None = None
+
+    # ------------------------------------------------------------------------------------------------------------ the steps
+
+    def does(self, step: str) -> str:
+        """What a step will do, in one sentence."""
+        name = f"torch-{self.version}"
+        return {
+            "calendar": f"ask the package index for {name}, put it into policies/torch, and take it out of what is planned",
+            "environment": f"build the environment of {name}",
+            "produce": f"let {name} run every recipe that it has not run; what it writes is frozen in fixtures/{name}",
+            "observe": f"let {name} read every fixture twice, and ask it every probe and every deprecation",
+            "survey": f"record what {name} says of its operators, names and limits",
+            "readers": f"let every other reader read what {name} wrote, one after the other, and whatever else is not recorded of it",
+            "documents": "generate anew " + ", ".join(one.path for one in REGENERATED),
+            "predictions": f"count {PREDICTIONS} anew: every program at the horizon of every reader, some minutes",
+        }[step]
+
+    def is_there(self, step: str) -> bool:
+        """Whether the result of a step is in the tree. What is generated in seconds is not looked at, but made and compared."""
+        if step == "calendar":
+            planned = (self.version in planned_releases(self._policies), self.version in self._calendar)
+            return planned == (False, True)
+        if step == "documents" or self.version not in self._calendar:
+            return False
+        if step == "environment":
+            needed = not all(self.is_there(later) for later in ("produce", "observe", "survey"))
+            return not needed or self.environments.get(self.version) is not None
+        if step == "survey":
+            return self.version in surveyed_releases(self.place.fixtures)
+        evidence = self._gathered()
+        scope = evidence.policy.corpus
+        if step == "predictions":
+            return predictions_current(self.place, evidence)
+        if step == "produce":
+            whole = not self._unwritten(evidence) and is_pinned(evidence.corpus, self.version)
+            return self.version not in scope.writers or whole
+        if step == "observe":
+            return self.version not in scope.readers or not is_missing(evidence, self._release)
+        return not self.readers_to_ask()
+
+    def run(self, step: str) -> Ended:
+        """Do a step whose result is not there. An error that says what is wrong ends the step, not the program."""
+        work: Callable[[], Ended] = getattr(self, f"_do_{step}")
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # what other commands print as data is progress here
+                return work()
+        except HarnessError as error:
+            return Ended("incomplete", (str(error),), error.exit_status, (f"{step}: {error.hint or error.message}",))
+        finally:
+            self._evidence = None
+
+    def _do_calendar(self) -> Ended:
+        calendar = self._calendar
+        texts: dict[Path, str] = {}
+        says = []
+        if self.version not in calendar:
+            self.say("asking the package index, a minute or two")
+            found, day = offered_release(calendar, self.version, dt.datetime.now(dt.UTC).date(), run_command)
+            day = self.uploaded or day
+            if day is None:
+                raise EnvironmentUnavailable(
+                    f"neither pip nor the index tells on which day torch {self.version} was uploaded",
+                    hint="give the day: --uploaded YYYY-MM-DD",
+                    code="no-upload-day",
+                )
+            says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")
+            texts = add_release(self._policies, calendar_entry(calendar, found, day))
+        for path, text in (drop_planned(self._policies, self.version) | texts).items():
+            write_whole(path, text, encoding="utf-8")
+            says.append(path.relative_to(self.place.path).as_posix())
+        self.place.policy()  # what does not fit together is said now, before anything is built
+        return Ended("done", tuple(says))
+
+    def _do_environment(self) -> Ended:
+        self._build(self._release)
+        return Ended("done", (f"{self._size(self.version)} in {self.environments.root}; it stays",))
+
+    def _do_produce(self) -> Ended:
+        evidence = self._gathered()
+        finish(evidence.corpus, self.version, self._is_new)
+        recipes = self._unwritten(evidence)
+        if not recipes:
+            return Ended("done", ("what an earlier run wrote is frozen",))
+        warn_unless_isolated()
+        today = dt.datetime.now(dt.UTC).date()
+        with TorchRelease(built(self._release)) as writer, Progress(stderr()) as progress:
+            bar = progress.task(f"torch-{self.version}: producing")
+            done = iter(range(len(recipes)))
+            produced = produce(evidence.corpus, writer, recipes, today, lambda _: bar(next(done), len(recipes)))
+        written = sum(hasattr(entry, "golden") for entry in produced.added)
+        refused = len(produced.added) - written
+        return Ended("done", (f"{written} fixtures written; {refused} recipes that this release cannot write",))
+
+    def _do_observe(self) -> Ended:
+        return Ended("done", self._ask(self._release))
+
+    def _do_survey(self) -> Ended:
+        readers = self._gathered().recorded.values()
+        known = next((reader for reader in readers if reader.release == self.version), None)
+        if known is None:
+            raise NothingSelected(
+                f"nothing is recorded of torch-{self.version}, so nobody can tell who is surveyed",
+                hint="let it read first: the step observe",
+            )
+        record_survey(self.place, built(self._release), known, stderr())
+        return Ended("done")
+
+    def _do_readers(self) -> Ended:
+        asked = self.readers_to_ask()
+        says: list[str] = []
+        left: list[str] = []
+        statuses = [0]
+        for number, release in enumerate(asked, 1):
+            self.say(f"reader {number} of {len(asked)}: {release.name}")
+            try:
+                self._build(release)
+                says += self._ask(release)
+            except HarnessError as error:
+                statuses.append(error.exit_status)
+                says.append(f"{release.name}: {error}")
+                left.append(f"readers: {release.name} has not read what torch-{self.version} wrote: {error.message}")
+            if not self.keep and release.version in self._state["built"]:
+                self.say(f"{release.name}: environment removed, {self.environments.remove(release.version) / 1e9:.2f} GB freed")
+                self._remember(built=[one for one in self._state["built"] if one != release.version])
+            self._evidence = None
+        return Ended("incomplete" if left else "done", tuple(says), max(statuses), tuple(left))
+
+    def _do_documents(self) -> Ended:
+        changed, judged = regenerate(self.place, lambda path: self.say(f"rewrote {path}"))
+        report = judged.report
+        failing = sum(finding.verdict is Verdict.FAIL for finding in report.findings)
+        left = []
+        if failing:
+            left.append(f"documents: {failing} findings fail; mend or waive them: torch-compat judge --full")
+        if report.not_checked:
+            left.append("documents: something required was not checked: torch-compat judge --full")
+        says = tuple(changed) or ("every one is current",)
+        return Ended("done" if changed else "there", says, report.exit_status, tuple(left))
+
+    def _do_predictions(self) -> Ended:
+        with Progress(stderr()) as progress:
+            wrong = predict(self.place, progress.task("the reference reader"))
+        left = (f"predictions: {len(wrong)} cells are told wrongly: nox -s predictions",) if wrong else ()
+        return Ended("done", (PREDICTIONS, *wrong[:6]), int(bool(wrong)), left)
+
+    # --------------------------------------------------------------------------------------------------------- what they need
+
+    @property
+    def _policies(self) -> Path:
+        return self.place.inside("policies/torch")
+
+    @property
+    def _calendar(self) -> Calendar[CalendarRelease]:
+        return written_calendar(self._policies)
+
+    @property
+    def _release(self) -> CalendarRelease:
+        return self._calendar[self.version]
+
+    def _gathered(self) -> Evidence:
+        """What is recorded, read once between two changes of it."""
+        if self._evidence is None:
+            with uncollected():
+                self._evidence = gather(self.place, self.place.policy(), as_of=None)
+        return self._evidence
+
+    def _unwritten(self, evidence: Evidence) -> list[Any]:
+        """The recipes of which the manifest says neither what this release wrote nor why not."""
+        known = {entry.recipe for entry in evidence.corpus.entries if entry.release == self.version}
+        return [recipe for recipe in evidence.corpus.recipes if recipe.name not in known]
+
+    def readers_to_ask(self) -> list[CalendarRelease]:
+        """The other readers of the policy of which something is not recorded, oldest first."""
+        evidence = self._gathered()
+        others = [evidence.policy.calendar[name] for name in evidence.policy.corpus.readers if name != self.version]
+        produced = self.version in self._calendar and self.is_there("produce")
+        return [one for one in others if not produced or is_missing(evidence, one)]
+
+    def _ask(self, release: CalendarRelease) -> tuple[str, ...]:
+        """Let a release read whatever is not recorded of it, and record that."""
+        evidence = self._gathered()
+        asked = Asked(
+            fixtures=list(evidence.corpus.fixtures.values()),
+            options=None,
+            sample=None,
+            missing=True,
+            again=False,
+            record=True,
+            survey=False,
+            show=False,
+            whole=True,
+            format_="text",
+            trust=trusted(self.place.fixtures, everything=self.trust),
+        )
+        _, evidence = observe_reader(self.place, evidence, release, asked)
+        cells = sum(len(one.cells) for one in evidence.recorded.values() if one.release == release.version)
+        return (f"{release.name}: {cells} cells recorded",)
+
+    # ---------------------------------------------------------------------------------------------------------- environments
+
+    def environments_to_build(self) -> list[str]:
+        """The releases whose environments are not there and will be needed, in the order in which they are built."""
+        own = [] if self.is_there("environment") else [self.version]
+        return own + [one.version for one in self.readers_to_ask() if self.environments.get(one.version) is None]
+
+    def largest_here(self) -> int | None:
+        """The bytes of the largest environment that is built here; None where none is. Nobody knows a size before it is downloaded."""
+        return max((int(one.description["size"]) for one in self.environments.all()), default=None)
+
+    @property
+    def needed(self) -> int:
+        """The bytes that have to be free while an environment is built."""
+        return NEEDED_BYTES["stub"]
+
+    def _build(self, release: CalendarRelease) -> None:
+        if self.environments.get(release.version) is None:
+            if release.version != self.version:
+                self._remember(built=[*self._state["built"], release.version])  # first: a run that is killed leaves no stranger
+            self.environments.build(release, progress=lambda step: self.say(f"{release.name}: {step}"))
+
+    def _size(self, version: str) -> str:
+        environment = self.environments.get(version)
+        return f"{environment.description['size'] / 1e9:.2f} GB" if environment else "nothing"
+
+    # ------------------------------------------------------------------------------------------------------------ what changed
+
+    def begin(self) -> None:
+        """Put down what the tree holds, unless an earlier run did that has not come to its end."""
+        self._remember()
+
+    def changed(self) -> list[str]:
+        """The files that are not what they were before the first run."""
+        before, now = self._state["before"], _digests(self.place)
+        return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether a file is not what it was before the first run."""
+        before = self._state["before"].get(path.relative_to(self.place.path).as_posix())
+        return bool(before != hashlib.sha256(read_whole(path)).hexdigest())
+
+    def end(self) -> None:
+        """Forget what was put down: everything is done."""
+        self._path.unlink(missing_ok=True)
+
+    @property
+    def _path(self) -> Path:
+        return self.place.inside(f"reports/latest/admit-torch-{self.version}.json")
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        try:
+            state = json.loads(read_whole(self._path))
+        except (OSError, ValueError):
+            state = None
+        if isinstance(state, dict) and state.get("schema_version") == STATE_VERSION:
+            return state
+        return {"schema_version": STATE_VERSION, "before": _digests(self.place), "built": []}
+
+    def _remember(self, **changes: Any) -> None:
+        write_whole(self._path, json.dumps({**self._state, **changes}, indent=1, sort_keys=True) + "\n")
+
+
+def _digests(place: Root) -> dict[str, str]:
+    """A digest of every file that a release can change, by its path."""
+    return {path.relative_to(place.path).as_posix(): hashlib.sha256(read_whole(path)).hexdigest() for path in _files(place)}
+
+
+def _files(place: Root) -> Iterator[Path]:
+    for name in KEPT:
+        path = place.path / name
+        for found in (path, *path.rglob("*")):
+            if found.is_file() and not {"latest", "__pycache__"} & set(found.relative_to(place.path).parts):
+                yield found

@@ -1,0 +1,247 @@
+"""``torch-compat admit``: a new release joins the corpus, by one command that can be stopped and started again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.cli._admission import STEPS, Admission, Ended
+from torch_compat.cli._output import exit_status, format_option, print_json, stderr, stdout, trust_option
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.errors import NothingSelected, UsageError
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+__all__ = ["admit"]
+
+SHOWN = 12  # changed files that are named; of more, their folders
+STATES = {"there": "was there", "done": "done", "incomplete": "INCOMPLETE", "left": "left", "to-do": "to do"}
+
+
+@click.command()
+@click.argument("release", metavar="torch-X.Y.Z")
+@click.option("--dry-run", is_flag=True, help="Do nothing; say what would be done, and which environments would be built.")
+@click.option(
+    "--only",
+    type=click.Choice(STEPS),
+    multiple=True,
+    metavar="STEP",
+    help="Only this step; may be given again. They keep their order.",
+)
+@click.option("--until", type=click.Choice(STEPS), metavar="STEP", help="Stop after this step.")
+@click.option(
+    "--keep-environments/--remove-environments",
+    "keep",
+    default=False,
+    help="Whether environments that are built to ask the other readers stay. Those that were there before always stay.",
+    show_default="--remove-environments",
+)
+@click.option(
+    "--uploaded",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="The day on which the release was uploaded, where neither pip nor the index tells.",
+)
+@trust_option
+@root_option
+@format_option
+def admit(
+    release: str,
+    dry_run: bool,
+    only: tuple[str, ...],
+    until: str | None,
+    keep: bool,
+    uploaded: dt.datetime | None,
+    trust: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    r"""Let the release torch-X.Y.Z join the corpus.
+
+    \b
+    calendar     its entry in policies/torch, from what the index says
+    environment  built in the cache folder
+    produce      it runs every recipe
+    observe      it reads every fixture, and is asked every probe
+    survey       what it says of its operators, names and limits
+    readers      every other reader reads what it wrote
+    documents    what is generated is generated anew, and judged
+    predictions  reports/predictions.md is counted anew
+
+    A step whose result is there is skipped. So the command can be stopped at any time: the same command completes
+    the work, and writes the same. The readers are asked one after the other, oldest first; an environment that is
+    built for that is removed before the next is built, unless --keep-environments.
+
+    Exit status 0 if the release is admitted and all promises hold; 1 if a promise is broken or a cell is predicted
+    wrongly, which is to be mended or waived; 4 if something could not be done or checked.
+    """
+    version = release.removeprefix("torch-")
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise UsageError(f"{release!r} is no release that the calendar could name", hint="written torch-2.16.0")
+    place = find_root(root)
+    if not (place.inside("policies/torch").is_dir() and place.fixtures.is_dir()):
+        raise NothingSelected(
+            "has no fixtures/ or no policies/torch, so nothing can join it", where=str(place.path), code="no-corpus"
+        )
+    console = stderr()
+    admission = Admission(
+        place, version, uploaded and uploaded.date(), keep, trust, lambda line: console.print(f"  {line}", markup=False)
+    )
+    last = STEPS.index(until) if until else len(STEPS) - 1
+    steps = [step for at, step in enumerate(STEPS) if at <= last and (not only or step in only)]
+    if not steps:
+        raise UsageError(f"no step of --only comes before the end of {until}")
+    environments = _environments(admission, steps) if dry_run else None
+    ended = _told(admission, steps) if dry_run else _done(admission, steps, console)
+    changed = [] if dry_run else admission.changed()
+    left = [line for one in ended.values() for line in one.left]
+    left += [f"{step}: {admission.does(step)}" for step in STEPS if step not in steps and not _settled(admission, step)]
+    status = exit_status(one.status for one in ended.values())
+    if not dry_run and not left and not status:
+        admission.end()
+    if format_ == "json":
+        _print_document(admission, ended, environments, changed, left, status, dry_run=dry_run)
+    else:
+        _print(admission, ended, environments, changed, left)
+    return status
+
+
+def _told(admission: Admission, steps: Sequence[str]) -> dict[str, Ended]:
+    """What each step would do."""
+    return {step: Ended("there" if admission.is_there(step) else "to-do", (admission.does(step),)) for step in steps}
+
+
+def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[str, Ended]:
+    """Do the steps, one after the other, up to the first that cannot be done."""
+    admission.begin()
+    ended: dict[str, Ended] = {}
+    for number, step in enumerate(steps, 1):
+        head = f"[{number}/{len(steps)}] {step}"
+        if any(one.state == "incomplete" for one in ended.values()):
+            ended[step] = Ended("left", (), 4, (f"{step}: {admission.does(step)}",))
+        elif admission.is_there(step):
+            console.print(f"{head}: is there", markup=False)
+            ended[step] = Ended("there")
+        else:
+            console.print(f"{head}: {admission.does(step)}", markup=False)
+            if step in {"environment", "readers"}:
+                for line in _bounds(admission, _environments(admission, [step])):
+                    admission.say(line)
+            ended[step] = admission.run(step)
+            for line in ended[step].says:
+                admission.say(line)
+    return ended
+
+
+def _settled(admission: Admission, step: str) -> bool:
+    """Whether a step that was not asked for need not be named as left."""
+    return step != "documents" and admission.is_there(step)
+
+
+# --------------------------------------------------------------------------------------------------------------- the output
+
+
+def _environments(admission: Admission, steps: Sequence[str]) -> dict[str, Any]:
+    """Which environments these steps build, in which order, and what that takes."""
+    wanted = {"environment", "readers"} & set(steps)
+    names = [
+        f"torch-{version}"
+        for version in (admission.environments_to_build() if wanted else ())
+        if ("environment" if version == admission.version else "readers") in wanted
+    ]
+    return {
+        "build": names,
+        "kept": admission.keep,
+        "free_bytes_needed": admission.needed if names else 0,
+        "largest_here_bytes": admission.largest_here(),
+    }
+
+
+def _bounds(admission: Admission, environments: dict[str, Any]) -> list[str]:
+    """What building environments takes, in words, before it begins."""
+    names = environments["build"]
+    if not names:
+        return ["every environment that is needed is there"]
+    largest = environments["largest_here_bytes"]
+    each = f"the largest that is here takes {largest / 1e9:.2f} GB" if largest else "none is here to compare with"
+    after = (
+        "all of them stay"
+        if admission.keep
+        else "each is removed before the next is built"
+        if len(names) > 1
+        else "it is removed"
+    )
+    if names == [f"torch-{admission.version}"]:
+        after = "it stays"
+    return [
+        f"{len(names)} environments are built, in this order: {', '.join(names)}" if len(names) > 1 else f"{names[0]} is built",
+        f"sizes are not known before they are downloaded; {each}; each takes up to {admission.needed / 1e9:.0f} GB while it is built; {after}",
+    ]
+
+
+def _print_document(
+    admission: Admission,
+    ended: dict[str, Ended],
+    environments: dict[str, Any] | None,
+    changed: list[str],
+    left: list[str],
+    status: int,
+    *,
+    dry_run: bool,
+) -> None:
+    print_json(
+        {
+            "release": f"torch-{admission.version}",
+            "dry_run": dry_run,
+            "exit_status": status,
+            "steps": [
+                {"step": step, "does": admission.does(step), "state": one.state, "details": list(one.says)}
+                for step, one in ended.items()
+            ],
+            "environments": environments,
+            "changed": changed,
+            "left": left,
+        }
+    )
+
+
+def _print(
+    admission: Admission, ended: dict[str, Ended], environments: dict[str, Any] | None, changed: list[str], left: list[str]
+) -> None:
+    console = stdout()
+    for step, one in ended.items():
+        first, *more = one.says or ("",)
+        console.print(f"{step:12} {STATES[one.state]:11} {first}".rstrip(), markup=False, soft_wrap=True)
+        for line in more[:SHOWN]:
+            console.print(f"{'':24} {line}", markup=False, soft_wrap=True)
+        if len(more) > SHOWN:
+            console.print(f"{'':24} and {len(more) - SHOWN} more", markup=False)
+    if environments is not None:
+        for line in _bounds(admission, environments):
+            console.print(line, markup=False, soft_wrap=True)
+    if changed:
+        console.print(f"\n{len(changed)} files changed:", markup=False)
+        for line in _folded(changed):
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+    if left:
+        console.print("\nleft:", markup=False)
+        for line in left:
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def _folded(paths: list[str]) -> list[str]:
+    """Files by name, or by folder where that has many."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    lines = []
+    for folder, found in sorted(folders.items()):
+        lines += found if len(found) <= SHOWN else [f"{folder}/ ({len(found)} files)"]
+    return lines

@@ -1,0 +1,173 @@
+"""The calendar as it is written: releases enter ``[[release]]`` and leave ``[[planned]]`` in the text of the policy files.
+
+The text around an entry stays as it is, comments included. Only a table and its key lines are added or taken out, so the same
+calendar always gives the same bytes. The files are read as TOML, not as a policy: while a release is being added, a policy may
+name it in one file and not yet in another.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+from pydantic import ValidationError
+
+from torch_compat.errors import CorpusError
+from torch_compat.places import inside, read_whole
+from torch_compat.policy.model import CalendarRelease
+from torch_compat.releases.calendar import Calendar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+__all__ = [
+    "TableText",
+    "add_release",
+    "drop_planned",
+    "drop_releases",
+    "joined",
+    "planned_releases",
+    "split_tables",
+    "written_calendar",
+]
+
+_TABLE = re.compile(r"^(?=\[)", re.MULTILINE)
+_HINT = "`torch-compat judge` names every mistake of the policy"
+
+
+@dataclass(frozen=True)
+class TableText:
+    """A table of a file as it is written.
+
+    Attributes:
+        header: ``[[release]]``; empty for what stands above the first table.
+        body: the header and the lines of its keys.
+        rest: blank lines and comments below, which belong to whatever follows.
+    """
+
+    header: str
+    body: str
+    rest: str
+
+    @property
+    def version(self) -> str:
+        """The value of its key ``version``."""
+        ((_, tables),) = tomllib.loads(self.body).items()
+        return str(tables[0]["version"])
+
+
+def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
+    """The releases that the files of a policy list, whatever else is wrong with the policy.
+
+    Parameters:
+        policies: the folder of the policy, ``policies/torch``.
+
+    Raises:
+        CorpusError: a file is no TOML, or an entry is no release.
+    """
+    releases = []
+    for path, part in _parts_of(policies, "[[release]]"):
+        try:
+            releases.append(CalendarRelease.model_validate(tomllib.loads(part.body)["release"][0]))
+        except ValidationError as error:
+            raise CorpusError(f"has a [[release]] that is none: {error}", where=str(path), hint=_HINT) from error
+    return Calendar(releases)
+
+
+def planned_releases(policies: Path) -> tuple[str, ...]:
+    """The versions that the files of a policy plan, in the order of the files."""
+    return tuple(part.version for _, part in _parts_of(policies, "[[planned]]"))
+
+
+def add_release(policies: Path, entry: str) -> dict[Path, str]:
+    """Put an entry in its place among the others, sorted by version.
+
+    Parameters:
+        entry: a ``[[release]]`` as TOML, its lines as they are to stand.
+
+    Returns:
+        The new text of the file that changes; nothing where the release is listed.
+
+    Raises:
+        CorpusError: no file of the policy lists releases, or one is no TOML.
+    """
+    given = split_tables(entry)[1]
+    listed = list(_parts_of(policies, given.header))
+    if not listed:
+        raise CorpusError("no file lists a [[release]]", where=str(policies), hint=_HINT, code="no-calendar")
+    if any(part.version == given.version for _, part in listed):
+        return {}
+    path = listed[-1][0]
+    parts = _read(path)
+    at = [number for number, part in enumerate(parts) if part.header == given.header]
+    later = [number for number in at if Version(parts[number].version) > Version(given.version)]
+    if later:
+        parts.insert(later[0], replace(given, rest="\n"))
+    else:
+        last = parts[at[-1]]
+        parts[at[-1] : at[-1] + 1] = [replace(last, rest="\n"), replace(given, rest=last.rest if last.rest.strip() else "")]
+    return {path: joined(parts)}
+
+
+def drop_releases(policies: Path, versions: frozenset[str]) -> dict[Path, str]:
+    """The new text of the files that change where releases are taken out of the calendar."""
+    return _drop(policies, "[[release]]", lambda version: version in versions)
+
+
+def drop_planned(policies: Path, version: str) -> dict[Path, str]:
+    """The new text of the files that change where what is planned, and no newer than a release, is taken out."""
+    return _drop(policies, "[[planned]]", lambda planned: Version(planned) <= Version(version))
+
+
+def _drop(policies: Path, header: str, dropped: Callable[[str], bool]) -> dict[Path, str]:
+    changed = {}
+    for path in dict.fromkeys(path for path, _ in _parts_of(policies, header)):
+        parts = _read(path)
+        kept: list[TableText] = []
+        for part in parts:
+            if part.header != header or not dropped(part.version):
+                kept.append(part)
+            elif part.rest.strip():
+                kept.append(TableText("", "", part.rest))  # what stands below belongs to the next table
+        if len(kept) < len(parts) and kept[-1].body and not kept[-1].rest.strip():
+            kept[-1] = replace(kept[-1], rest="")  # no blank line at the end of a file
+        if joined(kept) != joined(parts):
+            changed[path] = joined(kept)
+    return changed
+
+
+def _parts_of(policies: Path, header: str) -> Iterator[tuple[Path, TableText]]:
+    """Every table of a kind, with its file."""
+    for path in sorted(policies.glob("*.toml")):
+        yield from ((path, part) for part in _read(inside(policies, path.name)) if part.header == header)
+
+
+def _read(path: Path) -> list[TableText]:
+    try:
+        text = read_whole(path).decode("utf-8")
+        tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"cannot be read as TOML: {error}", where=str(path), hint=_HINT, code="bad-toml") from error
+    return split_tables(text)
+
+
+def split_tables(text: str) -> list[TableText]:
+    """The parts of a file: what stands above the first table, then each table."""
+    head, *tables = _TABLE.split(text)
+    parts = [TableText("", "", head)]
+    for table in tables:
+        lines = table.splitlines(keepends=True)
+        keys = len(lines)
+        while not lines[keys - 1].strip() or lines[keys - 1].startswith("#"):
+            keys -= 1
+        parts.append(TableText(lines[0].strip(), "".join(lines[:keys]), "".join(lines[keys:])))
+    return parts
+
+
+def joined(parts: Iterable[TableText]) -> str:
+    """The text of a file again, out of its parts."""
+    return "".join(part.body + part.rest for part in parts)

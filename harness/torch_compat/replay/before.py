@@ -1,0 +1,253 @@
+"""The tree as it was before some releases: what they wrote, what they read and what was said of them is taken out.
+
+It is the reverse of admitting a release, and is there to rehearse that. Everything that is measured goes: calendar entries, fixtures
+with their pins, observations by these releases and of their fixtures, surveys. What people decided is changed only as far as it names
+a release that is gone, so that the policy can be read; how many cells a waiver covers stays as it is stated, and judging says where
+that no longer fits. What is generated is for the caller to generate again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from packaging.version import Version
+
+from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
+from torch_compat.corpus.lines import write_whole
+from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, write_manifest
+from torch_compat.corpus.recipes import read_recipe
+from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.corpus.surveys import drop_surveys
+from torch_compat.errors import CorpusError, UsageError
+from torch_compat.places import inside, read_whole
+from torch_compat.policy.calendar_files import TableText, drop_releases, joined, split_tables, written_calendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["remove_releases"]
+
+BEGINNINGS: Final = ("release", "since", "first")
+"""Keys of a table that say from which release on it holds: a table that begins with a release that is gone is gone, too."""
+CAUSES: Final = re.compile(r"^causes = \[.*?\]$", re.MULTILINE | re.DOTALL)
+ENDING: Final = ("older-never-differs:", "forward-window:")
+"""Rules whose findings are named after the newest reader that has them; those of all others after the first."""
+LAST: Final = re.compile(r'\b(last|until) = "([0-9.]+)"')
+SPAN: Final = re.compile(r'\{ first = "([0-9.]+)"[^{}]*\}(?:, )?')
+WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
+ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([0-9.]+)".*\n', re.MULTILINE)
+EVENTS: Final = "[[deprecation.events]]"
+FIRST: Final = re.compile(r'\b(first|since) = "([0-9.]+)"')
+
+
+def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool = False) -> None:
+    """Take releases out of a tree, in place: work on a copy.
+
+    Parameters:
+        root: a tree with policies/, fixtures/ and reports/observations/.
+        releases: versions, each of which the calendar has.
+        keep_programs: whether recipes stay that none of the other releases can write, and probes of what was deprecated only since, with
+            what is recorded of them. People wrote these programs, so they are there when the release comes back.
+
+    Raises:
+        UsageError: the calendar does not have one of them, or would have none left.
+        CorpusError: something that is recorded cannot be read.
+    """
+    policies = inside(root, "policies/torch")
+    calendar = written_calendar(policies)
+    gone = frozenset(releases)
+    for release in sorted(gone):
+        if release not in calendar:
+            raise UsageError(f"the release calendar knows no torch release {release!r}", code="unknown-release")
+    kept = [release.version for release in calendar if release.version not in gone]
+    if not kept:
+        raise UsageError("no release would be left in the calendar", code="no-calendar")
+    probes = _policies(policies, _Gone(gone, tuple(kept)))
+    if keep_programs:
+        probes = frozenset()
+    for probe in probes:
+        inside(root, f"fixtures/deprecations/{probe}.py").unlink(missing_ok=True)
+    _fixtures(inside(root, "fixtures"), gone)
+    if not keep_programs:
+        _recipes(inside(root, "fixtures"), gone)
+    _observations(inside(root, "reports/observations"), gone, probes)
+    drop_surveys(inside(root, "fixtures"), gone)
+    _predictions(inside(root, "reports/predictions.md"), gone)
+
+
+# ------------------------------------------------------------------------------------------------------------ what is recorded
+
+
+def _fixtures(fixtures: Path, gone: frozenset[str]) -> None:
+    folders = {release_folder(release) for release in gone}
+    for folder in folders:
+        shutil.rmtree(inside(fixtures, folder), ignore_errors=True)
+    path = inside(fixtures, FROZEN)
+    if path.is_file():
+        write_frozen(path, {name: pin for name, pin in read_frozen(path).items() if name.partition("/")[0] not in folders})
+
+
+def _recipes(fixtures: Path, gone: frozenset[str]) -> None:
+    """Take out the recipes that begin with a release that is gone; of them the others have nothing but that they cannot write them."""
+    found = [
+        recipe
+        for path in sorted(fixtures.glob("recipes/*.py"))
+        if (recipe := read_recipe(inside(fixtures, f"recipes/{path.name}"))).since in gone
+    ]
+    names = {recipe.name for recipe in found}
+    for recipe in found:
+        recipe.path.unlink()
+    for path in sorted(fixtures.glob(f"torch-*/{MANIFEST}")) if names else ():
+        manifest = read_manifest(path)
+        fixtures_left = tuple(entry for entry in manifest.fixtures if entry.recipe not in names)
+        not_writable = tuple(entry for entry in manifest.not_writable if entry.recipe not in names)
+        used = {one.writer for one in fixtures_left} | {one.writer for one in not_writable}
+        writers = {name: identity for name, identity in manifest.writers.items() if name in used}
+        write_manifest(path, replace(manifest, writers=writers, fixtures=fixtures_left, not_writable=not_writable))
+    path = inside(fixtures, FROZEN)
+    if names and path.is_file():
+        write_frozen(path, {name: pin for name, pin in read_frozen(path).items() if name.partition("/")[2] not in names})
+
+
+def _observations(folder: Path, gone: frozenset[str], probes: frozenset[str]) -> None:
+    folders = {release_folder(release) for release in gone}
+    recorded = read_recorded(folder)
+    for name, why in sorted(recorded.unreadable.items()):
+        raise CorpusError(f"cannot be used: {why}", where=str(folder / name), code="unreadable-file")
+    left = []
+    for observed in recorded.readers.values():
+        if observed.release not in gone:
+            cells = {cell: one for cell, one in observed.cells.items() if cell[0].partition("/")[0] not in folders}
+            deprecations = {name: one for name, one in observed.deprecations.items() if name not in probes}
+            left.append(replace(observed, cells=cells, deprecations=deprecations))
+    write_recorded(folder, left)
+
+
+def _predictions(path: Path, gone: frozenset[str]) -> None:
+    """Without the rows of these releases the document counts as not current, and counting it anew takes minutes: that is all."""
+    if path.is_file():
+        rows = tuple(f"| {release} |" for release in gone)
+        lines = read_whole(path).decode("utf-8").splitlines(keepends=True)
+        write_whole(path, "".join(line for line in lines if not line.startswith(rows)), encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------------- what is decided
+
+
+@dataclass(frozen=True)
+class _Gone:
+    """Releases that are gone, and those that are left, oldest first."""
+
+    releases: frozenset[str]
+    kept: tuple[str, ...]
+
+    def before(self, release: str) -> str:
+        """The newest release that is left and older than one that is gone; empty where there is none."""
+        older = [known for known in self.kept if Version(known) < Version(release)]
+        return older[-1] if older else ""
+
+    def after(self, release: str) -> str:
+        """The oldest release that is left and newer; empty where there is none."""
+        return next((known for known in self.kept if Version(known) > Version(release)), "")
+
+
+def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
+    """Take releases out of the policy; the probes of deprecations of which nothing had happened before."""
+    probes = set()
+    for path, text in drop_releases(policies, gone.releases).items():
+        write_whole(path, text, encoding="utf-8")
+    for path in sorted(policies.rglob("*.toml")):
+        text = read_whole(path).decode("utf-8")
+        if not any(f'"{release}"' in text or f"@{release}" in text for release in gone.releases):
+            continue
+        alone = path.parent != policies
+        changed = _file(text, gone, alone=alone)
+        if changed is None:
+            path.unlink()
+            probes.add(tomllib.loads(text).get("deprecation", {}).get("probe"))
+        elif changed != text:
+            write_whole(path, changed, encoding="utf-8")
+    return frozenset(probes - {None})
+
+
+def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
+    """The text of a policy file without what is gone; None where nothing is left of the one table that it is for.
+
+    Parameters:
+        alone: whether the file holds one waiver or deprecation, and goes with it.
+    """
+    parts: list[TableText] = []
+    for number, part in enumerate(split_tables(text)):
+        changed = _table(part, gone) if part.header else part
+        if changed is None:
+            if alone and number <= 1:
+                return None
+            changed = TableText("", "", part.rest if part.rest.strip() else "")
+        parts.append(changed)
+    if EVENTS in text:
+        events = [part.body for part in parts if part.header == EVENTS]
+        if not events:
+            return None
+        if not any('"warned"' in event for event in events):
+            parts = [replace(part, body=WARNING.sub("", part.body)) if part.header else part for part in parts]
+    return joined(parts)
+
+
+def _table(part: TableText, gone: _Gone) -> TableText | None:
+    """A table without what is gone; None where it began with it."""
+    table = _innermost(tomllib.loads(part.body))
+    if any(table.get(key) in gone.releases for key in BEGINNINGS):
+        return None
+    if any(_begins(value) in gone.releases for key, value in table.items() if key in {"read_from", "written_from"}):
+        return None
+    body = part.body
+    if "causes" in table:
+        causes = list(dict.fromkeys(one for cause in table["causes"] if (one := _cause(cause, gone))))
+        if not causes:
+            return None
+        if causes != table["causes"]:
+            listed = "".join(f"    {json.dumps(one)},\n" for one in causes)
+            body = CAUSES.sub(lambda _: f"causes = [\n{listed}]", body)
+    readers = table.get("readers")
+    if isinstance(readers, dict) and readers.get("first") in gone.releases:
+        first = gone.after(readers["first"])
+        if not first or Version(first) > Version(readers["last"]):
+            return None
+        body = FIRST.sub(lambda found: f'{found[1]} = "{first}"' if found[2] in gone.releases else found[0], body)
+    if isinstance(readers, list) and any(span.get("first") in gone.releases for span in readers):
+        if all(span.get("first") in gone.releases for span in readers):
+            return None
+        body = SPAN.sub(lambda found: "" if found[1] in gone.releases else found[0], body).replace(", ]", "]")
+    body = ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body)
+    body = LAST.sub(lambda found: f'{found[1]} = "{gone.before(found[2])}"' if found[2] in gone.releases else found[0], body)
+    return replace(part, body=body)
+
+
+def _cause(cause: str, gone: _Gone) -> str:
+    """The id of a finding without the releases that are gone; empty where it was about nothing else."""
+    named, _, release = cause.rpartition("@")
+    if release not in gone.releases:
+        return cause
+    before = gone.before(release)
+    return f"{named}@{before}" if before and cause.startswith(ENDING) else ""
+
+
+def _innermost(document: dict[str, Any]) -> dict[str, Any]:
+    """The table of a part: ``[[deprecation.events]]`` alone is a table in a table."""
+    ((_, found),) = document.items()
+    table: dict[str, Any] = found[0] if isinstance(found, list) else found
+    if len(table) == 1:
+        (inner,) = table.values()
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            return _innermost(table)
+    return table
+
+
+def _begins(milestone: Any) -> Any:
+    return milestone.get("release") if isinstance(milestone, dict) else milestone

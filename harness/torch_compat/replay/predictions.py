@@ -1,0 +1,44 @@
+"""Predicting: the reference reader at the horizon of each release, held against what that release is recorded to have done."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import CorpusError
+from torch_compat.replay.reference import observe_reference
+from torch_compat.report.predictions import Reader
+from torch_compat.rules.reference_agrees import agreement
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.replay.plan import Task
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["predicted"]
+
+
+def predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
+    """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
+    today = dt.date.fromisoformat(reader.observed)
+    met: dict[tuple[str, str], tuple[str, ...]] = {}
+    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met)
+    slips: Counter[str] = Counter()
+    agrees, by_slip, wrong = 0, 0, []
+    for task in tasks:
+        real = evidence.valid(reader, task.fixture, task.options)
+        if real is None:
+            raise CorpusError(f"{task.fixture.id} is not recorded of {reader.name}", hint="judging names what was not observed")
+        cell = observed.cells[task.fixture.id, task.options.id]
+        verdict, what, text = agreement(evidence, task.fixture, real, cell)
+        if verdict == "pass":
+            agrees += 1
+            found = met[task.fixture.id, task.options.id]
+            by_slip += bool(found)
+            slips.update(found)
+        else:
+            wrong.append(
+                f"  {task.fixture.id}: {real.result} {real.signal} is told as {cell.result} {cell.signal}, {what}: {text}"
+            )
+    return Reader(reader.release, len(tasks), agrees, by_slip, slips), wrong

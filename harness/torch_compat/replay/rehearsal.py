@@ -1,0 +1,132 @@
+"""What two trees say differently of a release that was admitted to both: what may vary is passed over, everything else is told.
+
+Equal byte for byte are policies, apart from waivers, surveys and everything that is generated. Archives of the release are equal by
+content. What :data:`torch_compat.corpus.manifest.VARYING` names may differ, and with it the pins and the keys of cells; so may the day
+of an observation, and what the release says of the machine that it runs on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.corpus.corpus import FROZEN, read_frozen
+from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, same_but_for_varying
+from torch_compat.corpus.recorded import read_recorded
+from torch_compat.corpus.surveys import RELEASES, surveyed_releases
+from torch_compat.formats.content import content_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from torch_compat.corpus.observations import ObservedReader
+
+__all__ = ["DECIDED", "differences"]
+
+COMPARED: Final = ("README.md", "fixtures", "policies", "reports")
+PASSED_OVER: Final = ("reports/latest/", "policies/torch/waivers/", "policies/torch/operator_waivers/")
+DECIDED: Final = "policies/torch"
+"""Where people decide; of it, only the calendar and what is generated is written when a release is admitted."""
+OBSERVATIONS: Final = "reports/observations"
+
+
+def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
+    """Every difference between two roots that is not allowed to be one, in a line each: the file, and what differs.
+
+    Parameters:
+        expected: the root that has been there before.
+        found: the root to which a release was admitted anew.
+        release: that release, ``2.15.0``.
+    """
+    ours, theirs = _files(expected), _files(found)
+    folder = f"fixtures/{release_folder(release)}/"
+    for name in sorted(ours.keys() | theirs.keys()):
+        if name not in theirs:
+            yield f"{name}: is missing"
+        elif name not in ours:
+            yield f"{name}: was not there before"
+        elif name.startswith(f"{OBSERVATIONS}/"):
+            pass  # below, as observations
+        elif name == f"{folder}{MANIFEST}":
+            yield from _manifest(name, ours[name], theirs[name])
+        elif name == f"fixtures/{FROZEN}":
+            yield from _pins(name, ours[name], theirs[name], release)
+        elif name == f"fixtures/{RELEASES}":
+            yield from _surveyed(name, expected, found, release)
+        elif ours[name].read_bytes() != theirs[name].read_bytes():
+            if not name.startswith(folder):
+                yield f"{name}: {_first_line(ours[name], theirs[name])}"
+            elif content_digest(ours[name]) != content_digest(theirs[name]):
+                yield f"{name}: the archive says something else"
+    yield from _observations(_readers(expected), _readers(found), release)
+
+
+def _files(root: Path) -> dict[str, Path]:
+    paths = (path for name in COMPARED for path in ((root / name), *(root / name).rglob("*")))
+    named = {path.relative_to(root).as_posix(): path for path in paths if path.is_file() and "__pycache__" not in path.parts}
+    return {name: path for name, path in named.items() if not name.startswith(PASSED_OVER)}
+
+
+def _first_line(old: Path, new: Path) -> str:
+    """The first line that differs, in a few words."""
+    lines = [path.read_bytes().splitlines() for path in (old, new)]
+    at = next((at for at, (one, other) in enumerate(zip(*lines, strict=False)) if one != other), min(map(len, lines)))
+    was, is_ = (repr(some[at].decode("utf-8", "replace"))[:120] if at < len(some) else "the end" for some in lines)
+    return f"line {at + 1} is {is_}, expected {was}"
+
+
+def _manifest(name: str, old: Path, new: Path) -> Iterator[str]:
+    ours, theirs = ({entry.recipe: entry for entry in read_manifest(path).entries} for path in (old, new))
+    for recipe in sorted(ours.keys() | theirs.keys()):
+        if recipe not in theirs or recipe not in ours:
+            yield f"{name}: {recipe} {'is missing' if recipe in ours else 'was not there before'}"
+        elif fields := same_but_for_varying(ours[recipe], theirs[recipe]):
+            yield f"{name}: {recipe} differs in {', '.join(fields)}"
+
+
+def _pins(name: str, old: Path, new: Path, release: str) -> Iterator[str]:
+    """Of the release's own entries only the names count: a pin covers the day and the writer."""
+    ours, theirs = (
+        {entry: "" if entry.startswith(f"{release_folder(release)}/") else pin for entry, pin in read_frozen(path).items()}
+        for path in (old, new)
+    )
+    for entry in sorted(ours.keys() | theirs.keys()):
+        if ours.get(entry) != theirs.get(entry):
+            yield f"{name}: {entry} is pinned otherwise, or by one alone"
+
+
+def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[str]:
+    ours, theirs = (surveyed_releases(root / "fixtures") for root in (expected, found))
+    for one in sorted(ours.keys() | theirs.keys()):
+        if one == release and one in ours and one in theirs:
+            continue
+        if ours.get(one) != theirs.get(one):
+            yield f"{name}: {one} differs"
+
+
+def _readers(root: Path) -> dict[str, ObservedReader]:
+    return read_recorded(root / OBSERVATIONS).readers
+
+
+def _observations(ours: dict[str, ObservedReader], theirs: dict[str, ObservedReader], release: str) -> Iterator[str]:
+    for name in sorted(ours.keys() & theirs.keys()):
+        one, other = ours[name], theirs[name]
+        if one.release != release and one.identity != other.identity:
+            yield f"{name}: another reader answered"
+        own = release_folder(release) if one.release != release else ""
+        for kind in ("cells", "probes", "deprecations"):
+            before, after = (_keyless(getattr(reader, kind), own, anew=reader.release == release) for reader in (one, other))
+            for key in sorted(before.keys() | after.keys()):
+                if before.get(key) != after.get(key):
+                    what = " ".join(key) if isinstance(key, tuple) else key
+                    state = "is missing" if key not in after else "was not there before" if key not in before else "differs"
+                    yield f"{name}: {kind}: {what} {state}"
+
+
+def _keyless(entries: dict[Any, Any], folder: str, *, anew: bool) -> dict[Any, Any]:
+    """Observations without the keys that say of which bytes, or of which machine, they are, where these may differ."""
+    return {
+        key: replace(one, key="") if anew or (isinstance(key, tuple) and key[0].startswith(f"{folder}/")) else one
+        for key, one in entries.items()
+    }

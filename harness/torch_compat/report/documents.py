@@ -1,0 +1,110 @@
+"""What the tree holds and nobody writes by hand: of each generated file the text that it has to have.
+
+:data:`REGENERATED` lists them in the order in which they are made: what is derived from recorded facts comes before what is judged
+with it. A further file joins the list; `nox -s generate` and `torch-compat admit` both work through it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.surveys import FILES
+from torch_compat.corpus.weights_only import weights_only_policy
+from torch_compat.errors import UsageError
+from torch_compat.places import inside
+from torch_compat.policy import policy_schema
+from torch_compat.report.findings_md import findings_md
+from torch_compat.report.to_text import summary_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Report
+
+__all__ = ["REGENERATED", "Generated", "Judged", "with_block"]
+
+_END: Final = "<!-- end of what is generated -->"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is recorded, and what judging says of it."""
+
+    evidence: Evidence
+    report: Report
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One file that is generated, whole or in part.
+
+    Attributes:
+        path: the file, relative to the root. A tree that does not have it is given none.
+        text: the new text of the file, out of the root, the old text, and a function that judges what is recorded.
+        feeds: whether judging reads the file: after a change it has to be done again.
+    """
+
+    path: str
+    text: Callable[[Path, str, Callable[[], Judged]], str]
+    feeds: bool = False
+
+
+def _schema(_root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
+    return json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _weights_only(root: Path, old: str, _judged: Callable[[], Judged]) -> str:
+    recorded = inside(root, f"fixtures/{FILES['weights_only'][0]}").is_file()
+    return weights_only_policy(inside(root, "fixtures")) if recorded else old
+
+
+def _findings(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+    return findings_md(judged().report)
+
+
+def _readme(_root: Path, old: str, judged: Callable[[], Judged]) -> str:
+    found = judged()
+    return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
+
+
+def _corpus(evidence: Evidence) -> str:
+    """What the corpus consists of, in one paragraph."""
+    scope, corpus = evidence.policy.corpus, evidence.corpus
+    own = [manifest for manifest in corpus.manifests if manifest.release in scope.writers]
+    fixtures, refusals = (sum(len(getattr(one, kind)) for one in own) for kind in ("fixtures", "not_writable"))
+    families = ", ".join(f"`{family}`" for family in sorted({fixture.family for one in own for fixture in one.fixtures}))
+    reading = "and read" if scope.readers == scope.writers else f"; {len(scope.readers)} read"
+    return (
+        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, write {reading}. They ran {len(corpus.recipes)} recipes:\n"
+        f"{fixtures} fixtures with goldens, and {refusals} records of what a release cannot write, in the families\n{families}."
+    )
+
+
+REGENERATED: Final = (
+    Generated("policies/policy.schema.json", _schema),
+    Generated("policies/torch/weights_only.toml", _weights_only, feeds=True),
+    Generated("reports/findings.md", _findings),
+    Generated("README.md", _readme),
+)
+"""Every generated file that takes seconds, in the order in which they are made. What is counted by judging, and read by it, stands
+between what is derived from recorded facts and what is only for people."""
+
+
+def with_block(text: str, name: str, body: str) -> str:
+    """A text with another body between ``<!-- generated: NAME -->`` and the next end mark, each on a line of its own.
+
+    Raises:
+        UsageError: the text has no such block, or more than one.
+    """
+    begin = f"<!-- generated: {name} -->"
+    found = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
+    if len(found) != 1:
+        raise UsageError(
+            f"has {len(found)} blocks between {begin} and {_END}, expected one", hint="restore both marks", code="no-block"
+        )
+    return text.replace(found[0], f"{begin}\n{body}\n{_END}")

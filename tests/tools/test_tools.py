@@ -1,0 +1,56 @@
+"""Programs of tools/: what they do with a tree, and what they say where they cannot."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+def tool(name: str) -> Callable[[list[str]], int]:
+    """The function ``main`` of a program."""
+    main: Callable[[list[str]], int] = runpy.run_path(str(TOOLS / f"{name}.py"))["main"]
+    return main
+
+
+def test_generate_says_what_changed(small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    (root / "policies/policy.schema.json").write_text("{}\n", encoding="utf-8")
+    for said in ("policies/policy.schema.json\n", "everything that is generated is current\n"):
+        assert tool("generate")(["--root", str(root)]) == 0
+        assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "status", "said"),
+    [
+        ("generate", ["--root", "nowhere"], 2, "there is no such folder"),
+        ("rehearse", ["--release", "9.9.9"], 2, "knows no torch release '9.9.9'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    name: str, arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tool(name)(arguments) == status
+    assert said in capsys.readouterr().err
+
+
+def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
+    found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
+    for root, text in (("expected", "theirs"), ("tree", "ours")):
+        for name in ("releases.toml", "weights_only.toml", "needs.toml", "waivers/x.toml"):
+            path = tmp_path / root / "policies/torch" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    found["put_back"](tmp_path / "expected", tmp_path / "tree")
+    kept = {path.name for path in (tmp_path / "tree").rglob("*.toml") if path.read_text(encoding="utf-8") == "ours"}
+    assert kept == {"releases.toml", "weights_only.toml"}

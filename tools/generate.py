@@ -1,0 +1,34 @@
+"""``python tools/generate.py [--root DIR]``: rewrite every generated file of the tree that takes seconds to make.
+
+Prints the files that changed. Exit status 0 whatever judging says. reports/predictions.md takes minutes: ``nox -s predictions``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from torch_compat.cli._generating import regenerate
+from torch_compat.cli._root import find_root
+from torch_compat.errors import HarnessError
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrite what is generated."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--root", type=Path, default=REPOSITORY, help="the tree; this repository unless given")
+    asked = parser.parse_args(arguments)
+    try:
+        changed, _ = regenerate(find_root(asked.root))
+    except HarnessError as error:
+        print(f"generate: {error}", file=sys.stderr)
+        return error.exit_status
+    print("\n".join(changed) or "everything that is generated is current")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

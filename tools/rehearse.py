@@ -1,0 +1,103 @@
+"""``python tools/rehearse.py --release 2.15.0 [--into DIR] [-- OPTIONS OF ADMIT]``: admit a release anew to the tree as it was before.
+
+Copies this repository, takes the release out of the copy, lets ``torch-compat admit`` put it back, and compares. Where releases are
+there that are newer, they are taken out of both trees first. Waivers, and whatever else people decide in policies, stand as they do
+now, from the moment when the calendar has the release again. Prints every difference; exit status 0 if there is none, 1 if there is
+one, else that of admitting. `-- --until survey` rehearses no other reader, and compares what is there then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from torch_compat.errors import CorpusError, HarnessError
+from torch_compat.policy.calendar_files import written_calendar
+from torch_compat.replay.before import remove_releases
+from torch_compat.replay.rehearsal import DECIDED, differences
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+LEFT_OUT = (".git", ".nox", ".tox", ".venv", ".*_cache", ".hypothesis", "__pycache__", "latest", "build", "dist", "*.egg-info")
+WRITTEN = ("releases.toml", "timelines.toml", "weights_only.toml")
+"""Policies that admitting writes; all others are as people left them."""
+
+
+def command(root: Path, *arguments: str) -> int:
+    """Run a program of a copy with the code of that copy; its exit status."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "harness"), str(root)])}
+    print("rehearse:", *arguments, flush=True)
+    return subprocess.run([sys.executable, *arguments], cwd=root, env=environ, check=False).returncode
+
+
+def copied(source: Path, target: Path) -> Path:
+    """A copy of a tree, code included."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    return target
+
+
+def without(root: Path, releases: list[str], *, keep_programs: bool = False) -> None:
+    """Take releases out of a copy, and make anew what is generated."""
+    remove_releases(root, releases, keep_programs=keep_programs)
+    if command(root, "tools/generate.py"):
+        raise CorpusError("what is generated cannot be made of the tree as it was before", where=str(root))
+
+
+def put_back(expected: Path, root: Path) -> None:
+    """Let stand in a tree what people decide in another."""
+    source, target = expected / DECIDED, root / DECIDED
+    for path in sorted(source.rglob("*.toml")):
+        name = path.relative_to(source)
+        if name.as_posix() not in WRITTEN:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rehearse; an error that was foreseen is told in words."""
+    try:
+        return rehearse(arguments)
+    except HarnessError as error:
+        print(f"rehearse: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+def rehearse(arguments: list[str] | None) -> int:
+    """Take a release out of a copy, admit it anew and compare; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--release", required=True, help="the release to admit anew, such as 2.15.0")
+    parser.add_argument("--into", type=Path, help="a folder for the copies, which stay there; a temporary one unless given")
+    parser.add_argument("--judge", action="store_true", help="also judge the tree as it was before, and print what comes of it")
+    parser.add_argument("options", nargs="*", help="further options of torch-compat admit, after --")
+    asked = parser.parse_args(arguments)
+    calendar = written_calendar(REPOSITORY / DECIDED)
+    release = calendar.resolve(asked.release)
+    later = [one.version for one in calendar if one.parsed > release.parsed]
+    with tempfile.TemporaryDirectory(prefix="torch-compat-rehearsal-") as scratch:
+        into = asked.into or Path(scratch)
+        into.mkdir(parents=True, exist_ok=True)
+        expected = copied(REPOSITORY, into / "expected") if later else REPOSITORY
+        if later:
+            without(expected, later)
+        root = copied(expected, into / "tree")
+        without(root, [release.version], keep_programs=True)
+        if asked.judge:
+            command(root, "-m", "torch_compat", "judge")
+        admit = ("-m", "torch_compat", "admit", release.name, "--uploaded", release.date.isoformat())
+        status = command(root, *admit, "--until", "calendar")
+        if status:
+            return status
+        put_back(expected, root)
+        status = command(root, *admit, *asked.options)
+        found = list(differences(expected, root, release.version))
+    print("\n".join(found) or "no difference")
+    print(f"{len(found)} differences; admitting ended with {status}")
+    return 1 if found else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
