@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,19 +21,24 @@ from torch_compat.errors import ReaderError, WrongVersion
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
 from torch_compat.replay import observe as module
-from torch_compat.replay.observe import CRASHES, VALUES, Observing, observe
+from torch_compat.replay.observe import CRASHES, MAKERS, VALUES, Observing, observe
 from torch_compat.replay.plan import plan
 from torch_compat.rules.observations_reproduce import agreement
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.readers.environments import Environment
 
 ADD = ("torch-1.5.1/add", "default")
 STATE = ("torch-1.5.1/state", "default")
 LATER = dt.date(2026, 8, 2)
+
+
+def test_what_shapes_observations_is_part_of_their_key() -> None:
+    """Else a change of how results are normalised or compared would leave old observations in use."""
+    package = Path(module.__file__).parents[1]
+    assert {f"values/{path.name}" for path in package.glob("values/[a-z]*.py")} <= set(MAKERS)
+    assert all((package / name).is_file() for name in MAKERS)
 
 
 def observed(tree: Tree, environment: Environment, *fixtures: str, **more: Any) -> ObservedReader:

@@ -38,14 +38,16 @@ if TYPE_CHECKING:
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
 MAKERS = (
-    "values/compare.py",
-    "values/delta.py",
     "corpus/deprecations.py",
-    "values/normalise.py",
     "readers/torch_release.py",
     "readers/worker.py",
     "replay/observe.py",
     "replay/reference.py",
+    "values/compare.py",
+    "values/delta.py",
+    "values/dtypes.py",
+    "values/form.py",
+    "values/normalise.py",
 )
 VALUES = frozenset(
     {"torch-save", "export"}
