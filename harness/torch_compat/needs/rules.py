@@ -10,16 +10,14 @@ nearest one of its line that was, and :attr:`Rules.stands_for` says so.
 from __future__ import annotations
 
 import json
-import tomllib
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.errors import PolicyError, Problem
 from torch_compat.needs.source import KINDS
 from torch_compat.operators.history import FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import WeightsOnly
 from torch_compat.releases.calendar import Calendar, Listed
-from torch_compat.releases.data import packaged
+from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, dotted
 from torch_compat.releases.sets import ReleaseSet
 
@@ -189,15 +187,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         PolicyError: a file is missing, or no TOML. Its tables are checked by :mod:`torch_compat.policy`.
         CorpusError: a recorded history is missing or cannot be read.
     """
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for name in ("releases", "formats", "needs", "weights_only"):
-        path = policies / f"{name}.toml"
-        try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise PolicyError([Problem(path.as_posix(), 0, "", f"cannot be read: {error}")]) from error
-        for table, entries in found.items():
-            tables.setdefault(table, []).extend(entries)
+    tables = entries(policies, ("releases", "formats", "needs", "weights_only"))
     schemas = History(fixtures / "operators" / "schemas.txt")
     calendar = Calendar(map(Listed.read, tables["release"]))
     known, asked = calendar.known, schemas.known

@@ -8,9 +8,10 @@ meant for text that ``tomllib`` has accepted, so it need not find mistakes.
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from typing import TypeAlias
+
+from torch_compat.releases.data import parsed
 
 __all__ = ["Lines", "Path", "line_of", "scan"]
 
@@ -110,7 +111,7 @@ class _Scanner:
         self.take(_BLANK)
         if self.at('"') or self.at("'"):
             quoted = self.take(_STRING)
-            (part,) = tomllib.loads(f"{quoted} = 0")  # only tomllib knows all the escapes
+            (part,) = parsed(f"{quoted} = 0", "a key")  # only tomllib knows all the escapes
         else:
             part = self.take(_BARE_KEY)
         self.take(_BLANK)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.errors import CorpusError, Problem
+from torch_compat.errors import CorpusError, PolicyError, Problem
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
@@ -33,6 +32,7 @@ from torch_compat.policy.model import (
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.positions import Lines, Path, line_of, scan
 from torch_compat.policy.slips import Slip
+from torch_compat.releases.data import parsed
 
 if TYPE_CHECKING:
     import pathlib
@@ -89,7 +89,6 @@ OWN_FILE: Final = {"waiver": WAIVERS, "deprecation": DEPRECATIONS, "operator_wai
 """Tables that stand in a file of their own, named after their id, and the folder of these files."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_SYNTAX_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 @dataclass(frozen=True)
@@ -168,19 +167,14 @@ def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sourc
         return
     try:
         text = content.decode()
-        document = tomllib.loads(text)
+        document = parsed(text, name)
     except UnicodeDecodeError as error:
         sources.complete = False
         sources.problems.append(Problem(name, content.count(b"\n", 0, error.start) + 1, "", "is not UTF-8 text"))
         return
-    except tomllib.TOMLDecodeError as error:
+    except PolicyError as error:
         sources.complete = False
-        sources.problems.append(_syntax_problem(name, text, str(error)))
-        return
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, a thousand brackets
-        sources.complete = False
-        what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not valid TOML: {error}"
-        sources.problems.append(Problem(name, 1, "", what))
+        sources.problems += error.problems
         return
     lines = scan(text)
     sources.problems += _unfinished(name, text)
@@ -227,11 +221,3 @@ def _misplaced(table: str, known: dict[str, type[Table]]) -> str:
     if own is not None and (table in REPEATED or table in SINGLE):
         return f"a file of {OWN_FILE[own]}/ holds one [{own}] and nothing else; '{table}' belongs in a file of the folder above"
     return unknown_key(table, known, what="table")
-
-
-def _syntax_problem(name: str, text: str, message: str) -> Problem:
-    """A problem from tomllib's message, which ends in the position, or in "(at end of document)"."""
-    match = _SYNTAX_LINE.search(message)
-    line = int(match.group(1)) if match else text.count("\n") + 1
-    what = _SYNTAX_LINE.sub("", message).removesuffix(" (at end of document)")
-    return Problem(name, line, "", f"is not valid TOML: {what[:1].lower()}{what[1:]}")

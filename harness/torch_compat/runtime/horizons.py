@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import tomllib
 from functools import lru_cache
-from typing import Any
 
 from torch_compat.errors import UsageError
 from torch_compat.releases.calendar import Calendar, Listed
-from torch_compat.releases.data import packaged
+from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, stated
 from torch_compat.runtime.registry import NEWEST
 
-__all__ = ["Horizon", "horizon", "policies"]
+__all__ = ["Horizon", "horizon"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -55,18 +53,10 @@ class Horizon:
         return f"Horizon({self.name!r})"
 
 
-def policies(file: str) -> dict[str, Any]:
-    """A packaged policy file, unchecked."""
-    try:
-        return tomllib.loads(packaged("policies", "torch", file).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no policy {file}", hint="the package is incomplete: install it again") from error
-
-
 @lru_cache(maxsize=1)
 def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
     found: dict[tuple[str, int | str], tuple[Release, str | None]] = {}
-    for entry in policies("formats.toml")["format"]:
+    for entry in entries(packaged("policies", "torch"), ("formats",))["format"]:
         first = entry.get("read_from")
         if first and "release" in first:
             found[entry["kind"], entry["version"]] = Release(first["release"]), str(first["day"]) if "day" in first else None
@@ -75,7 +65,7 @@ def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
 
 @lru_cache(maxsize=1)
 def _calendar() -> Calendar[Listed]:
-    return Calendar(map(Listed.read, policies("releases.toml")["release"]))
+    return Calendar(map(Listed.read, entries(packaged("policies", "torch"), ("releases",))["release"]))
 
 
 @lru_cache(maxsize=64)

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import Raised, Refused
 from torch_compat.pickles import Described, Global
+from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.runtime.horizons import policies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,7 +114,7 @@ def _every() -> tuple[Slip, ...]:
             entry.get("signal", ""),
             entry["because"],
         )
-        for entry in policies("slips.toml").get("slip", ())
+        for entry in entries(packaged("policies", "torch"), ("slips",)).get("slip", ())
     )
 
 
