@@ -132,7 +132,7 @@ class ObservedReader:
     probes: dict[str, Probe]
     deprecations: dict[str, DeprecationObservation] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def release(self) -> str:
         """The public part of the version, by which policies speak of readers: ``1.12.1``."""
         return public(self.name)
