@@ -173,7 +173,11 @@ def test_what_was_never_recorded_is_missing(tmp_path: Path) -> None:
             lambda text: text.replace("# obtained\t1.5.1..\tAsked.\n", ""),
             "does not say how it was obtained",
         ),
-        ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor\t1.5.2..", 1), "which is not among the releases here"),
+        (
+            "operators/schemas.txt",
+            lambda text: text.replace("Tensor\t1.5.1..", "Tensor\t1.5.2..", 1),
+            "which is not among the releases here",
+        ),
         ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor 1.5.1..", 1), "is not of the layout"),
         (
             "operators/accepts.txt",
