@@ -134,7 +134,7 @@ class ObservedReader:
     deprecations: dict[str, DeprecationObservation] = field(default_factory=dict)
     days: Mapping[str, str] = field(default_factory=dict, compare=False)
 
-    @property
+    @cached_property
     def release(self) -> str:
         """The public part of the version, by which policies speak of readers: ``1.12.1``."""
         return public(self.name)
