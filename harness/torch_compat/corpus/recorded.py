@@ -72,7 +72,7 @@ SUFFIX: Final = ".txt"
 VERSION: Final = 2
 SEAL_DIGITS: Final = 16
 MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
-MOST_LINES: Final = 500_000  # of fixtures and options in a folder: ten times those of 150 releases
+MOST_LINES: Final = 200_000  # of fixtures and options in a folder: five times those of 150 releases
 MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
 FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
 CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
@@ -153,7 +153,7 @@ def _rank(label: str) -> tuple[int, Version]:
     """The place of a writer, a reader's name or a file: what is synthetic before all releases, the reference reader after them."""
     if label == SYNTHETIC:
         return -1, _NO_VERSION
-    if label.partition("@")[0] == REFERENCE:
+    if label == REFERENCE:
         return 1, _NO_VERSION
     return 0, Version(label.removeprefix("torch-").partition("+")[0])
 
@@ -822,7 +822,7 @@ class _Together:
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if seen & bit:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
-        if body.result == "unsupported" and name.partition("@")[0] != REFERENCE:
+        if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
         self.seen[cell] = seen | bit
