@@ -224,15 +224,14 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
     parts: dict[str, _Part] = {}
     bodies: dict[str, dict[str, Any]] = {}
     names: dict[int, str] = {}
-    subjects: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {}
+    oldest: dict[str, tuple[str, dict[str, int]]] = {}
     for reader in sorted(readers, key=lambda reader: _place(reader.name)):
         rank, own = _rank(reader.name), parts.setdefault(_file_of(reader.name), _Part())
         own.readers[reader.name] = reader
         for (fixture, options), key, body in _entries(reader):
             writer, recipe = _writer(fixture)
             subject, _, load = key.partition("-")
-            subjects.setdefault(fixture, subject)
             outcome = names.get(id(body))
             if outcome is None:
                 entry = body_entry(body)
@@ -243,6 +242,9 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
             if _rank(writer) >= rank:
                 counted = counts.setdefault(fixture, {})
                 counted[subject] = counted.get(subject, 0) + 1
+            who, counted = oldest.setdefault(fixture, (reader.name, {}))
+            if who == reader.name:
+                counted[subject] = counted.get(subject, 0) + 1
             if _rank(writer) <= rank:
                 by_writer = own.read.setdefault(reader.name, {}).setdefault(recipe, {})
                 by_writer.setdefault(writer, {})[options] = load, subject, outcome
@@ -250,12 +252,16 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
                 part = parts.setdefault(release_folder(writer), _Part())
                 part.shown[reader.name] = reader
                 part.gave.setdefault(recipe, {}).setdefault(reader.name, {})[options] = load, subject, outcome
-    for fixture, counted in counts.items():
-        subjects[fixture] = max(counted, key=lambda subject: (counted[subject], subject))
+    subjects = {fixture: _most(counts.get(fixture, counted)) for fixture, (_, counted) in oldest.items()}
     for fixture, subject in subjects.items():
         writer, recipe = _writer(fixture)
         parts.setdefault(release_folder(writer), _Part()).wrote[recipe] = subject
     return parts, bodies, subjects
+
+
+def _most(counted: dict[str, int]) -> str:
+    """What was counted most often; of several, the last by the alphabet."""
+    return max(counted, key=lambda name: (counted[name], name))
 
 
 def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observation]]:
