@@ -303,7 +303,7 @@ RECORDED: list[tuple[str, Callable[[str], str]]] = [
     ("policies/torch/formats.toml", lambda old: old.replace("the first one", "the \\u001b[31m\\u202e one")),
     ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("\tdefault", "\t" + HOSTILE.replace("\r", "") + "default")),
     ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("\tadd\t", f"\t{json.dumps(HOSTILE)}\t")),
-    ("reports/observations/torch-1.6.0.txt", lambda old: old.replace("one is one", json.dumps(HOSTILE)[1:-1])),
+    ("reports/observations/torch-1.5.1.txt", lambda old: old.replace("one is one", json.dumps(HOSTILE)[1:-1])),
 ]
 
 

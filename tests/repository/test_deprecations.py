@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.cli._root import Root
+from tests.recordings import readers_of
 from torch_compat.corpus.recipes import read_deprecation
 from torch_compat.policy import Policy, load_policy
 from torch_compat.rules.evidence import deprecation_key
@@ -33,9 +33,7 @@ def policy() -> Policy:
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, ObservedReader]:
-    found = Root(REPOSITORY).observations()
-    assert found.unreadable == {}
-    return found.readers
+    return readers_of(REPOSITORY)
 
 
 def test_what_was_asked_for_is_there() -> None:

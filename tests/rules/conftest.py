@@ -115,10 +115,11 @@ ONE, OTHER = (Observation("", "", "", "same", digest=str(index) * 16) for index 
 FACTS["unstable"] = {"both": (ONE, OTHER)}
 
 
-def _put(reader: ObservedReader, cell: Observation) -> None:
-    """Give a reader of a small world another cell."""
+def put(reader: ObservedReader, cell: Observation) -> Observation:
+    """Add a cell to a reader that was made here."""
     assert isinstance(reader.cells, dict)
     reader.cells[cell.cell] = cell
+    return cell
 
 
 class World:
@@ -210,9 +211,7 @@ class World:
         reader = self.reader(version, fresh=fresh)
         key = cell_key(fixture.subject, options.load.given())
         facts = {"result": outcome, **FACTS[outcome], **change}
-        cell = Observation(fixture.id, options.id, facts.pop("key", key), **facts)
-        _put(reader, cell)
-        return cell
+        return put(reader, Observation(fixture.id, options.id, facts.pop("key", key), **facts))
 
     def model(self, fixture: Fixture, outcome: str = "same", **change: Any) -> Observation:
         """Put down what the reference reader did with a fixture."""
@@ -220,9 +219,7 @@ class World:
             self.reference = ObservedReader("reference", {"reader": "reference"}, "2026-01-01", PROTOCOL, {}, {})
         key = cell_key(fixture.subject, {})
         facts = {"result": outcome, **FACTS.get(outcome, {}), **change}
-        cell = Observation(fixture.id, "default", facts.pop("key", key), **facts)
-        _put(self.reference, cell)
-        return cell
+        return put(self.reference, Observation(fixture.id, "default", facts.pop("key", key), **facts))
 
     def answer(
         self, probe: ProbeFile, version: str, *checks: tuple[str, bool | None, str], error: str = "", fresh: bool = False

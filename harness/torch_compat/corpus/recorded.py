@@ -71,7 +71,7 @@ SUFFIX: Final = ".txt"
 VERSION: Final = 2
 SEAL_DIGITS: Final = 16
 MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
-MOST_LINES: Final = 500_000  # of fixtures and options in a folder: ten times those of 150 releases
+MOST_LINES: Final = 200_000  # of fixtures and options in a folder: five times those of 150 releases
 MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
 FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
 CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
@@ -200,7 +200,7 @@ def _rank(label: str) -> tuple[int, Key]:
     """The place of a writer, a reader's name or a file: what is synthetic before all releases, the reference reader after them."""
     if label == SYNTHETIC:
         return -1, _NO_RELEASE
-    if label.partition("@")[0] == REFERENCE:
+    if label == REFERENCE:
         return 1, _NO_RELEASE
     return 0, named(label).key
 
@@ -271,15 +271,14 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
     parts: dict[str, _Part] = {}
     bodies: dict[str, dict[str, Any]] = {}
     names: dict[int, str] = {}
-    subjects: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {}
+    oldest: dict[str, tuple[str, dict[str, int]]] = {}
     for reader in sorted(readers, key=lambda reader: _place(reader.name)):
         rank, own = _rank(reader.name), parts.setdefault(_file_of(reader.name), _Part())
         own.readers[reader.name] = reader
         for (fixture, options), key, body in _entries(reader):
             writer, recipe = _writer(fixture)
             subject, _, load = key.partition("-")
-            subjects.setdefault(fixture, subject)
             outcome = names.get(id(body))
             if outcome is None:
                 entry = body_entry(body)
@@ -290,6 +289,9 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
             if _rank(writer) >= rank:
                 counted = counts.setdefault(fixture, {})
                 counted[subject] = counted.get(subject, 0) + 1
+            who, counted = oldest.setdefault(fixture, (reader.name, {}))
+            if who == reader.name:
+                counted[subject] = counted.get(subject, 0) + 1
             if _rank(writer) <= rank:
                 by_writer = own.read.setdefault(reader.name, {}).setdefault(recipe, {})
                 by_writer.setdefault(writer, {})[options] = load, subject, outcome
@@ -297,12 +299,16 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
                 part = parts.setdefault(release_folder(writer), _Part())
                 part.shown[reader.name] = reader
                 part.gave.setdefault(recipe, {}).setdefault(reader.name, {})[options] = load, subject, outcome
-    for fixture, counted in counts.items():
-        subjects[fixture] = max(counted, key=lambda subject: (counted[subject], subject))
+    subjects = {fixture: _most(counts.get(fixture, counted)) for fixture, (_, counted) in oldest.items()}
     for fixture, subject in subjects.items():
         writer, recipe = _writer(fixture)
         parts.setdefault(release_folder(writer), _Part()).wrote[recipe] = subject
     return parts, bodies, subjects
+
+
+def _most(counted: dict[str, int]) -> str:
+    """What was counted most often; of several, the last by the alphabet."""
+    return max(counted, key=lambda name: (counted[name], name))
 
 
 def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observation]]:
@@ -839,7 +845,7 @@ class _Together:
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if seen & bit:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
-        if body.result == "unsupported" and name.partition("@")[0] != REFERENCE:
+        if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
         self.seen[cell] = seen | bit
