@@ -86,6 +86,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", "--isolated", "--target-version=py37", "--select=E9,F,W", named, *OLD_PYTHON)
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports")
+    session.run("python", "tools/house.py", "--check")
 
 
 @nox.session

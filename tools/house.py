@@ -12,10 +12,13 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 LONG = 600  # lines of a file that one can still hold in mind
 DTYPES = {
@@ -25,6 +28,10 @@ DTYPES = {
 A_TABLE = 6  # dtypes in one literal
 OLD_PYTHON = {"readers/worker.py", "readers/survey.py", "readers/extension.py", "extension.py"}
 """Files that run beside an old torch and can import nothing of the package: what they have again, they must have again."""
+
+
+SPANS_OF_DAYS = {"cli/_days.py"}
+DTYPE_RULES = {"runtime/dtypes.py", "runtime/operators/casting.py"}  # which of two dtypes a calculation has; which operators cast
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,10 @@ def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFun
     return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
 
 
+def _by_package(names: Iterable[str]) -> list[str]:
+    return sorted({"releases/" if name.startswith("releases/") else name for name in names})
+
+
 class House:
     """A checkout."""
 
@@ -94,19 +105,32 @@ class House:
     # ------------------------------------------------------------------------------------------------------------ the spine
 
     def version_types(self) -> list[str]:
-        """Files that read the numbers of a version: by packaging.version, or by splitting a text at its dots."""
-        return [source.name for source in self.ours if "packaging.version" in source.imported or _splits_version(source)]
+        """Files that read the numbers of a version: by packaging.version, or by splitting a text at its dots. releases/ is one."""
+        return _by_package(
+            source.name for source in self.ours if "packaging.version" in source.imported or _splits_version(source)
+        )
 
     def set_types(self) -> list[str]:
-        """Files that read or write the text of a set of releases: they split a text at "..", or join one with it."""
-        return [source.name for source in self.ours if _spans(source)]
+        """Files with a form of a set of releases: a text with "..", or a class that has its first and its last. releases/ is one.
+
+        The others have something beside a set: a recipe its own words, a milestone its day, a waiver the release at which it ends.
+        """
+        return _by_package(
+            [source.name for source in self.ours if _spans(source) and source.name not in SPANS_OF_DAYS]
+            + [
+                f"{source.name}: {name}"
+                for source in self.ours
+                for name in _with_ends(source)
+                if source.name not in SPANS_OF_DAYS
+            ]
+        )
 
     def policy_loaders(self) -> list[str]:
         """Files that read TOML."""
         return [source.name for source in self.ours if "tomllib" in source.imported]
 
     def dtype_tables(self) -> list[str]:
-        """Literals that list six dtypes or more, by file."""
+        """Files with a literal that lists six dtypes or more, but for the rules of calculation in runtime/, which are no table."""
         found: list[str] = []
         for source in self.ours:
             inner: set[int] = set()
@@ -117,8 +141,8 @@ class House:
                 words = {word for text in texts for word in re.split(r"[ .]", text)}
                 if len(words & DTYPES) >= A_TABLE:
                     inner.update(id(part) for part in ast.walk(node))
-                    found.append(f"{source.name}:{node.lineno}")
-        return found
+                    found.append(source.name)
+        return sorted(set(found) - DTYPE_RULES)
 
     def pickle_readers(self) -> list[str]:
         """Files that read pickles: by the standard library, or by a loop over opcodes."""
@@ -129,13 +153,8 @@ class House:
         ] + [source.name for source in self.ours if source.name == "pickles/machine.py"]
 
     def data_places(self) -> list[str]:
-        """Files that look for the packaged policies or facts by themselves."""
-        return [
-            source.name
-            for source in self.ours
-            if any("_packaged" in text for text in source.strings)
-            or ("__file__" in _names(source) and any(text.split("/")[0] in {"policies", "fixtures"} for text in source.strings))
-        ]
+        """Files that know where packaged data lies."""
+        return [source.name for source in self.ours if any("_packaged" in text for text in source.strings)]
 
     # ------------------------------------------------------------------------------------------------------------ the house
 
@@ -144,7 +163,8 @@ class House:
         prefix = self.package.name
         modules = {f"{prefix}.{_module(source.name)}".rstrip("."): source for source in self.sources}
         graph = {
-            name: {target for target in source.imported if target in modules and target != name} for name, source in modules.items()
+            name: {target for target in source.imported if target in modules and target != name}
+            for name, source in modules.items()
         }
         return [", ".join(sorted(circle)) for circle in _circles(graph) if len(circle) > 1]
 
@@ -164,13 +184,15 @@ class House:
 
     def long_files(self) -> list[str]:
         """Files of more than 600 lines."""
-        return [
-            f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG
-        ]
+        return [f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG]
 
     def schema_readers(self) -> list[str]:
         """Files that take the schema of an operator apart: they split a text at its arrow."""
-        return [source.name for source in self.ours if any("->" in text for _, text in source.calls(*_SPLITS)) or _patterns(source, "->")]
+        return [
+            source.name
+            for source in self.ours
+            if any("->" in text for _, text in source.calls(*_SPLITS)) or _patterns(source, "->")
+        ]
 
     def program_readers(self) -> list[str]:
         """Files that take TorchScript text apart: by ast, or by patterns of its lines."""
@@ -218,6 +240,17 @@ def _spans(source: Source) -> bool:
         and any(isinstance(part, ast.Constant) and part.value in {"..", "..<"} for part in node.values)
         for node in source.nodes
     )
+
+
+def _with_ends(source: Source) -> Iterator[str]:
+    """Classes that hold the first and the last of something."""
+    for node in source.nodes:
+        if isinstance(node, ast.ClassDef):
+            fields = {
+                part.target.id for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+            }
+            if any(pair <= fields for pair in ({"first", "last"}, {"since", "until"}, {"read_from", "read_until"})):
+                yield node.name
 
 
 def _names(source: Source) -> set[str]:
@@ -286,7 +319,7 @@ class Count:
 
 COUNTS = (
     Count("files that read the numbers of a version", House.version_types, 1),
-    Count("files that read or write sets of releases", House.set_types, 1),
+    Count("forms of a set of releases", House.set_types, 5),
     Count("loaders of policy", House.policy_loaders, 1),
     Count("tables of dtypes", House.dtype_tables, 1),
     Count("readers of pickles", House.pickle_readers, 1),
