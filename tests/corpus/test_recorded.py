@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from tests.corpus.test_observations import WHOLE
 from tests.recordings import edit_lines, lines_of, with_end
-from torch_compat.corpus import recorded
+from torch_compat.corpus import recorded as package
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.observations import ObservedReader, Probe, body_entry, body_id
 from torch_compat.corpus.recorded import read_recorded, record, write_recorded
+from torch_compat.corpus.recorded import reading as recorded
+from torch_compat.corpus.recorded.model import VERSION
 from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -350,7 +352,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     ),
     "another seal": ("shown", 3, "0" * 16, "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
     "a newer one that was shown something": ("shown", 1, "torch-2.13.0+cpu", "was shown to torch-2.13.0+cpu, which is not older"),
-    "one that is no release that was shown something": ("shown", 1, "torch-x", "Invalid version: 'x'"),
+    "one that is no release that was shown something": ("shown", 1, "torch-x", "expected a version of torch such as '2.13.0'"),
     "a day that is none": ("shown", 2, "soon", "was observed on 'soon', which is no day"),
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id is not the digest of the rest"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id is not the digest of the rest"),
@@ -359,9 +361,9 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
     "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above tells"),
     "writers in another order": ("writers", 2, "1.5.1 1.5.0", "not from the oldest to the newest"),
-    "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "lists something twice"),
+    "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "lists a name twice"),
     "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
-    "a writer that is no release": ("writers", 2, "1.5.0 1.5.1 x", "Invalid version: 'x'"),
+    "a writer that is no release": ("writers", 2, "1.5.0 1.5.1 x", "expected a version of torch such as '2.13.0'"),
     "no writers": ("writers", 2, "", "that can be no release"),
     "a writer elsewhere": ("writers", 2, "../x 1.5.0 1.5.1", "that can be no release"),
     "cells of another reader": ("read", 1, "torch-1.6.0", "expected a reader whose writers are listed above"),
@@ -600,8 +602,8 @@ def test_the_manual_names_every_kind_of_line() -> None:
     text = (Path(__file__).parents[2] / "reports" / "README.md").read_text(encoding="utf-8")
     for kind, (grammar, _) in recorded._KINDS.items():
         assert f"`{kind}`" in text
-        assert f'"{kind}" {grammar.text}' in " ".join(str(recorded.__doc__).split()), kind
-    assert f"observations {recorded.VERSION}" in text
+        assert f'"{kind}" {grammar.text}' in " ".join(str(package.__doc__).split()), kind
+    assert f"observations {VERSION}" in text
     named = {line.partition("`")[2].partition("`")[0] for line in text.splitlines() if line.startswith("| `")}
     assert named == {*recorded._KINDS, "observations", "end"}
 

@@ -1,0 +1,184 @@
+"""What a folder of recorded observations holds: groups of readers that did the same, and the order of releases and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.observations import (
+    REFERENCE,
+    Body,
+    Observation,
+    ObservedReader,
+)
+from torch_compat.releases.release import Key, Release, named, public
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+
+__all__ = [
+    "SEAL_DIGITS",
+    "SUFFIX",
+    "VERSION",
+    "Cell",
+    "Column",
+    "Group",
+    "Recorded",
+    "file_of",
+    "place_of",
+    "rank",
+    "together",
+    "writer_of",
+]
+
+SUFFIX: Final = ".txt"
+VERSION: Final = 2
+SEAL_DIGITS: Final = 16
+
+Cell = tuple[str, str]
+
+
+class Group(NamedTuple):
+    """Readers that did the same with one fixture under one set of load options.
+
+    Attributes:
+        key: the key of their cells (see :func:`torch_compat.corpus.observations.cell_key`).
+        body: what they did.
+        readers: a set of them: bit ``n`` stands for the ``n``-th of :attr:`Recorded.order`.
+    """
+
+    key: str
+    body: Body
+    readers: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """All that a folder holds.
+
+    Attributes:
+        readers: by exact name.
+        unreadable: files that cannot be read or used in full, by name, and why.
+        order: the readers' names, oldest first.
+        lines: by fixture and options, what was observed, and by which readers.
+        digest: of all files.
+    """
+
+    readers: dict[str, ObservedReader] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    lines: Mapping[Cell, tuple[Group, ...]] = field(default_factory=dict)
+    digest: str = ""
+
+
+class Column(Mapping[Cell, Observation]):
+    """The cells of one reader; each is made when it is asked for."""
+
+    def __init__(self, lines: Mapping[Cell, tuple[Group, ...]], bit: int) -> None:
+        self.lines, self.bit = lines, bit
+
+    def __getitem__(self, cell: Cell) -> Observation:
+        for key, body, readers in self.lines[cell]:
+            if readers & self.bit:
+                return body.of(*cell, key)
+        raise KeyError(cell)
+
+    def __iter__(self) -> Iterator[Cell]:
+        bit = self.bit
+        return (cell for cell, groups in self.lines.items() if any(group.readers & bit for group in groups))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def entries(self) -> Iterator[tuple[Cell, str, Body]]:
+        """Cells with key and body, without making an observation of each."""
+        bit = self.bit
+        for cell, groups in self.lines.items():
+            for key, body, readers in groups:
+                if readers & bit:
+                    yield cell, key, body
+                    break
+
+    def __contains__(self, cell: object) -> bool:
+        return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
+
+
+def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:
+    """What several readers did with a cell, each distinct observation once, with the set of the readers that made it.
+
+    What a folder holds is together already: of it, one observation is made for each group, not one for each reader.
+
+    Parameters:
+        readers: each with the bit that stands for it in sets.
+
+    Returns:
+        A function of a cell and the key that its observations must have.
+    """
+    folders: dict[int, tuple[Mapping[Cell, tuple[Group, ...]], dict[int, int], dict[int, int]]] = {}
+    others: list[tuple[int, Mapping[Cell, Observation]]] = []
+    for bit, reader in readers:
+        cells = reader.cells
+        if isinstance(cells, Column):
+            folders.setdefault(id(cells.lines), (cells.lines, {}, {}))[1][cells.bit] = bit
+        else:
+            others.append((bit, cells))
+
+    def found(cell: Cell, key: str) -> list[tuple[Observation, int]]:
+        result: list[tuple[Observation, int]] = []
+        for lines, bits, known in folders.values():
+            for has, body, members in lines.get(cell, ()):
+                if has == key:
+                    mine = known.get(members)
+                    if mine is None:
+                        mine = known[members] = sum(bit for own, bit in bits.items() if members & own)
+                    if mine:
+                        result.append((body.of(*cell, key), mine))
+        for bit, cells in others:
+            observation = cells.get(cell)
+            if observation is not None and observation.key == key:
+                _put(result, observation, bit)
+        return result
+
+    return found
+
+
+def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
+    """Add a reader to those that made the same observation of a cell."""
+    for index, (known, bits) in enumerate(found):
+        if known.result == observation.result and known.digest == observation.digest and known == observation:
+            found[index] = (known, bits | bit)
+            return
+    found.append((observation, bit))
+
+
+@lru_cache(maxsize=4096)
+def rank(label: str) -> tuple[int, Key]:
+    """The place of a writer, a reader's name or a file: what is synthetic before all releases, the reference reader after them."""
+    if label == SYNTHETIC:
+        return -1, _NO_RELEASE
+    if label == REFERENCE:
+        return 1, _NO_RELEASE
+    return 0, named(label).key
+
+
+_NO_RELEASE: Final = Release("0.0").key
+
+
+def place_of(label: str) -> tuple[tuple[int, Key], str]:
+    """The rank, and what tells builds of one release apart, and 1.5 and 1.5.0: no order depends on that of a set."""
+    return rank(label), label
+
+
+def file_of(name: str) -> str:
+    """The file of a reader: of its release, whatever the build."""
+    return name if rank(name)[0] else f"torch-{public(name)}"
+
+
+def writer_of(fixture: str) -> tuple[str, str]:
+    """The release and the recipe of a fixture's id."""
+    folder, _, recipe = fixture.partition("/")
+    return folder.removeprefix("torch-"), recipe
