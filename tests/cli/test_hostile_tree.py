@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -12,8 +13,9 @@ import pytest
 
 from tests.recordings import edit_lines, folder_of, lines_of
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen, write_frozen
-from torch_compat.corpus.lines import digest, dump, write_lines
-from torch_compat.corpus.manifest import Fixture, read_manifest, write_manifest
+from torch_compat.corpus.goldens import GOLDENS, value_id
+from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.manifest import VALUES, Fixture, read_manifest
 from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -56,8 +58,19 @@ def change(tree: Tree, edit: Callable[[dict[str, Any]], Any]) -> None:
     """Change the entry of the fixture in its manifest, with a footer that fits, and pin what comes out, as an attacker would."""
     path = tree.root / MANIFEST
     header, *lines, _ = (json.loads(line) for line in path.read_text().splitlines())
-    edit(next(line for line in lines if line.get("recipe") == "add"))
+    told: dict[str, Any] = {}
+    for goldens in (tree.root / "fixtures").glob(f"*/{GOLDENS}"):
+        told |= {line["id"]: line["value"] for _, line in read_lines(goldens, "goldens")[1]}
+    entry = next(line for line in lines if line.get("recipe") == "add")
+    entry |= {name: copy.deepcopy(told.get(entry[name], entry[name])) for name in VALUES}
+    edit(entry)
+    for name in VALUES:
+        if not isinstance(entry[name], str):
+            told[value_id(entry[name])] = entry[name]
+            entry[name] = value_id(entry[name])
     write_lines(path, header, lines)
+    values = [{"kind": "value", "id": name, "value": told[name]} for name in sorted(told)]
+    write_lines(path.with_name(GOLDENS), {"kind": "goldens"}, values)
     try:
         entry = next(one for one in read_manifest(path).entries if one.recipe not in {"state", "later"})
     except (CorpusError, StopIteration):
@@ -355,7 +368,7 @@ def test_a_malformed_outcome_is_refused_when_it_is_read(case: str, tree: Tree, c
 def test_a_manifest_of_an_odd_release(tree: Tree, command: Command) -> None:
     folder = tree.root / "fixtures" / f"torch-1.6.0{ESCAPE}"
     shutil.copytree(tree.root / "fixtures" / RELEASE, folder)
-    manifest = read_manifest(tree.root / MANIFEST)
-    write_manifest(folder / "manifest.jsonl", replace(manifest, release=f"1.6.0{ESCAPE}", fixtures=(), not_writable=()))
+    header, _ = read_lines(tree.root / MANIFEST, "manifest")
+    write_lines(folder / "manifest.jsonl", header | {"release": f"1.6.0{ESCAPE}"}, [])
     for arguments in COMMANDS:
         harmless(command(*arguments))

@@ -234,21 +234,22 @@ def test_writing_changes_no_golden() -> None:
         ({"calls": []}, "golden has calls, but no state"),
         ({"calls": [{"method": "forward"}], "state": None}, "golden.calls[0] lacks first"),
         ({"calls": [{"method": "forward", "second": FIRST}], "state": None}, "golden.calls[0] lacks first"),
-        ({"calls": ["first"], "state": None}, "is no golden of a program"),
-        ({"calls": [["first", "second"]], "state": None}, "is no golden of a program"),
-        ({"calls": [None], "state": None}, "is no golden of a program"),
-        ({"calls": None, "state": None}, "is no golden of a program"),
-        ({"calls": "all", "state": None}, "is no golden of a program"),
-        (["calls"], "is no golden of a program"),
-        ("calls", "is no golden of a program"),
-        (None, "is no golden of a program"),
+        ({"calls": ["first"], "state": None}, "is not a complete entry: 'div': "),
+        ({"calls": [["first", "second"]], "state": None}, "is not a complete entry: 'div': "),
+        ({"calls": [None], "state": None}, "is not a complete entry: 'div': "),
+        ({"calls": None, "state": None}, "is not a complete entry: 'div': "),
+        ({"calls": "all", "state": None}, "is not a complete entry: 'div': "),
+        (["calls"], "is not a complete entry: 'div': "),
+        ("calls", "is not a complete entry: 'div': "),
+        (None, "is not a complete entry: 'div': "),
     ],
     ids=str,
 )
 def test_a_damaged_golden_is_refused_with_its_line(golden: Any, said: str, tmp_path: Path) -> None:
     found = error(retold(written(tmp_path), golden))
     assert said in str(found)
-    assert "goldens.jsonl:3: " in str(found)
+    assert "goldens.jsonl:3 tells it" in str(found)
+    assert "manifest.jsonl:3: " in str(found)
 
 
 @pytest.mark.parametrize("golden", [{"calls": []}, {"calls": [{"method": "forward"}]}, {"calls": [{"first": 1}], "state": 1}])

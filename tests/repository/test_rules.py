@@ -18,6 +18,7 @@ ENGINE = {
     "judge",
     "judgement",
     "operator_changes",
+    "readers",
     "sweep",
     "timelines",
 }  # what rules are made with

@@ -1,7 +1,7 @@
 """Calls, goldens and read-backs: the values that manifests name by their digest, each distinct one recorded once.
 
 A value stands in ``goldens.jsonl`` beside the manifest of the oldest release that has it. So a new release adds a file with what
-nobody computed before, and changes none. Synthetic fixtures come after all releases.
+nobody computed before, and changes none. What no release wrote tells its own values, whether a release has them or not.
 
 The file is one of :mod:`torch_compat.corpus.lines`: a header of kind ``goldens``, a line ``{"id", "kind": "value", "value"}`` for each
 value, sorted by id, and a footer. ``id`` digests the canonical JSON of the value. Of a golden, a second call and a later state that
@@ -53,13 +53,14 @@ class Goldens:
             else:
                 self._told |= {name: (value, where) for name, (value, where) in told.items() if name not in self._told}
 
-    def value(self, field: str, name: Any, where: str) -> Any:
+    def value(self, field: str, name: Any, where: str, recipe: Any) -> Any:
         """The value of a field of a manifest's entry; the same object wherever it is named.
 
         Parameters:
             field: ``calls``, ``golden`` or ``readback``.
             name: what the manifest says: the value's id. A read-back may be one of :data:`PLAIN`.
             where: the line of the manifest, for errors.
+            recipe: what the entry is of, for errors.
 
         Raises:
             CorpusError: no file that can be read tells this value, or it is not of the form that a release gives.
@@ -85,7 +86,8 @@ class Goldens:
             if field == "golden":
                 value = _full_form(value)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise CorpusError(f"is no {field} of a program: {error}", where=told, code="bad-line") from error
+            what = f"is not a complete entry: {recipe!r:.80}: {error}, as {told} tells it"
+            raise CorpusError(what, where=where, code="bad-line") from error
         self._full[field, name] = value
         return value
 
@@ -149,7 +151,8 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
     seen: set[str] = set()
     for place in sorted(named, key=_age):
         ids = (named[place] or set()) & every.keys()
-        wanted[place] = {name: every[name] for name in ids - seen}
+        release = _age(place)[0] is False
+        wanted[place] = {name: every[name] for name in (ids - seen if release else ids)}
         seen |= ids
     moves = [place for place in {*wanted, *told} if wanted.get(place, {}).keys() != told.get(place, {}).keys()]
     for place in moves:  # first where something comes to stand, then where it goes from

@@ -246,7 +246,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
                 writers[entry["id"]] = identity
                 continue
             for name in VALUES & entry.keys():
-                entry[name] = goldens.value(name, entry[name], where)
+                entry[name] = goldens.value(name, entry[name], where, entry.get("recipe"))
             if (kind == SYNTHETIC) is not (release == SYNTHETIC):
                 said = (
                     f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
