@@ -12,10 +12,13 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 LONG = 600  # lines of a file that one can still hold in mind
 DTYPES = {
@@ -144,7 +147,8 @@ class House:
         prefix = self.package.name
         modules = {f"{prefix}.{_module(source.name)}".rstrip("."): source for source in self.sources}
         graph = {
-            name: {target for target in source.imported if target in modules and target != name} for name, source in modules.items()
+            name: {target for target in source.imported if target in modules and target != name}
+            for name, source in modules.items()
         }
         return [", ".join(sorted(circle)) for circle in _circles(graph) if len(circle) > 1]
 
@@ -164,13 +168,15 @@ class House:
 
     def long_files(self) -> list[str]:
         """Files of more than 600 lines."""
-        return [
-            f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG
-        ]
+        return [f"{source.name} ({lines})" for source in self.sources if (lines := source.text.count("\n")) > LONG]
 
     def schema_readers(self) -> list[str]:
         """Files that take the schema of an operator apart: they split a text at its arrow."""
-        return [source.name for source in self.ours if any("->" in text for _, text in source.calls(*_SPLITS)) or _patterns(source, "->")]
+        return [
+            source.name
+            for source in self.ours
+            if any("->" in text for _, text in source.calls(*_SPLITS)) or _patterns(source, "->")
+        ]
 
     def program_readers(self) -> list[str]:
         """Files that take TorchScript text apart: by ast, or by patterns of its lines."""
