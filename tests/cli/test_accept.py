@@ -159,7 +159,7 @@ def test_a_waiver_that_has_expired_is_never_accepted(ask: Callable[..., Ended], 
 
 
 def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Path, policy: Path) -> None:
-    max((root / "reports" / "observations").glob("*.jsonl")).unlink()
+    max((root / "reports" / "observations").glob("torch-*")).unlink()
     assert ask("accept").status == 4  # though the counts are those of the lock
     relock(policy, {("waiver", "late-and-known"): 5})
     before = (policy / LOCK).read_bytes()
@@ -171,7 +171,7 @@ def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Pat
 
 def test_what_takes_archives_to_count_is_left_to_the_session_that_opens_them(ask: Callable[..., Ended], policy: Path) -> None:
     (policy / "slips.toml").write_text(
-        '[[slip]]\nid = "dies"\nall = ["unmet:operator"]\nreaders = [{ first = "1.1.0" }]\noutcome = "crashed"\nstage = "load"\n'
+        '[[slip]]\nid = "dies"\nall = ["unmet:operator"]\nreaders = "1.1.0.."\noutcome = "crashed"\nstage = "load"\n'
         'signal = "SIGABRT"\nbecause = "so"\nevidence = "seen"\n'
     )
     ended = ask("accept", "--write", "--format", "json")
