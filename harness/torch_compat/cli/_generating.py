@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.lines import write_whole
+from torch_compat.errors import NothingSelected
 from torch_compat.needs import load_rules
 from torch_compat.places import read_whole
 from torch_compat.replay.predictions import explained, predictions
@@ -88,6 +89,9 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
 
     Returns:
         The cells that are told wrongly, in words; and the quirks and slips that explain nothing, where nothing is written.
+
+    Raises:
+        NothingSelected: no program is recorded of any reader.
     """
     with uncollected():
         evidence = gather(place, place.policy(counted=False), as_of=None)
@@ -97,6 +101,8 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
         readers.append(one)
         wrong += told
         step(len(readers), len(evidence.recorded))
+    if not readers:
+        raise NothingSelected("no program is recorded of any reader, so nothing can be predicted", where=str(place.path))
     counts = explained(evidence, readers, rules_of(place))
     unused = [" ".join(key) for key in sorted(counts) if not counts[key]]
     if not unused:
