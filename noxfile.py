@@ -104,6 +104,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def slow(session: nox.Session) -> None:
+    """The tests that `nox -s tests` leaves out: each takes half a minute or more, and repeats what a faster case shows."""
+    session.install(".", *group("test"))
+    session.run("pytest", "-m", "slow", *session.posargs)
+
+
+@nox.session(default=False)
 def build(session: nox.Session) -> None:
     """The sdist and the wheel; and the wheel works where nothing else is."""
     session.install(*group("build"))

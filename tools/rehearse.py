@@ -17,7 +17,10 @@ import tempfile
 from pathlib import Path
 
 from torch_compat.errors import CorpusError, HarnessError
+from torch_compat.places import inside
 from torch_compat.policy.calendar_files import written_calendar
+from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
+from torch_compat.policy.source import read_folder
 from torch_compat.replay.before import remove_releases
 from torch_compat.replay.rehearsal import DECIDED, differences
 
@@ -48,13 +51,22 @@ def without(root: Path, releases: list[str], *, keep_programs: bool = False) -> 
 
 
 def put_back(expected: Path, root: Path) -> None:
-    """Let stand in a tree what people decide in another."""
+    """Let stand in a tree what people decide in another, and in its lock an entry for each table that comes back.
+
+    Entries that the tree has keep their counts: that admitting counts them anew is rehearsed, too.
+    """
     source, target = expected / DECIDED, root / DECIDED
     for path in sorted(source.rglob("*.toml")):
         name = path.relative_to(source)
         if name.as_posix() not in WRITTEN:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / name)
+    lock = read_lock(target)
+    if lock.text is not None:
+        counts = {**read_lock(source).counts, **lock.counts}
+        wanted = counted_tables(read_folder(target).entries)
+        kept = {key: count for key, count in counts.items() if key in wanted}
+        inside(target, LOCK).write_text(lock_text(kept), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -266,6 +266,24 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     assert any("findings fail" in line for line in ended.json["left"])
 
 
+@pytest.mark.parametrize(
+    ("told", "state", "left"),
+    [
+        (([], []), "done", []),
+        ((["add is told wrongly"], []), "done", ["predictions: 1 cells are told wrongly: nox -s predictions"]),
+        (([], ["slip dies"]), "incomplete", ["predictions: slip dies explains nothing: take it out of the policy"]),
+    ],
+)
+def test_what_is_predicted_wrongly_is_left_to_people(
+    admission: Command, tree: Tree, monkeypatch: pytest.MonkeyPatch, told: Any, state: str, left: list[str]
+) -> None:
+    assert admission("admit", NAME).status == 0
+    (tree.root / "reports/predictions.md").write_text("nothing\n", encoding="utf-8")
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli._admission"), "predict", lambda *_: told)
+    ended = admission("admit", NAME, "--format", "json")
+    assert (ended.status, states(ended.json)["predictions"], ended.json["left"]) == (int(bool(left)), state, left)
+
+
 @pytest.mark.parametrize("name", ["torch-2.16", "2.16.0rc1", "nightly", "torch-2.16.0+cpu"])
 def test_what_is_no_release(admission: Command, name: str) -> None:
     ended = admission("admit", name)

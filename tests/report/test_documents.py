@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from torch_compat.cli._generating import regenerate
+from tests.counted import relock
+from torch_compat.cli import _generating
+from torch_compat.cli._generating import predict, regenerate
 from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
 from torch_compat.errors import UsageError
-from torch_compat.report.documents import REGENERATED, with_block
+from torch_compat.policy.counts import LOCK, read_lock
+from torch_compat.report.documents import REGENERATED, Judged, with_block
+from torch_compat.report.predictions import Reader, counted_programs
+from torch_compat.rules.judge import judge
 
 REPOSITORY = Path(__file__).parents[2]
+SLIP = """
+[[slip]]
+id = "dies"
+all = ["unmet:operator"]
+readers = "1.6.0.."
+outcome = "crashed"
+stage = "load"
+signal = "SIGABRT"
+because = "so"
+evidence = "seen"
+"""
 
 
 def test_a_block_is_replaced_and_nothing_else() -> None:
@@ -48,3 +66,67 @@ def test_a_tree_is_given_what_it_has(small_tree: Path, tmp_path: Path) -> None:
     published = (REPOSITORY / "policies/policy.schema.json").read_bytes()
     assert (root / "policies/policy.schema.json").read_bytes() == published
     assert regenerate(Root(root))[0] == []
+
+
+def test_counts_are_made_before_anything_is_judged(small_tree: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    policies = root / "policies/torch"
+    right = (policies / LOCK).read_bytes()
+    key, count = next((key, count) for key, count in read_lock(policies).counts.items() if key[0] == "waiver")
+    relock(policies, {key: count + 5})
+    assert judged_anew(root).report.exit_status == 1
+    told: list[str] = []
+    changed, judged = regenerate(Root(root), told.append)
+    assert changed == [f"policies/torch/{LOCK}"]
+    assert told == [*changed, f"{' '.join(key)}: {count + 5} -> {count}"]
+    assert judged.report.exit_status == 0
+    assert (policies / LOCK).read_bytes() == right
+    line = f"{' '.join(key)} = {count}\n"
+    (policies / LOCK).write_text(right.decode("utf-8").replace(line, ""), encoding="utf-8")  # no valid policy
+    assert regenerate(Root(root))[0] == changed
+    assert (policies / LOCK).read_bytes() == right
+
+
+def test_counts_that_are_not_final_are_not_written(small_tree: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    max((root / "reports/observations").glob("torch-*")).unlink()
+    before = (root / "policies/torch" / LOCK).read_bytes()
+    changed, judged = regenerate(Root(root))
+    assert judged.report.not_checked
+    assert changed == []
+    assert (root / "policies/torch" / LOCK).read_bytes() == before
+
+
+def judged_anew(root: Path) -> Judged:
+    """What judging says of a tree as it is."""
+    evidence = gather(Root(root), Root(root).policy(), as_of=None)
+    return Judged(evidence, judge(evidence))
+
+
+@pytest.mark.parametrize("count", [3, 0])
+def test_what_is_predicted_is_written_unless_something_explains_nothing(
+    small_tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    policies = root / "policies/torch"
+    (policies / "slips.toml").write_text(SLIP, encoding="utf-8")
+    lock = (policies / LOCK).read_bytes()
+    before = {key: one for key, one in read_lock(policies).counts.items() if key[0] != "slip"}
+    counts = {key: one + 1 for key, one in before.items() if key[0] == "quirk"} | {("slip", "dies"): count}
+    reader = Reader("1.6.0", 7, 6, count, Counter({"dies": count}))
+    monkeypatch.setattr(_generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
+    monkeypatch.setattr(_generating, "rules_of", lambda _: None)
+    monkeypatch.setattr(_generating, "explained", lambda *_: counts)
+    wrong, unused = predict(Root(root), lambda *_: None)
+    assert (wrong, unused) == (["it is wrong"], [] if count else ["slip dies"])
+    document = root / "reports/predictions.md"
+    assert document.is_file() is bool(count)
+    if count:
+        assert read_lock(policies).counts == before | counts
+        assert counted_programs(document.read_text(encoding="utf-8")) == {"1.6.0": 7}
+        assert Root(root).policy().counts == before | counts
+    else:
+        assert (policies / LOCK).read_bytes() == lock

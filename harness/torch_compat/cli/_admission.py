@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from torch_compat.cli._counting import LOCK_FILE
 from torch_compat.cli._generating import PREDICTIONS, predict, predictions_current, regenerate
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
@@ -101,8 +102,8 @@ class Admission:
             "observe": f"let {name} read every fixture twice, and ask it every probe and every deprecation",
             "survey": f"record what {name} says of its operators, names and limits",
             "readers": f"let every other reader read what {name} wrote, one after the other, and whatever else is not recorded of it",
-            "documents": "generate anew " + ", ".join(one.path for one in REGENERATED),
-            "predictions": f"count {PREDICTIONS} anew: every program at the horizon of every reader, some minutes",
+            "documents": "generate anew " + ", ".join([LOCK_FILE, *(one.path for one in REGENERATED)]),
+            "predictions": f"count {PREDICTIONS} anew, and the quirks and slips of {LOCK_FILE}: some minutes",
         }[step]
 
     def is_there(self, step: str) -> bool:
@@ -216,7 +217,7 @@ class Admission:
         return Ended("incomplete" if left else "done", tuple(says), max(statuses), tuple(left))
 
     def _do_documents(self) -> Ended:
-        changed, judged = regenerate(self.place, lambda path: self.say(f"rewrote {path}"))
+        changed, judged = regenerate(self.place, self.say)
         report = judged.report
         failing = sum(finding.verdict is Verdict.FAIL for finding in report.findings)
         left = []
@@ -229,9 +230,12 @@ class Admission:
 
     def _do_predictions(self) -> Ended:
         with Progress(stderr()) as progress:
-            wrong = predict(self.place, progress.task("the reference reader"))
-        left = (f"predictions: {len(wrong)} cells are told wrongly: nox -s predictions",) if wrong else ()
-        return Ended("done", (PREDICTIONS, *wrong[:6]), int(bool(wrong)), left)
+            wrong, unused = predict(self.place, progress.task("the reference reader"))
+        left = [f"predictions: {one} explains nothing: take it out of the policy" for one in unused]
+        if wrong:
+            left.append(f"predictions: {len(wrong)} cells are told wrongly: nox -s predictions")
+        says = (f"{PREDICTIONS} is not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
+        return Ended("incomplete" if unused else "done", (*says, *wrong[:6]), int(bool(left)), tuple(left))
 
     # --------------------------------------------------------------------------------------------------------- what they need
 

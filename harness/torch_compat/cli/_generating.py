@@ -1,25 +1,32 @@
-"""Rewriting what is generated: `nox -s generate` and ``torch-compat admit`` do it with the same function."""
+"""Rewriting what is generated: `nox -s generate`, `nox -s predictions` and ``torch-compat admit`` do it with the same functions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.lines import write_whole
+from torch_compat.errors import NothingSelected
+from torch_compat.needs import load_rules
 from torch_compat.places import read_whole
-from torch_compat.replay.predictions import predicted
+from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.report.documents import REGENERATED, Judged
 from torch_compat.report.predictions import counted_programs, document
 from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch_compat.cli._root import Root
+    from torch_compat.needs import Rules
+    from torch_compat.policy.counts import Counts
+    from torch_compat.report.predictions import Reader
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["PREDICTIONS", "predict", "predictions_current", "regenerate"]
+__all__ = ["PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 
 PREDICTIONS = "reports/predictions.md"
 
@@ -27,19 +34,27 @@ PREDICTIONS = "reports/predictions.md"
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], Judged]:
     """Rewrite every generated file that the tree has and that is not current; which changed, and what judging says in the end.
 
+    The lock of counts is brought up to date before anything is judged, unless something could not be checked. Judging then says what.
+
     Parameters:
-        say: is told the name of each file that changed.
+        say: is told the name of each file that changed, and each changed count.
     """
     known: list[Judged] = []
+    changed: list[str] = []
 
     def judged() -> Judged:
         if not known:
+            counted = count(place)
+            if write_lock(place, counted):
+                changed.append(LOCK_FILE)
+                say(LOCK_FILE)
+                for one in counted.changes:
+                    say(str(one))
             with uncollected():
-                evidence = gather(place, place.policy(), as_of=None)
+                evidence = replace(counted.evidence, policy=place.policy())
                 known.append(Judged(evidence, judge(evidence)))
         return known[0]
 
-    changed = []
     for one in REGENERATED:
         path = place.inside(one.path)
         if not path.is_file():
@@ -52,6 +67,7 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
             say(one.path)
             if one.feeds:
                 known.clear()
+    judged()
     return changed, judged()
 
 
@@ -65,21 +81,49 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
     return counted_programs(read_whole(path).decode("utf-8")) == expected
 
 
-def predict(place: Root, step: Callable[[int, int], None]) -> list[str]:
-    """Count anew what reports/predictions.md says, and write it; the cells that are told wrongly, in words.
+def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:
+    """Count anew what reports/predictions.md says, and the quirks and slips of the lock; write both.
 
     Parameters:
         step: is told how many readers are done, and of how many.
+
+    Returns:
+        The cells that are told wrongly, in words; and the quirks and slips that explain nothing, where nothing is written.
+
+    Raises:
+        NothingSelected: no program is recorded of any reader.
     """
     with uncollected():
-        evidence = gather(place, place.policy(), as_of=None)
-    tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
-    readers = sorted(evidence.recorded.values(), key=lambda one: evidence.rank[one.release])
-    counted, wrong = [], []
-    for number, reader in enumerate(readers):
-        step(number, len(readers))
-        one, told = predicted(evidence, reader, tasks)
-        counted.append(one)
+        evidence = gather(place, place.policy(counted=False), as_of=None)
+    readers, wrong = [], []
+    step(0, len(evidence.recorded))
+    for one, told in predictions(evidence):
+        readers.append(one)
         wrong += told
-    write_whole(place.inside(PREDICTIONS), document(counted, evidence.policy), encoding="utf-8")
-    return wrong
+        step(len(readers), len(evidence.recorded))
+    if not readers:
+        raise NothingSelected("no program is recorded of any reader, so nothing can be predicted", where=str(place.path))
+    counts = explained(evidence, readers, rules_of(place))
+    unused = [" ".join(key) for key in sorted(counts) if not counts[key]]
+    if not unused:
+        for path, text in prediction_texts(place, evidence, readers, counts).items():
+            write_whole(place.inside(path), text, encoding="utf-8")
+    return wrong, unused
+
+
+def rules_of(place: Root) -> Rules:
+    """The rules by which a tree says who loads an archive."""
+    return load_rules(place.inside("policies/torch"), place.fixtures)
+
+
+def prediction_texts(place: Root, evidence: Evidence, readers: Sequence[Reader], counts: Counts) -> dict[str, str]:
+    """The new text of each file that states what was predicted, by its path in the tree.
+
+    Parameters:
+        readers: what was counted of every reader, oldest first.
+        counts: of quirks and slips.
+
+    Raises:
+        PolicyError: the lock cannot be read.
+    """
+    return {PREDICTIONS: document(readers, evidence.policy, counts), LOCK_FILE: locked(place, counts)}

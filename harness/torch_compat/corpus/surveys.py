@@ -326,10 +326,16 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
 
 
 def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
-    """Take the surveys of releases out of what is recorded; nothing else changes. A release that was not surveyed is no mistake."""
+    """Take the surveys of releases out of what is recorded; nothing else changes. A release that was not surveyed is no mistake.
+
+    Where no survey is left, nor is any file: a history cannot be one of no release.
+    """
     told = surveyed_releases(fixtures)
     dropped = frozenset(releases) & told.keys()
-    if dropped:
+    if dropped == told.keys():
+        for file in (RELEASES, *(file for file, _ in FILES.values())):  # who was asked goes first: it stands for the others
+            inside(fixtures, file).unlink(missing_ok=True)
+    elif dropped:
         texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
         _write(fixtures, texts, {release: entry for release, entry in told.items() if release not in dropped})
 

@@ -12,13 +12,13 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from packaging.version import Version
 from pydantic import ValidationError
 
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside, read_whole
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +104,7 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
     path = listed[-1][0]
     parts = _read(path)
     at = [number for number, part in enumerate(parts) if part.header == given.header]
-    later = [number for number in at if Version(parts[number].version) > Version(given.version)]
+    later = [number for number in at if Release(parts[number].version) > Release(given.version)]
     if later:
         parts.insert(later[0], replace(given, rest="\n"))
     else:
@@ -120,7 +120,7 @@ def drop_releases(policies: Path, versions: frozenset[str]) -> dict[Path, str]:
 
 def drop_planned(policies: Path, version: str) -> dict[Path, str]:
     """The new text of the files that change where what is planned, and no newer than a release, is taken out."""
-    return _drop(policies, "[[planned]]", lambda planned: Version(planned) <= Version(version))
+    return _drop(policies, "[[planned]]", lambda planned: Release(planned) <= Release(version))
 
 
 def _drop(policies: Path, header: str, dropped: Callable[[str], bool]) -> dict[Path, str]:

@@ -2,8 +2,8 @@
 
 It is the reverse of admitting a release, and is there to rehearse that. Everything that is measured goes: calendar entries, fixtures
 with their pins, observations by these releases and of their fixtures, surveys. What people decided is changed only as far as it names
-a release that is gone, so that the policy can be read; how many cells a waiver covers stays as it is stated, and judging says where
-that no longer fits. What is generated is for the caller to generate again.
+a release that is gone, so that the policy can be read. The lock of counts loses the entries of tables that go; the others keep their
+counts. What is generated, the counts among it, is for the caller to generate again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from packaging.version import Version
-
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, write_manifest
@@ -26,6 +24,10 @@ from torch_compat.corpus.surveys import drop_surveys
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, read_whole
 from torch_compat.policy.calendar_files import TableText, drop_releases, joined, split_tables, written_calendar
+from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock, rewritten
+from torch_compat.policy.source import read_folder
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,17 +35,21 @@ if TYPE_CHECKING:
 
 __all__ = ["remove_releases"]
 
-BEGINNINGS: Final = ("release", "since", "first")
+BEGINNINGS: Final = ("release", "since")
 """Keys of a table that say from which release on it holds: a table that begins with a release that is gone is gone, too."""
-CAUSES: Final = re.compile(r"^causes = \[.*?\]$", re.MULTILINE | re.DOTALL)
+MILESTONES: Final = ("read_from", "written_from")
+"""The same, of tables that state a day beside the release."""
 ENDING: Final = ("older-never-differs:", "forward-window:")
 """Rules whose findings are named after the newest reader that has them; those of all others after the first."""
-LAST: Final = re.compile(r'\b(last|until) = "([0-9.]+)"')
-SPAN: Final = re.compile(r'\{ first = "([0-9.]+)"[^{}]*\}(?:, )?')
+CAUSES: Final = re.compile(r"^causes = \[.*?\]$", re.MULTILINE | re.DOTALL)
+ENDS: Final = re.compile(r'^readers = \{ first = "[^"]*", last = "[^"]*" \}$', re.MULTILINE)
+READERS: Final = re.compile(r'^readers = "([^"]*)"$', re.MULTILINE)
+UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
+BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
+UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
-ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([0-9.]+)".*\n', re.MULTILINE)
+ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
-FIRST: Final = re.compile(r'\b(first|since) = "([0-9.]+)"')
 
 
 def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool = False) -> None:
@@ -65,10 +71,11 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
     for release in sorted(gone):
         if release not in calendar:
             raise UsageError(f"the release calendar knows no torch release {release!r}", code="unknown-release")
-    kept = [release.version for release in calendar if release.version not in gone]
+    kept = tuple(release.parsed for release in calendar if release.version not in gone)
     if not kept:
         raise UsageError("no release would be left in the calendar", code="no-calendar")
-    probes = _policies(policies, _Gone(gone, tuple(kept)))
+    probes = _policies(policies, _Gone(gone, kept))
+    _lock(policies)
     if keep_programs:
         probes = frozenset()
     for probe in probes:
@@ -145,26 +152,56 @@ class _Gone:
     """Releases that are gone, and those that are left, oldest first."""
 
     releases: frozenset[str]
-    kept: tuple[str, ...]
+    kept: tuple[Release, ...]
 
-    def before(self, release: str) -> str:
-        """The newest release that is left and older than one that is gone; empty where there is none."""
-        older = [known for known in self.kept if Version(known) < Version(release)]
-        return older[-1] if older else ""
+    def before(self, release: Release) -> Release | None:
+        """The newest release that is left and older than one that is gone."""
+        return next((known for known in reversed(self.kept) if known < release), None)
 
-    def after(self, release: str) -> str:
-        """The oldest release that is left and newer; empty where there is none."""
-        return next((known for known in self.kept if Version(known) > Version(release)), "")
+    def after(self, release: Release) -> Release | None:
+        """The oldest release that is left and newer than one that is gone."""
+        return next((known for known in self.kept if known > release), None)
+
+    def without(self, text: str) -> str:
+        """The text of a set of releases in which none is named that is gone; ``none`` where nothing is left of it."""
+        found = ReleaseSet.parse(text)
+        if not found.ends & self.releases:
+            return text
+        return str(ReleaseSet(left for interval in found.intervals if (left := self._interval(interval)) is not None))
+
+    def _interval(self, interval: Interval) -> Interval | None:
+        """The interval with other ends, where those are gone; None where nothing is left of it."""
+        first, last, with_first, with_last = interval
+        if first is not None and first.public in self.releases:
+            first = self.after(first) if with_first else self.before(first)
+            if first is None and with_first:
+                return None
+        if last is not None and last.public in self.releases:
+            last = self.before(last) if with_last else self.after(last)
+            if last is None and with_last:
+                return None
+        if first is not None and last is not None and (last < first or (first == last and not (with_first and with_last))):
+            return None
+        return Interval(first, last, with_first or first is None, with_last or last is None)
+
+
+def _lock(policies: Path) -> None:
+    """Take the counts of tables that are gone out of the lock; counting the others anew is for the caller."""
+    lock = read_lock(policies)
+    if lock.text is not None:
+        kept = rewritten(lock, (), {}, counted_tables(read_folder(policies).entries))
+        write_whole(inside(policies, LOCK), lock_text(kept), encoding="utf-8")
 
 
 def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
     """Take releases out of the policy; the probes of deprecations of which nothing had happened before."""
     probes = set()
+    names = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(gone.releases)))})(?!\d)")
     for path, text in drop_releases(policies, gone.releases).items():
         write_whole(path, text, encoding="utf-8")
     for path in sorted(policies.rglob("*.toml")):
         text = read_whole(path).decode("utf-8")
-        if not any(f'"{release}"' in text or f"@{release}" in text for release in gone.releases):
+        if not names.search(text):
             continue
         alone = path.parent != policies
         changed = _file(text, gone, alone=alone)
@@ -200,11 +237,11 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
 
 
 def _table(part: TableText, gone: _Gone) -> TableText | None:
-    """A table without what is gone; None where it began with it."""
+    """A table without what is gone; None where it began with it, or holds for nothing else."""
     table = _innermost(tomllib.loads(part.body))
     if any(table.get(key) in gone.releases for key in BEGINNINGS):
         return None
-    if any(_begins(value) in gone.releases for key, value in table.items() if key in {"read_from", "written_from"}):
+    if any(_begins(table.get(key)) in gone.releases for key in MILESTONES):
         return None
     body = part.body
     if "causes" in table:
@@ -215,18 +252,39 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             listed = "".join(f"    {json.dumps(one)},\n" for one in causes)
             body = CAUSES.sub(lambda _: f"causes = [\n{listed}]", body)
     readers = table.get("readers")
-    if isinstance(readers, dict) and readers.get("first") in gone.releases:
-        first = gone.after(readers["first"])
-        if not first or Version(first) > Version(readers["last"]):
+    if isinstance(readers, dict):
+        left = gone.without(f"{readers['first']}..{readers['last']}")
+        if left == "none":
             return None
-        body = FIRST.sub(lambda found: f'{found[1]} = "{first}"' if found[2] in gone.releases else found[0], body)
-    if isinstance(readers, list) and any(span.get("first") in gone.releases for span in readers):
-        if all(span.get("first") in gone.releases for span in readers):
+        ((first, last, *_),) = ReleaseSet.parse(left).intervals
+        body = ENDS.sub(f'readers = {{ first = "{first}", last = "{last}" }}', body)
+    if isinstance(readers, str):
+        left = gone.without(readers)
+        if left == "none" != readers:
             return None
-        body = SPAN.sub(lambda found: "" if found[1] in gone.releases else found[0], body).replace(", ]", "]")
-    body = ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body)
-    body = LAST.sub(lambda found: f'{found[1]} = "{gone.before(found[2])}"' if found[2] in gone.releases else found[0], body)
-    return replace(part, body=body)
+        body = READERS.sub(f'readers = "{left}"', body)
+    if "unclear" in table:
+        body = UNCLEAR.sub(lambda found: _unclear(found, gone), body).replace(", ]", "]")
+    if "besides" in table:
+        besides = [one for one in table["besides"] if one not in gone.releases]
+        body = BESIDES.sub(f"besides = {json.dumps(besides)}", body)
+    body = UNTIL.sub(lambda found: _until(found, gone), body)
+    return replace(part, body=ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body))
+
+
+def _unclear(found: re.Match[str], gone: _Gone) -> str:
+    """An entry of ``unclear`` without what is gone; empty where it was about nothing else."""
+    left = gone.without(found[1])
+    return "" if left == "none" else found[0].replace(found[1], left, 1)
+
+
+def _until(found: re.Match[str], gone: _Gone) -> str:
+    """The line of the last reader of a format. Where no newer release is left, nobody can know yet that it was the last."""
+    if found[1] not in gone.releases:
+        return found[0]
+    last = Release(found[1])
+    before = gone.before(last)
+    return f'read_until = {{ release = "{before}" }}\n' if before and gone.after(last) else ""
 
 
 def _cause(cause: str, gone: _Gone) -> str:
@@ -234,7 +292,7 @@ def _cause(cause: str, gone: _Gone) -> str:
     named, _, release = cause.rpartition("@")
     if release not in gone.releases:
         return cause
-    before = gone.before(release)
+    before = gone.before(Release(release))
     return f"{named}@{before}" if before and cause.startswith(ENDING) else ""
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_compat.errors import CorpusError
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs import Judge
 
@@ -85,10 +86,19 @@ def takers_of(items: Iterable[Item]) -> int:
 
 
 def loads(cell: Observation) -> bool:
-    """Whether the load call returned, both times."""
+    """Whether the load call returned, both times.
+
+    Raises:
+        CorpusError: it returned one of both times.
+    """
     if cell.result == "unstable":
         both = {loads(one) for one in cell.both}
-        assert len(both) == 1, f"{cell.cell}: it loads on some days only, so nothing can be said of it"
+        if len(both) > 1:
+            raise CorpusError(
+                "loads in one of two processes only, so no rule can say whether it loads",
+                where=" ".join(cell.cell),
+                code="unstable-load",
+            )
         return both.pop()
     if cell.result in {"crashed", "timed-out"}:
         return cell.stage == "call"

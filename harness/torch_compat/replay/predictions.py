@@ -7,19 +7,55 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
-from torch_compat.replay.reference import observe_reference
+from torch_compat.policy.model import Quirk
+from torch_compat.replay.loading import LoadingEvidence
+from torch_compat.replay.reference import observe_reference, plan_reference
 from torch_compat.report.predictions import Reader
 from torch_compat.rules.reference_agrees import agreement
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.needs import Rules
+    from torch_compat.policy.counts import Key
     from torch_compat.replay.plan import Task
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["predicted"]
+__all__ = ["explained", "predictions"]
 
 
-def predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
+def predictions(evidence: Evidence, releases: Collection[str] | None = None) -> Iterator[tuple[Reader, list[str]]]:
+    """Each recorded reader as it is done, oldest first: what was counted of it, and the cells that are told wrongly, in words.
+
+    Parameters:
+        releases: only these; None for all.
+
+    Raises:
+        CorpusError: a program is not recorded of a reader.
+    """
+    tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
+    readers = (one for one in evidence.recorded.values() if releases is None or one.release in releases)
+    for reader in sorted(readers, key=lambda one: evidence.rank[one.release]) if tasks else ():
+        yield _predicted(evidence, reader, tasks)
+
+
+def explained(evidence: Evidence, readers: Iterable[Reader], rules: Rules) -> dict[Key, int]:
+    """How many cells each quirk and each slip of the policy explains: what the lock states of them.
+
+    Parameters:
+        readers: what was counted of every reader.
+        rules: the rules of the tree that the evidence is of.
+    """
+    slips: Counter[str] = Counter()
+    for one in readers:
+        slips.update(one.slips)
+    loading = LoadingEvidence.of(evidence.corpus, evidence.recorded.values(), rules)
+    quirks = {("quirk", one.id): loading.explained(one.id, rules) for one in evidence.policy.needs if isinstance(one, Quirk)}
+    return quirks | {("slip", one.id): slips[one.id] for one in evidence.policy.slips}
+
+
+def _predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
     """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
     today = dt.date.fromisoformat(reader.observed)
     met: dict[tuple[str, str], tuple[str, ...]] = {}
