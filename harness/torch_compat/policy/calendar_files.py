@@ -8,16 +8,16 @@ name it in one file and not yet in another.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from torch_compat.errors import CorpusError
+from torch_compat.errors import CorpusError, PolicyError
 from torch_compat.places import inside, read_whole
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TableText:
     @property
     def version(self) -> str:
         """The value of its key ``version``."""
-        ((_, tables),) = tomllib.loads(self.body).items()
+        ((_, tables),) = parsed(self.body, self.header).items()
         return str(tables[0]["version"])
 
 
@@ -72,7 +72,7 @@ def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
     releases = []
     for path, part in _parts_of(policies, "[[release]]"):
         try:
-            releases.append(CalendarRelease.model_validate(tomllib.loads(part.body)["release"][0]))
+            releases.append(CalendarRelease.model_validate(parsed(part.body, str(path))["release"][0]))
         except ValidationError as error:
             raise CorpusError(f"has a [[release]] that is none: {error}", where=str(path), hint=_HINT) from error
     return Calendar(releases)
@@ -149,7 +149,9 @@ def _parts_of(policies: Path, header: str) -> Iterator[tuple[Path, TableText]]:
 def _read(path: Path) -> list[TableText]:
     try:
         text = read_whole(path).decode("utf-8")
-        tomllib.loads(text)
+        parsed(text, str(path))
+    except PolicyError as error:
+        raise CorpusError(error.problems[0].message, where=str(path), hint=_HINT, code="bad-toml") from error
     except (OSError, ValueError) as error:
         raise CorpusError(f"cannot be read as TOML: {error}", where=str(path), hint=_HINT, code="bad-toml") from error
     return split_tables(text)

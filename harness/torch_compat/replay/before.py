@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +25,7 @@ from torch_compat.places import inside, read_whole
 from torch_compat.policy.calendar_files import TableText, drop_releases, joined, split_tables, written_calendar
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock, rewritten
 from torch_compat.policy.source import read_folder
+from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
 
@@ -207,7 +207,7 @@ def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
         changed = _file(text, gone, alone=alone)
         if changed is None:
             path.unlink()
-            probes.add(tomllib.loads(text).get("deprecation", {}).get("probe"))
+            probes.add(parsed(text, str(path)).get("deprecation", {}).get("probe"))
         elif changed != text:
             write_whole(path, changed, encoding="utf-8")
     return frozenset(probes - {None})
@@ -238,7 +238,7 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
 
 def _table(part: TableText, gone: _Gone) -> TableText | None:
     """A table without what is gone; None where it began with it, or holds for nothing else."""
-    table = _innermost(tomllib.loads(part.body))
+    table = _innermost(parsed(part.body, part.header))
     if any(table.get(key) in gone.releases for key in BEGINNINGS):
         return None
     if any(_begins(table.get(key)) in gone.releases for key in MILESTONES):
@@ -253,7 +253,7 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             body = CAUSES.sub(lambda _: f"causes = [\n{listed}]", body)
     readers = table.get("readers")
     if isinstance(readers, dict):
-        left = gone.without(f"{readers['first']}..{readers['last']}")
+        left = gone.without(str(ReleaseSet.between(Release(readers["first"]), Release(readers["last"]))))
         if left == "none":
             return None
         ((first, last, *_),) = ReleaseSet.parse(left).intervals
