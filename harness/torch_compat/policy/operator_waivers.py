@@ -170,7 +170,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A waiver since a release that is neither in the calendar nor planned; one that waits for a planned release without an end;
     one with the name of another waiver, by which reports would confuse them.
     """
-    names = {entry.get("id") for entry in entries if entry.table == "waiver"}
+    names = [name for entry in entries if entry.table == "waiver" and isinstance(name := entry.get("id"), str)]
     for entry in entries:
         if entry.table == "operator_waiver" and entry.get("id") in names:
             yield entry.problem(f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports name both by it", "id")
