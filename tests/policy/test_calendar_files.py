@@ -99,7 +99,7 @@ def test_what_is_planned_goes_when_it_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[release]]\nversion = \n", "cannot be read as TOML"),
+        ("[[release]]\nversion = \n", "is not valid TOML"),
         ('[[release]]\nversion = "1.0"\n', r"has a \[\[release\]\] that is none"),
     ],
 )

@@ -151,7 +151,8 @@ def _read(path: Path) -> list[TableText]:
         text = read_whole(path).decode("utf-8")
         parsed(text, str(path))
     except PolicyError as error:
-        raise CorpusError(error.problems[0].message, where=str(path), hint=_HINT, code="bad-toml") from error
+        at = f"{path}:{error.problems[0].line}"
+        raise CorpusError(f"cannot be read: it {error.problems[0].message}", where=at, hint=_HINT, code="bad-toml") from error
     except (OSError, ValueError) as error:
         raise CorpusError(f"cannot be read as TOML: {error}", where=str(path), hint=_HINT, code="bad-toml") from error
     return split_tables(text)
