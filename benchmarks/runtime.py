@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from torch_compat.corpus.goldens import Goldens
+from torch_compat.corpus.manifest import read_manifest
 from torch_compat.errors import HarnessError
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
@@ -170,14 +172,14 @@ def ours(path: Path, call: dict[str, Any]) -> float | None:
 def archives() -> list[tuple[Path, dict[str, Any]]]:
     """Small archives of the corpus, none twice, and a call of each that its writer gave a value for; in no order."""
     found: dict[str, tuple[Path, dict[str, Any]]] = {}
-    for manifest in sorted(ROOT.glob("fixtures/torch-*/manifest.jsonl")):
-        for line in manifest.read_text(encoding="utf-8").splitlines():
-            entry = json.loads(line)
-            if entry["kind"] != "fixture" or entry["family"] != "torchscript" or entry["size"] > LARGEST:
+    goldens = Goldens(ROOT / "fixtures")
+    for path in sorted(ROOT.glob("fixtures/torch-*/manifest.jsonl")):
+        for entry in read_manifest(path, goldens).fixtures:
+            if entry.family != "torchscript" or entry.size > LARGEST:
                 continue
-            done = entry["golden"].get("calls") or [{}]
+            done = entry.golden.get("calls") or [{}]
             if "value" in done[0].get("first", {}):
-                found[entry["sha256"]] = manifest.parent / entry["file"], entry["calls"][0]
+                found[entry.sha256] = path.parent / entry.file, entry.calls[0]
     mixed = list(found.values())
     random.Random(5).shuffle(mixed)
     return mixed

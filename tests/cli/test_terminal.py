@@ -269,7 +269,7 @@ ARGUMENTS = [
     ["plan", "removal", HOSTILE], ["plan", "removal", "x", "--write", HOSTILE], ["extension", "check", HOSTILE],
     ["extension", "record", "--name", HOSTILE], ["extension", "kernels", HOSTILE], ["deprecations", HOSTILE],
     ["new", "recipe", HOSTILE, "--family", "torchscript"], ["new", "rule", HOSTILE], ["new", "waiver", HOSTILE, "--finding", HOSTILE],
-    ["new", "deprecation", HOSTILE, "--kind", "removal"],
+    ["new", "deprecation", HOSTILE, "--kind", "removal"], ["admit", HOSTILE], ["accept", "--root", HOSTILE],
 ]  # fmt: skip
 
 

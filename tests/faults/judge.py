@@ -25,6 +25,8 @@ from tests.faults.faults import BOMB
 from tests.fence.oracle import Outside, check_value, inside, watch
 from torch_compat.archive import ZipArchive, open_archive
 from torch_compat.cli._inspected import screen
+from torch_compat.corpus.goldens import Goldens
+from torch_compat.corpus.manifest import read_manifest
 from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import look_at
 from torch_compat.runtime.encoding import Decoder, Encoder
@@ -291,8 +293,13 @@ def _size(value: Any, depth: int = 0) -> int:
 
 @lru_cache(64)
 def _manifest(path: Path) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {entry["file"]: (entry["family"], entry["calls"][:CALLS]) for entry in lines if "calls" in entry}
+    fixtures = read_manifest(path, _goldens(path.parents[1])).fixtures
+    return {fixture.file: (fixture.family, fixture.calls[:CALLS]) for fixture in fixtures}
+
+
+@lru_cache(1)
+def _goldens(fixtures: Path) -> Goldens:
+    return Goldens(fixtures)
 
 
 def _calls(sample: Sample) -> list[dict[str, Any]]:

@@ -411,7 +411,7 @@ def test_whatever_shapes_an_observation_is_part_of_the_key_of_the_cache() -> Non
     used = {one.__module__ for one in vars(module).values() if getattr(one, "__module__", "").startswith("torch_compat.")}
     files = {Path(str(sys.modules[name].__file__)) for name in used}
     assert files <= set(code_of("replay"))
-    assert Path(inspect.getfile(vars(module)["neutral"])) in files
+    assert Path(inspect.getfile(vars(module)["normalise_result"])) in files
 
 
 def test_another_key_does_not_find_what_the_last_run_observed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,8 @@ def test_what_is_new_is_added_and_frozen(tree: Tree) -> None:
     assert writers[fixture.writer]["torch"] == "1.6.0"
     after = tree.everything()
     changed = {name for name in after if after[name] != before.get(name)}
-    assert changed == {f"fixtures/{FROZEN}", "fixtures/torch-1.6.0/double.pt", "fixtures/torch-1.6.0/manifest.jsonl"}
+    folder = "fixtures/torch-1.6.0"
+    assert changed == {f"fixtures/{FROZEN}", *(f"{folder}/{name}" for name in ("double.pt", "manifest.jsonl", "goldens.jsonl"))}
     assert set(before[f"fixtures/{FROZEN}"].splitlines()) < set(after[f"fixtures/{FROZEN}"].splitlines())
 
 
