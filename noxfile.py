@@ -85,7 +85,7 @@ def lint(session: nox.Session) -> None:
     named = "--per-file-ignores=fixtures/recipes/*.py:F401"
     session.run("ruff", "check", "--isolated", "--target-version=py37", "--select=E9,F,W", named, *OLD_PYTHON)
     session.run("ruff", "format", "--check", ".")
-    session.run("lint-imports")
+    session.run("lint-imports", env={"PYTHONPATH": "harness"})
     session.run("python", "tools/house.py", "--check")
 
 
