@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import pickle
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -276,19 +276,28 @@ def test_nothing_is_recorded_beside_what_cannot_be_used(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def record_in(folder: Path, reader: ObservedReader) -> None:
-    for _ in range(3):
-        record(folder, reader)
+RECORD = """
+import pickle, sys
+from torch_compat.corpus.recorded import record
+with open(sys.argv[1], "rb") as given:
+    folder, reader = pickle.load(given)
+for _ in range(3):
+    record(folder, reader)
+"""
 
 
 def test_processes_that_record_at_once_lose_nothing(tmp_path: Path) -> None:
     readers = world(*BASE, "2.16.0")
-    with ProcessPoolExecutor(len(readers), mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(record_in, [tmp_path] * len(readers), readers))
-    assert whole(tmp_path).readers == {reader.name: reader for reader in readers}
-    together = tmp_path / "together"
+    folder, together = tmp_path / "at-once", tmp_path / "together"
+    processes = []
+    for number, reader in enumerate(readers):
+        given = tmp_path / str(number)
+        given.write_bytes(pickle.dumps((folder, reader)))
+        processes.append(subprocess.Popen([sys.executable, "-c", RECORD, given]))
+    assert [process.wait() for process in processes] == [0] * len(readers)
+    assert whole(folder).readers == {reader.name: reader for reader in readers}
     write_recorded(together, readers)
-    assert files(together) == files(tmp_path)
+    assert files(together) == files(folder)
 
 
 # ------------------------------------------------------------------------------------------------------------------ damage

@@ -276,7 +276,8 @@ def test_what_is_sound_as_calls_is_not_known_as_a_result() -> None:
 
 def test_the_manual_of_the_fixtures_says_where_the_grammar_stands() -> None:
     (link,) = re.findall(r"\]\((\S+values/form\.py)\)", (ROOT / "fixtures" / "README.md").read_text(encoding="utf-8"))
-    assert (ROOT / "fixtures" / link).resolve() == Path(form.__file__).resolve()
+    linked = (ROOT / "fixtures" / link).resolve()
+    assert linked.read_bytes() == Path(form.__file__).read_bytes()  # the tests may run on an installed copy
 
 
 @pytest.mark.parametrize("file", ["readers/worker.py", "runtime/encoding.py"])
