@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.archives import HEAD, program
 from torch_compat.errors import HarnessError, Raised
-from torch_compat.runtime.language import unit
+from torch_compat.runtime.language import SourceError, unit
 
 ATTACKS = [
     "x = 1\n  for i in range(60):\n    x = torch.mul(x, 'ab')\n  return x",
@@ -134,6 +134,14 @@ def test_attacks_end_in_errors_of_ours(attack: str, monkeypatch: pytest.MonkeyPa
 def test_files_that_are_no_torchscript_are_refused(source: str) -> None:
     with pytest.raises(HarnessError):
         program(source).run("forward")
+
+
+@pytest.mark.parametrize("piece", ["a,", "a;", "a\n", "a+", "(),", "''"])
+def test_source_of_millions_of_marks_is_refused_before_it_is_parsed(piece: str) -> None:
+    """Python's parser makes gigabytes of eight megabytes."""
+    with pytest.raises(SourceError, match="holds more source than a program may have") as raised:
+        program("x = " + piece * 1_100_000)
+    assert raised.value.code == "too-large"
 
 
 @pytest.mark.parametrize(

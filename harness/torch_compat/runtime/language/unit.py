@@ -42,7 +42,11 @@ if TYPE_CHECKING:
 __all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "Unit"]
 
 FILE_PREFIX = "<torchscript "
-LONGEST = 1 << 23  # bytes of source of a program, of which Python's parser makes some hundred times as many
+LONGEST = 1 << 24
+"""What the source of a program may weigh: each byte 1, and each mark between words :data:`MARK` more, since Python's parser makes a node of
+some 800 bytes of as little as a name and a comma. So a program has a million marks at most, which are some 4 MB of ordinary source."""
+MARK = 16
+_WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 REQUIRED = "__required__"
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 _USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
@@ -75,7 +79,7 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
-        source: bytes of source that were compiled so far.
+        source: what the source that was compiled so far weighs (see :data:`LONGEST`).
     """
 
     steps: Steps
@@ -201,9 +205,10 @@ class Unit:
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
-        self.host.source += len(source)
+        marks = len(bytes(source).translate(None, _WORDS)) if self.host.source + len(source) <= LONGEST else 0
+        self.host.source += len(source) + MARK * marks
         if self.host.source > LONGEST:
-            raise SourceError(f"holds more than {LONGEST} bytes of source", where=self.where, code="too-large")
+            raise SourceError("holds more source than a program may have: some 4 MB", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         try:
