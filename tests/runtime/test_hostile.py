@@ -136,12 +136,27 @@ def test_files_that_are_no_torchscript_are_refused(source: str) -> None:
         program(source).run("forward")
 
 
-@pytest.mark.parametrize("piece", ["a,", "a;", "a\n", "a+", "(),", "''"])
-def test_source_of_millions_of_marks_is_refused_before_it_is_parsed(piece: str) -> None:
-    """Python's parser makes gigabytes of eight megabytes."""
+PIECES = ["a,", "a;", "a\n", "a+", "a is ", "a or ", "1,", "*a,", "a=", "x = 1\n"]
+PARSE = """
+import ast, resource, sys
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ast.parse(sys.stdin.read())
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
+"""
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_source_that_python_parses_to_gigabytes_is_refused_before_it_is_parsed(piece: str) -> None:
     with pytest.raises(SourceError, match="holds more source than a program may have") as raised:
-        program("x = " + piece * 1_100_000)
+        program("x = " + piece * (unit.MOST_PARSED // unit._parsing(piece.encode()) + 1))
     assert raised.value.code == "too-large"
+
+
+@pytest.mark.parametrize("piece", [piece for piece in PIECES if piece != "a+"])  # that one is nested too deep for the parser
+def test_parsing_takes_no_more_memory_than_is_estimated(piece: str) -> None:
+    source = "x = 1;x = " + piece * 60_000 + "x" * (piece[-1] in " =")
+    done = subprocess.run([sys.executable, "-c", PARSE], input=source, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1.2 * unit._parsing(source.encode()) + (4 << 20)
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "Unit"]
 
 FILE_PREFIX = "<torchscript "
-LONGEST = 1 << 24
-"""What the source of a program may weigh: each byte 1, and each mark between words :data:`MARK` more, since Python's parser makes a node of
-some 800 bytes of as little as a name and a comma. So a program has a million marks at most, which are some 4 MB of ordinary source."""
-MARK = 16
+MOST_PARSED = 900_000_000
+"""Bytes of memory that Python's parser may need for the source of a program, estimated before it begins: the weights are a little more
+than what it was seen to take for source that consists of nothing else. Ordinary source of some 50,000 lines stays below."""
+OF_A_BYTE, OF_A_STATEMENT, OF_A_MARK, OF_A_GAP = 107, 1800, 1250, 450
 _WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 REQUIRED = "__required__"
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
@@ -67,6 +67,14 @@ def _with_default(line: str) -> str:
     return line if end < 0 or "=" in line[:end] else f"{line[:end]}={REQUIRED}{line[end:]}"
 
 
+def _parsing(source: bytes) -> int:
+    """About how many bytes of memory Python's parser needs at most for a source."""
+    statements = source.count(b"\n") + source.count(b";")
+    marks = len(source.translate(None, _WORDS)) - statements
+    gaps = source.count(b" ") - source.count(b"  ")  # of an indentation half
+    return OF_A_BYTE * len(source) + OF_A_STATEMENT * statements + OF_A_MARK * marks + OF_A_GAP * gaps
+
+
 class SourceError(Refused):
     """The source is not TorchScript, or not such as this reader understands."""
 
@@ -79,7 +87,7 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
-        source: what the source that was compiled so far weighs (see :data:`LONGEST`).
+        source: what parsing the source that was compiled so far took, as :func:`_parsing` estimates it.
     """
 
     steps: Steps
@@ -205,10 +213,9 @@ class Unit:
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
-        marks = len(bytes(source).translate(None, _WORDS)) if self.host.source + len(source) <= LONGEST else 0
-        self.host.source += len(source) + MARK * marks
-        if self.host.source > LONGEST:
-            raise SourceError("holds more source than a program may have: some 4 MB", where=self.where, code="too-large")
+        self.host.source += _parsing(bytes(source))
+        if self.host.source > MOST_PARSED:
+            raise SourceError("holds more source than a program may have", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         try:
