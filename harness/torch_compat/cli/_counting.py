@@ -1,12 +1,13 @@
-"""Counting anew what judging counts, beside what the lock states: ``torch-compat accept`` and whoever generates files do it here."""
+"""Measuring anew what exceptions cover, beside what the locks state: ``torch-compat accept`` and whoever generates files do it here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.lines import write_whole
+from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
 from torch_compat.policy.counts import (
     BY_JUDGING,
     BY_PREDICTING,
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Counts, Key
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Measured
+    from torch_compat.rules.waiving import Waiving
 
-__all__ = ["LOCK_FILE", "Change", "Counted", "count", "locked", "write_lock"]
+__all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "locked", "write_lock"]
 
 LOCK_FILE = f"policies/torch/{LOCK}"
+ACCEPTED_FILE = f"policies/torch/{WAIVERS_LOCK}"
 
 
 @dataclass(frozen=True)
@@ -49,41 +52,74 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A difference that waivers.lock has not, or has and that is there no more.
+
+    Attributes:
+        waiver: id of the waiver.
+        new: whether the lock has it not.
+        lines: the lines of the lock.
+        told: what differs, in words; "" where it is gone.
+        show: the command that shows it; "" where it is gone.
+    """
+
+    waiver: str
+    new: bool
+    lines: tuple[str, ...]
+    told: str = ""
+    show: str = ""
+
+    def __str__(self) -> str:
+        if not self.new:
+            return "\n".join(f"{self.waiver}: gone: {line.partition(' ')[2]}" for line in self.lines)
+        lines = "\n".join(f"  {line.partition(' ')[2]}" for line in self.lines)
+        return f"{self.waiver}: new: {self.told}\n{lines}" + (f"\n  shown by: {self.show}" if self.show else "")
+
+
+@dataclass(frozen=True)
 class Counted:
-    """What judging counts, beside what the lock states.
+    """What judging counts, beside what the locks state.
 
     Attributes:
         evidence: what was counted; its policy has no counts.
-        entries: the entries that the lock is to have. Those that judging cannot count, or that cover nothing, keep what is stated.
+        entries: the entries that ``counts.lock`` is to have. Those that judging cannot count, or that cover nothing, keep what is stated.
         changes: where they differ from what the lock states, sorted.
+        accepted: what ``waivers.lock`` is to have.
+        differences: where that differs from what the lock states, by waiver.
         unused: waivers and gaps that cover nothing, and why.
         not_checked: what could not be checked or counted, and why.
-        stale: whether the file is not what it is to be.
+        stale: whether a file is not what it is to be.
         final: whether everything was checked; the counts are not final otherwise, and never written.
     """
 
     evidence: Evidence
     entries: Counts
     changes: tuple[Change, ...]
+    accepted: Accepted
+    differences: tuple[Difference, ...]
     unused: dict[Key, str]
     not_checked: tuple[str, ...]
     stale: bool
     final: bool
 
 
-def count(place: Root) -> Counted:
-    """Count what every waiver and gap covers in the recorded evidence. Writes nothing.
+def count(place: Root, *, accepting: bool) -> Counted:
+    """Measure what every waiver and gap covers in the recorded evidence. Writes nothing.
+
+    Parameters:
+        accepting: whether every difference that a waiver is for is taken. Else only what continues: a difference that the lock has not,
+            in what it should have, is for a person to see.
 
     Raises:
         NothingSelected: the tree has no policies, or no corpus.
-        PolicyError: the policy is invalid, or its lock cannot be read.
+        PolicyError: the policy is invalid, or a lock cannot be read.
     """
     folder = place.inside("policies/torch")
     policy = place.policy(counted=False)
-    lock = read_lock(folder)
+    lock, stated = read_lock(folder), read_accepted(folder)
     wanted = counted_tables(read_folder(folder).entries)
     with uncollected():
-        evidence = gather(place, policy, as_of=None)
+        evidence = gather(place, policy if accepting else replace(policy, accepted=stated), as_of=None)
         measured = measure(evidence)
     unused = dict(_unused(evidence, measured))
     old = lock.counts
@@ -92,22 +128,57 @@ def count(place: Root) -> Counted:
     kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging goes on reporting the unused ones
     new = rewritten(lock, BY_JUDGING, {**counted, **kept}, wanted)
     missing = [f"{' '.join(key)}: not counted here: {PREDICT}" for key in sorted(wanted - new.keys()) if key[0] in BY_PREDICTING]
+    accepted = measured.waiving.accepted()
+    differences = tuple(_differences(measured.waiving, accepted, stated))
     return Counted(
         evidence=evidence,
         entries=new,
         changes=tuple(Change(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)),
+        accepted=accepted,
+        differences=differences,
         unused=unused,
         not_checked=(*measured.not_checked, *missing),
-        stale=lock.text != (lock_text(new) if new or lock.text is not None else None),
+        stale=lock.text != (lock_text(new) if new or lock.text is not None else None)
+        or (None if stated is None else stated.text) != (accepted.text if accepting or stated is not None else None),
         final=not measured.not_checked,
     )
 
 
+def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) -> Iterator[Difference]:
+    """Where what waivers cover is not what the lock states."""
+    before = {} if stated is None else {line: line.partition(" ")[0] for line in stated.lines}
+    now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, (block,)).lines}
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for line, block in now.items():
+        if line not in before:
+            shown = waiving.covered[block.waiver].shown
+            text, show = next(
+                (
+                    shown[kind]
+                    for recipe in block.recipes
+                    if (kind := (block.outcome, block.options, recipe, block.digest)) in shown
+                ),
+                (block.outcome, ""),
+            )
+            told.setdefault((block.waiver, text, show), []).append(line)
+    for (waiver, text, show), lines in told.items():
+        yield Difference(waiver, new=True, lines=tuple(lines), told=text, show=show)
+    findings = {f"{waiver} finding {digest} {name}": (waiver, name) for (waiver, name), digest in accepted.findings.items()}
+    for line, (waiver, name) in findings.items():
+        if line not in before:
+            yield Difference(waiver, new=True, lines=(line,), told=name, show="torch-compat judge --full")
+    for line, waiver in before.items():
+        if line not in now and line not in findings:
+            yield Difference(waiver, new=False, lines=(line,))
+
+
 def write_lock(place: Root, counted: Counted) -> bool:
-    """Write the lock where it says something else, and the counts are final; whether it was written."""
+    """Write the locks where they say something else, and everything was checked; whether they were written."""
     written = counted.stale and counted.final
     if written:
         write_whole(place.inside(LOCK_FILE), lock_text(counted.entries), encoding="utf-8")
+        if counted.evidence.policy.waivers or place.inside(ACCEPTED_FILE).exists():
+            write_whole(place.inside(ACCEPTED_FILE), counted.accepted.text, encoding="utf-8")
     return written
 
 
@@ -125,6 +196,15 @@ def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]
     """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not recorded yet."""
     recorded = evidence.operators.schemas.releases if evidence.operators is not None else ()
     waiting = {("operator_waiver", one.id) for one in evidence.policy.operator_waivers if one.since not in recorded}
+    for waiver in evidence.policy.waivers:
+        key = ("waiver", waiver.id)
+        covered = measured.waiving.covered.get(waiver.id)
+        if key not in measured.expired and (covered is None or not covered.count):
+            yield key, "covers nothing: take it out of the policy, or mend it"
+        elif key not in measured.expired and covered is not None and covered.shared:
+            yield key, f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
+    for key in sorted(measured.expired - measured.counts.keys()):
+        yield key, "has expired: take it out of the policy, or give it another day"
     for key, found in measured.counts.items():
         if key in measured.expired:
             yield key, "has expired: take it out of the policy, or give it another day"

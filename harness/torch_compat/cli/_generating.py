@@ -34,7 +34,8 @@ PREDICTIONS = "reports/predictions.md"
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], Judged]:
     """Rewrite every generated file that the tree has and that is not current; which changed, and what judging says in the end.
 
-    The lock of counts is brought up to date before anything is judged, unless something could not be checked. Judging then says what.
+    The locks are brought up to date before anything is judged, unless something could not be checked. Judging then says what. What
+    continues in a new release joins the lock of waivers; a difference that is new does not: only ``torch-compat accept`` takes it.
 
     Parameters:
         say: is told the name of each file that changed, and each changed count.
@@ -44,11 +45,11 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
 
     def judged() -> Judged:
         if not known:
-            counted = count(place)
+            counted = count(place, accepting=False)
             if write_lock(place, counted):
                 changed.append(LOCK_FILE)
                 say(LOCK_FILE)
-                for one in counted.changes:
+                for one in (*counted.changes, *counted.differences):
                     say(str(one))
             with uncollected():
                 evidence = replace(counted.evidence, policy=place.policy())

@@ -36,7 +36,9 @@ def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -
 def judge_deprecations(evidence: Evidence) -> Report:
     """What the rules about deprecations say, with the waivers of what they find."""
     policy = evidence.policy
-    waivers = tuple(one for one in policy.waivers if all(cause.startswith(RULES) for cause in one.causes))
+    waivers = tuple(
+        one for one in policy.waivers if one.covers is None and all(name.startswith(RULES) for name in one.findings or ())
+    )
     wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
     asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=())
     return judge(replace(evidence, policy=asked))

@@ -1,4 +1,4 @@
-"""``torch-compat accept``: compare what judging counts with the lock that states it, and write the lock."""
+"""``torch-compat accept``: compare what exceptions cover with the locks that state it, and write the locks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from torch_compat.cli._counting import LOCK_FILE, count, write_lock
+from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.policy.counts import ACCEPT
@@ -19,22 +19,27 @@ __all__ = ["accept"]
 
 
 @click.command()
-@click.option("--write", is_flag=True, help=f"Write {LOCK_FILE}. Review it as a diff.")
+@click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review them as a diff.")
 @root_option
 @format_option
 def accept(root: Path | None, format_: str, *, write: bool) -> int:
-    """Count what every waiver and gap covers in the recorded evidence, and show each difference from the lock.
+    """Measure what every waiver and gap covers in the recorded evidence, and show in words what is new and what is gone.
 
-    Without --write nothing is written, and a difference ends with 1. A waiver that covers nothing is never accepted. Nothing is
-    written while something could not be checked, because the counts are not final then.
+    Each new difference is shown with the command that shows it again. Without --write nothing is written, and a difference ends
+    with 1. A waiver that covers nothing is never accepted. Nothing is written while something could not be checked.
     """
     place = find_root(root)
-    counted = count(place)
+    counted = count(place, accepting=True)
     written = write and write_lock(place, counted)
     status = exit_status([4 if counted.not_checked else 0, 1 if counted.unused or (counted.stale and not written) else 0])
     if format_ == "json":
         print_json({
             "exit_status": status, "lock": LOCK_FILE, "written": written, "entries": len(counted.entries),
+            "accepted": ACCEPTED_FILE, "blocks": len(counted.accepted.lines),
+            "differences": [
+                {"waiver": one.waiver, "new": one.new, "lines": list(one.lines), "told": one.told or None, "show": one.show or None}
+                for one in counted.differences
+            ],
             "changes": [{"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new} for one in counted.changes],
             "unused": [{"kind": kind, "id": name, "why": why} for (kind, name), why in sorted(counted.unused.items())],
             "not_checked": list(counted.not_checked),
@@ -42,11 +47,15 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
         return status
     console = stdout()
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
-    for line in (*map(str, counted.changes), *unused, *counted.not_checked):
+    for line in (*map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         console.print(Text(line), soft_wrap=True)
     said = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
     done = "written" if written else "nothing is written"
     if counted.stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
+    console.print(
+        Text(f"{ACCEPTED_FILE}: {len(counted.accepted.lines)} lines, {len(counted.differences) or 'none'} changed"),
+        soft_wrap=True,
+    )
     console.print(Text(f"{LOCK_FILE}: {said}; {done}"), soft_wrap=True)
     return status

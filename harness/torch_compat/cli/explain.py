@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -60,7 +61,7 @@ def explain(name: str, root: Path | None, format_: str) -> int:
     if not found and ":" in name:  # a finding: its rule, and who waives it
         rule = name.partition(":")[0]
         found = [one for one in known if (one.kind, one.id) == ("rule", rule)]
-        found += [one for one in known if one.kind == "waiver" and name in one.says.get("causes", ())]
+        found += [one for one in known if one.kind == "waiver" and _is_for(one, name)]
     if not found:
         ids = sorted({one.id for one in known})
         nearest = get_close_matches(name, ids, n=NEAREST, cutoff=0.5)
@@ -81,6 +82,15 @@ def explain(name: str, root: Path | None, format_: str) -> int:
             for line in _lines(key, value):
                 console.print(Text(line), soft_wrap=True)
     return 0
+
+
+def _is_for(waiver: _Known, finding: str) -> bool:
+    """Whether a waiver is for a finding: names it, or the outcome and the recipe that the finding's id names."""
+    _, what, subject = [*re.sub(r"(\([a-z-]+\))?(@[^@]*)?$", "", finding).split(":", 2), "", ""][:3]
+    parts = waiver.says.get("covers") or ()
+    return finding in (waiver.says.get("findings") or ()) or any(
+        part["outcome"] == what and subject in part.get("recipes", ()) for part in parts
+    )
 
 
 def _lines(key: str, value: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import keyword
 import re
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -20,9 +20,12 @@ from torch_compat.policy import Family
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.policy.model import IDENTIFIER
+from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
+from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from torch_compat.cli._root import Root
@@ -274,8 +277,7 @@ _WAIVER = """\
 [waiver]
 id = "{name}"
 title = "{mark}what happened, in one line for people>"
-causes = [{causes}]{wants}
-readers = {{ first = "{first}", last = "{last}" }}
+{covers}
 reason = \"\"\"
 {mark}why this is accepted>\"\"\"
 evidence = \"\"\"
@@ -283,6 +285,11 @@ evidence = \"\"\"
 owner = "{mark}who answers for it>"
 # expires = 2027-01-31  # only where the thing can still change: the first day on which it no longer holds
 """
+_COVERS = """\
+# One line for each part. The sets are open to the future where the cause is: "1.9.0..". What differs is pinned by `torch-compat accept`.
+covers = [
+    {{ outcome = "different", recipes = ["{mark}the recipes>"], writers = "{mark}who wrote>", readers = "{mark}who read>" }},
+]"""
 _LINE = re.compile(r'^(\s*[a-z_]+ = )"(?:[^"\\]|\\.)*"(\s*)# (.*)$')
 
 
@@ -350,7 +357,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     "ids",
     multiple=True,
     metavar="ID",
-    help="A finding that it is for: causes and readers are then filled in.",
+    help="A finding that it is for: the cells that it covers are then filled in.",
 )
 @root_option
 @format_option
@@ -365,24 +372,11 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
-    values: dict[str, Any] = {
-        "causes": f'"{UNFINISHED}the id of a finding that fails, as `torch-compat judge --full` prints it>"',
-        "first": policy.corpus.readers[0],
-        "last": policy.corpus.readers[-1],
-        "wants": f"\n# {UNFINISHED}the first and the last reader that shows it, in the next line>",
-        "shown": "",
-    }
+    covers, shown = _COVERS.format(mark=UNFINISHED), ""
     if ids:
         findings = _findings(place, policy, ids)
-        readers = sorted({one for finding in findings for one in finding.readers}, key=lambda one: policy.calendar[one].parsed)
-        values = {
-            "causes": ", ".join(json.dumps(finding.id) for finding in findings),
-            "first": readers[0],
-            "last": readers[-1],
-            "wants": "",
-            "shown": f"\nShown by: {findings[0].reproduce}",
-        }
-    _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, **values)})
+        covers, shown = _covers(findings, policy), f"\nShown by: {findings[0].reproduce}"
+    _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, covers=covers, shown=shown)})
     return _tell(place, "waiver", name, [path], [ACCEPT, "torch-compat judge"], format_)
 
 
@@ -450,6 +444,43 @@ def _with_rule(text: str, entry: str) -> str:
     if at < 0:
         return text.rstrip("\n") + "\n" + entry
     return text[:at] + entry.lstrip("\n") + "\n" + text[at:]
+
+
+def _covers(findings: list[Finding], policy: Policy) -> str:
+    """What a waiver for these findings says that it covers: for each finding one part."""
+    known = Known(one.version for one in policy.calendar)
+    scope = known.holding(policy.corpus.readers)
+    parts, others = [], []
+    for one in findings:
+        if not one.recipes:
+            others.append(f"    {json.dumps(one.id)},\n")
+            continue
+        writers = [version for version in one.writers if version in known]
+        wrote = f"writers = {json.dumps(_set(known, scope, writers))}" if writers else "synthetic = true"
+        options = "" if one.options == "default" else f", options = {json.dumps([one.options])}"
+        parts.append(
+            f"    {{ outcome = {json.dumps(one.what)}, recipes = {json.dumps(list(one.recipes))}, {wrote}, "
+            f"readers = {json.dumps(_set(known, scope, one.readers))}{options} }},\n"
+        )
+    covers = f"covers = [\n{''.join(parts)}]" if parts else ""
+    names = f"findings = [\n{''.join(others)}]" if others else ""
+    return "\n".join(filter(None, (covers, names)))
+
+
+def _set(known: Known, scope: int, versions: Iterable[str]) -> str:
+    """Releases of the corpus as a set, in which those between them that are not of the corpus are, too."""
+    bits = known.holding(versions)
+    spans: list[Interval] = []
+    first = last = None
+    for version in known.of(scope):
+        if known.bit(version) & bits:
+            first, last = first or version, version
+        elif first and last:
+            spans.append(Interval(Release(first), Release(last)))
+            first = None
+    if first and last:
+        spans.append(Interval(Release(first), None))
+    return str(ReleaseSet(spans))
 
 
 def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding]:

@@ -53,7 +53,6 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     "options": (("since",),),
     "corpus": (("writers",), ("readers",), ("besides",)),
-    "waiver": (("readers", "first"), ("readers", "last")),
     "change": (("since",),),
     "operator_gap": (("release",),),
 }
@@ -174,12 +173,31 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(message, "id")
 
 
-def waiver_spans(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver for readers from a newer release to an older one."""
+def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver for nothing; a part of one that names releases or load options that there are not, or both or neither kind of writer."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    options = [name for entry in _of(entries, "options") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "waiver"):
-        first, last = (stated(entry.get("readers", end)) for end in ("first", "last"))
-        if first and last and last < first:
-            yield entry.problem(f"must not be older than 'first', {first}; found {last}", "readers", "last")
+        parts = entry.get("covers")
+        if parts is None and "findings" not in entry.raw:
+            yield entry.problem("needs 'covers', or 'findings': it would be for nothing")
+        for index in range(len(parts)) if isinstance(parts, list) else ():
+            part = entry.get("covers", index)
+            if not isinstance(part, dict):
+                continue
+            if "recipes" not in part and "says" not in part:
+                yield entry.problem("needs 'recipes', or 'says': it would be for every archive", "covers", index)
+            if ("writers" in part) is ("synthetic" in part):
+                yield entry.problem("needs either 'writers' or 'synthetic', and not both", "covers", index)
+            for key in ("writers", "readers"):
+                for name in _ends(part.get(key)):
+                    if known and name not in known:
+                        message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
+                        yield entry.problem(message, "covers", index, key)
+            for name in part.get("options", ()) if isinstance(part.get("options"), list) else ():
+                if isinstance(name, str) and options and name not in options:
+                    message = f"there are no options {found(name)}{suggestion(name, options)}"
+                    yield entry.problem(message, "covers", index, "options")
 
 
 def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
@@ -350,7 +368,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     preferred_pythons,
     calendar_order,
     files_of_their_own,
-    waiver_spans,
+    waiver_covers,
     weights_only_says,
     takers_said_once,
     slip_conditions,

@@ -1,12 +1,12 @@
 """``counts.lock``: how much each exception and each special case of a policy covers in the recorded evidence.
 
-A policy states intent, by hand. How many cells a waiver covers is a measurement: this file holds every such number, is generated, and is
-reviewed as a diff. Judging fails where what it counts is not what stands here. The grammar, in which NEWLINE is one line feed::
+A policy states intent, by hand. How many operators an exception covers is a measurement: this file holds every such number, is
+generated, and is reviewed as a diff. What waivers for cells cover stands in another file (see :mod:`torch_compat.policy.accepted`). Judging fails where what it counts is not what stands here. The grammar, in which NEWLINE is one line feed::
 
     lock   = header { entry }
     header = the two lines of HEADER
     entry  = kind " " id " = " count NEWLINE
-    kind   = "operator_gap" | "operator_waiver" | "quirk" | "slip" | "waiver"
+    kind   = "operator_gap" | "operator_waiver" | "quirk" | "slip"
     id     = the `id` of the table; of an operator_gap its `release`
     count  = a whole number without leading zeros, of at most nine digits
 
@@ -14,7 +14,7 @@ Entries are sorted by kind and id; every table of these kinds in the policy has 
 but for an operator_waiver that waits for a release that is not recorded yet. Each line stands for itself, so version control merges two
 branches line by line; a lock that was cut off lacks lines, which is an error.
 
-``torch-compat accept --write`` writes the entries that judging alone counts: waiver, operator_waiver and operator_gap.
+``torch-compat accept --write`` writes the entries that judging alone counts: operator_waiver and operator_gap.
 ``nox -s predictions -- --write`` writes quirk and slip, for which archives are opened and programs run. Each keeps the other's entries.
 """
 
@@ -64,12 +64,12 @@ HEADER: Final = """\
 """
 ACCEPT: Final = "torch-compat accept --write"
 PREDICT: Final = "nox -s predictions -- --write"
-BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver", "waiver"})
+BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver"})
 """The kinds that judging counts."""
 BY_PREDICTING: Final = frozenset({"quirk", "slip"})
 """The kinds that take archives and the reference reader to count."""
 _WAITING: Final = "operator_waiver"  # the kind that may count nothing yet
-_ENTRY: Final = re.compile(r"(operator_gap|operator_waiver|quirk|slip|waiver) ([^\s=]+) = (0|[1-9][0-9]{0,8})")
+_ENTRY: Final = re.compile(r"(operator_gap|operator_waiver|quirk|slip) ([^\s=]+) = (0|[1-9][0-9]{0,8})")
 _CONFLICT: Final = re.compile(r"<{7}|={7}|>{7}|\|{7}")
 
 
@@ -133,7 +133,9 @@ def read_lock(folder: Path) -> Lock:
             )
         else:
             problems.append(
-                Problem(file, number, "", f"must be 'KIND ID = COUNT', such as 'waiver promotion = 12'; found {found(line)}")
+                Problem(
+                    file, number, "", f"must be 'KIND ID = COUNT', such as 'slip buffers-without-type = 12'; found {found(line)}"
+                )
             )
     return Lock(file, content, tuple(rows), tuple(problems))
 

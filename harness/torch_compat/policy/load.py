@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from torch_compat.errors import PolicyError, Problem
+from torch_compat.policy.accepted import ACCEPT as ACCEPT_WAIVERS
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
-from torch_compat.policy.messages import HALF_DONE, explain
+from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
 from torch_compat.policy.model import (
     Builtin,
     CalendarRelease,
@@ -37,9 +39,10 @@ from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.counts import Counts
 
 __all__ = ["load_policy"]
@@ -53,7 +56,8 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
     Parameters:
         folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``; and
             ``counts.lock``.
-        counted: whether ``counts.lock`` is read. Commands that count anew pass False; ``Policy.counts`` is then empty.
+        counted: whether ``counts.lock`` and ``waivers.lock`` are read. Commands that write them anew pass False; ``Policy.counts`` is
+            then empty, and ``Policy.accepted`` None.
 
     Raises:
         PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
@@ -72,12 +76,31 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
     if problems:
         raise PolicyError(_without_echoes(problems))
     if not counted:
-        return _assemble(tables, {})
+        return _assemble(tables, {}, None)
     lock = read_lock(folder)  # last: it is generated from what stands in the other files
     problems.extend(check_lock(lock, counted_tables(entries)))
+    accepted = None
+    try:
+        accepted = read_accepted(folder)
+    except PolicyError as error:
+        problems.extend(error.problems)
+    else:
+        problems.extend(_accepted_problems(folder, accepted, tables))
     if problems:
         raise PolicyError(problems)
-    return _assemble(tables, lock.counts)
+    return _assemble(tables, lock.counts, accepted)
+
+
+def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Table]) -> Iterator[Problem]:
+    """A lock that is not there, or of waivers that are not."""
+    file = (folder / WAIVERS_LOCK).as_posix()
+    waivers = {table.id for table in tables if isinstance(table, Waiver)}
+    if accepted is None:
+        if waivers:
+            yield Problem(file, 0, "", f"there is no such file, though the policy has {len(waivers)} waivers: {ACCEPT_WAIVERS}")
+        return
+    for name in sorted(({block.waiver for block in accepted.blocks} | {waiver for waiver, _ in accepted.findings}) - waivers):
+        yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT_WAIVERS}")
 
 
 def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
@@ -98,7 +121,7 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
     return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
 
 
-def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
+def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
     (corpus,) = _all(tables, CorpusScope)
@@ -129,6 +152,7 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
         counts=counts,
+        accepted=accepted,
     )
 
 

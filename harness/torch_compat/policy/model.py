@@ -37,6 +37,7 @@ from torch_compat.values.dtypes import MEASURED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.policy.slips import Slip
@@ -48,6 +49,7 @@ __all__ = [
     "Change",
     "Conversion",
     "CorpusScope",
+    "Covers",
     "Dtype",
     "Family",
     "Format",
@@ -63,7 +65,6 @@ __all__ = [
     "Quirk",
     "Releases",
     "RuleEntry",
-    "Span",
     "Tolerance",
     "Waiver",
     "WeightsOnly",
@@ -386,31 +387,47 @@ class Disregard(Table):
     """Why nobody was promised this."""
 
 
-class Span(Table):
-    """Releases from one to another, both named: no release that comes later is ever in it."""
+class Covers(Table):
+    """A part of what a waiver is for: the cells of these recipes, writers, readers and load options that have this outcome.
 
-    first: ReleaseName
-    """The oldest release."""
-    last: ReleaseName
-    """The newest release."""
+    What differs in them is pinned by ``waivers.lock``. Both sets must end where cells end: the oldest and the newest writer and
+    reader of the corpus that are in them must have such a cell.
+    """
 
-    @cached_property
-    def releases(self) -> ReleaseSet:
-        """All of them, as a set."""
-        return ReleaseSet.between(Release(self.first), Release(self.last))
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["writers"]}, {"required": ["synthetic"]}]})
+
+    outcome: Literal["different", "refused", "raised", "crashed", "timed-out", "relaxed", "unstable"]
+    """What there is instead of the value that was written."""
+    recipes: Several[Annotated[str, Field(pattern=NAME)]] | None = None
+    """The recipes, each of which must have such a cell. Absent where every archive of the families is concerned, or where what an
+    archive must have to be concerned is not known here: then with `says`; a new recipe needs no edit."""
+    families: Several[Family] | None = None
+    """The families of archives; any unless given."""
+    writers: Releases | None = None
+    """The releases that wrote the archives; open to the future where the cause is. Either this or `synthetic`."""
+    synthetic: Literal[True] | None = None
+    """Archives of which no release wrote any. Either this or `writers`."""
+    readers: Releases
+    """The releases that read them; open to the future where the cause is."""
+    options: Several[Identifier] = ("default",)
+    """The sets of load options."""
+    says: Text | None = None
+    """What the message of such a cell holds, word for word: 'Weights only load failed', 'SIGABRT while loading'."""
 
 
 class Waiver(Table):
-    """An exception: one cause in reality that is known, explained and counted."""
+    """An exception: one cause in reality that is known, explained and pinned down to what differs."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["covers"]}, {"required": ["findings"]}]})
 
     id: Identifier
     """The waiver's name, also that of its file."""
     title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
     """What happened, in one line for people."""
-    causes: Several[Text]
-    """The ids of the findings that this cause shows as, as the report prints them."""
-    readers: Span
-    """The readers it covers, from the oldest to the newest that shows it. A new release is covered only once it is named here."""
+    covers: Several[Covers] | None = None
+    """The cells that it is for."""
+    findings: Several[Text] | None = None
+    """The ids of the findings that it is for, where they are about no cells, as the report prints them."""
     reason: Text
     """Why this is accepted."""
     evidence: Text
@@ -613,7 +630,9 @@ class Policy:
     operator_waivers: tuple[OperatorWaiver, ...] = ()
     operator_gaps: tuple[OperatorGap, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each waiver, operator_waiver, operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    """What each operator_waiver, operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    accepted: Accepted | None = None
+    """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
 
     def under(self, profile: Profile) -> Policy:
         """This policy as a profile reads it: what the profile gives replaces what the policy says."""
@@ -659,6 +678,7 @@ class Policy:
             "operator_waivers": [_plain(item) for item in self.operator_waivers],
             "operator_gaps": [_plain(item) for item in self.operator_gaps],
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
+            "accepted": None if self.accepted is None else self.accepted.text,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

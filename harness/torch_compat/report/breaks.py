@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIRECTIONS",
     "FORWARD",
+    "KNOWN",
     "LEGEND",
     "MARKS",
     "OPERATORS",
@@ -52,6 +53,7 @@ WORST_FIRST = (
     Outcome.DIFFERENT, Outcome.UNSTABLE, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.RAISED, Outcome.REFUSED, Outcome.RELAXED,
     Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,
 )  # fmt: skip
+KNOWN = (Verdict.WAIVED, Verdict.CONTINUES)
 FORWARD = frozenset({"older-never-differs", "forward-window"})
 OPERATORS = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas"})  # rules that count operators, not cells
 DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # what a reader is to the writer, if there is one
@@ -152,19 +154,19 @@ class Break:
         return tuple(sorted(found, key=order) if name in {"readers", "writers"} else sorted(found))
 
 
-def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, Verdict.WAIVED), *, brief: bool = False) -> list[Break]:
-    """Findings of these verdicts put together by waiver; the newest first, by the release where they begin.
+def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[Break]:
+    """Findings of these verdicts put together by waiver, also where it goes on in a new release; the newest first, by the release where they begin.
 
     Parameters:
         brief: findings that are not about readers are put together by rule and kind.
     """
     waivers = {waiver.id: waiver for waiver in report.waivers}
-    groups: dict[tuple[Verdict, str, str], list[Finding]] = {}
+    groups: dict[tuple[bool, str, str], list[Finding]] = {}
     wanted = set(verdicts)
     for finding in report.findings:
         if finding.verdict in wanted:
             alike = f"{finding.rule}:{finding.what}" if brief and not finding.first_reader else finding.id
-            key = (finding.verdict, finding.waiver, "" if finding.waiver else alike)
+            key = (finding.verdict is Verdict.FAIL, finding.waiver, "" if finding.waiver else alike)
             groups.setdefault(key, []).append(finding)
     found = [Break(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
     found.sort(key=lambda one: (-one.count, one.findings[0].id))

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_compat.report.breaks import DIRECTIONS, FORWARD, LEGEND, MARKS, breaks, direction, is_reference
+from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
 from torch_compat.rules.judgement import Outcome, Verdict
 
@@ -61,7 +61,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console.print()
         console.print(Text(LEGEND, style="dim"))
     broken = breaks(report, (Verdict.FAIL,), brief=not full)
-    known = breaks(report, (Verdict.WAIVED,))
+    known = breaks(report, KNOWN)
     silent = [one for one in known if one.silent]
     waived = [one for one in known if not one.silent and not one.of_operators]
     operators = [one for one in known if one.of_operators]
@@ -69,6 +69,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", full=full, command=full)
     _section(console, "Waived: known, explained and counted", waived, "bold", full=full, command=False)
     _section(console, "Waived: operators that changed with no upgrader", operators, "bold", full=full, command=False)
+    _continuing(console, [finding for finding in report.findings if finding.verdict is Verdict.CONTINUES])
     _expected(console, [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED], full=full)
     if report.not_checked:
         console.print()
@@ -175,6 +176,15 @@ def _section(console: Console, title: str, found: list[Break], style: str, *, fu
         for text in lines:  # never wrapped or cut: they are there to be copied
             console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
     _more(console, len(found) - MOST, full=full)
+
+
+def _continuing(console: Console, found: list[Finding]) -> None:
+    """One line for everything known that goes on, with the same difference, where nothing was recorded when it was accepted."""
+    if found:
+        waivers = len({one.waiver for one in found})
+        console.print()
+        text = f"Continues: {sum(one.count for one in found)} cells of {waivers} waivers, with the same cause and the same difference"
+        console.print(Text(text, style="bold"))
 
 
 def _expected(console: Console, found: list[Finding], *, full: bool) -> None:

@@ -267,11 +267,19 @@ class Evidence:
         for extent in observation.extent:
             if extent["kind"] in {"raised", "relaxed"}:
                 kinds.add(extent["kind"])
-            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(fixture, extent):
+            elif self.matters(fixture, extent):
                 return Outcome.DIFFERENT
         if "raised" in kinds:
             return Outcome.RAISED
         return Outcome.RELAXED if kinds else Outcome.CLOSE
+
+    def matters(self, fixture: Fixture, extent: dict[str, object]) -> bool:
+        """Whether values, types or state that differ are held against the reader.
+
+        Parameters:
+            extent: ``kind``, ``dtype`` and ``frontier`` of what differs (see :class:`torch_compat.values.compare.Comparison`).
+        """
+        return not self.policy.disregards(str(extent["kind"]), fixture.family) and not self._within(fixture, extent)
 
     def _within(self, fixture: Fixture, extent: dict[str, object]) -> bool:
         frontier = extent["frontier"]

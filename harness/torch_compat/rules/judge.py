@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Protocol, cast
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
+from torch_compat.policy.accepted import ACCEPT
 from torch_compat.policy.messages import UNFINISHED
-from torch_compat.releases.release import Release
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
 from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
-from torch_compat.rules.waivers_exact import Covered, judge_waivers
+from torch_compat.rules.waivers_exact import judge_waivers
+from torch_compat.rules.waiving import Waiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,17 +33,17 @@ if TYPE_CHECKING:
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.readers import Readers
+    from torch_compat.rules.waiving import Part
 
 __all__ = ["Finding", "Measured", "Report", "judge", "measure"]
 
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
-    {"cells", "evidence", "judge", "judgement", "operator_changes", "readers", "sweep", "timelines"}
+    {"cells", "evidence", "judge", "judgement", "operator_changes", "readers", "sweep", "timelines", "differences", "waiving"}
 )  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
-SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED})
+SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Finding:
 
     Attributes:
         id: the cause's id, by which waivers name it: rule, what, subject, options, and the release where it begins.
-        verdict: ``fail``, ``waived`` or ``expected``.
+        verdict: ``fail``, ``waived``, ``continues`` or ``expected``.
         count: how many cells or things it covers.
         cause: one line for people.
         title: the waiver's title, else the cause.
@@ -61,7 +62,7 @@ class Finding:
         reproduce: the command that shows the smallest one again.
         waiver: id of the waiver, where there is one.
         what: the outcome or kind.
-        families: of the archives concerned.
+        recipes, families: of the archives concerned.
         options: id of the load options, or "" where it is not about cells.
         bump: for values that changed: the file format version that announces it, or "" where nothing does.
         modelled: whether it rests on the reference reader alone.
@@ -80,6 +81,7 @@ class Finding:
     reproduce: str
     waiver: str
     what: str
+    recipes: tuple[str, ...]
     families: tuple[str, ...]
     options: str
     bump: str
@@ -139,10 +141,10 @@ def judge(evidence: Evidence) -> Report:
     """
     tally, notes, empty = _asked(evidence)
     waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
-    named, covered = _waive(evidence, tally.caused)
+    named, waiving = _waive(evidence, tally.caused)
     if waiver_rule is not None:
         before = len(tally.caused)
-        tally.take(judge_waivers(evidence, waiver_rule, covered))
+        tally.take(judge_waivers(evidence, waiver_rule, waiving))
         named.extend(_Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
@@ -237,12 +239,14 @@ class Measured:
     """What evidence says of everything that a policy has counted.
 
     Attributes:
-        counts: what each waiver, operator_waiver and operator_gap covers, by kind and id. None where nothing is recorded to count.
+        counts: what each operator_waiver and operator_gap covers, by kind and id. None where nothing is recorded to count.
+        waiving: what waivers cover.
         expired: those that have expired, and therefore cover nothing.
         not_checked: what could not be checked, and why: what is counted is then not final.
     """
 
     counts: dict[tuple[str, str], int | None]
+    waiving: Waiving
     expired: frozenset[tuple[str, str]]
     not_checked: tuple[str, ...]
 
@@ -254,11 +258,9 @@ def measure(evidence: Evidence) -> Measured:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
     tally, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
-    _, covered = _waive(evidence, tally.caused)
+    _, waiving = _waive(evidence, tally.caused)
     policy, changes = evidence.policy, evidence.operator_changes
-    counts: dict[tuple[str, str], int | None] = {
-        ("waiver", one.id): covered[one.id].cells.total() if one.id in covered else 0 for one in policy.waivers
-    }
+    counts: dict[tuple[str, str], int | None] = {}
     for waiver in policy.operator_waivers:
         counts["operator_waiver", waiver.id] = None if changes is None else changes.applied.counts[waiver.id]
     for gap in policy.operator_gaps:
@@ -267,7 +269,7 @@ def measure(evidence: Evidence) -> Measured:
     expired |= {("operator_waiver", one.id) for one in policy.operator_waivers if one.expired(evidence.as_of)}
     unchecked = [why for _, why in tally.not_checked]
     unchecked += [f"{what}: {why}" for what, why, _ in (*empty, *_unasked(evidence))]
-    return Measured(counts, frozenset(expired), tuple(dict.fromkeys(unchecked)))
+    return Measured(counts, waiving, frozenset(expired), tuple(dict.fromkeys(unchecked)))
 
 
 def _asked(
@@ -372,8 +374,12 @@ class _Beginnings:
                 self._lines[fixture, options] = members
         self._known: dict[tuple[str, str], tuple[int, dict[tuple[str, str], int]]] = {}
 
-    def of(self, cells: Cells, kind: tuple[str, str]) -> str:
-        """The release where a cause of this kind begins, as seen from the fixture of these cells."""
+    def of(self, cells: Cells, kind: tuple[str, str]) -> tuple[str, str]:
+        """The release where a cause of this kind begins, as seen from the fixture of these cells, and how an id says so.
+
+        Going back from the writer, a cause ends an id with ``@..`` and the newest reader that shows it. Where every reader shows it, up
+        to the newest that there is, the id does not say so: the next release must not change it.
+        """
         seen, kinds = self._shown(cells)
         shown = kinds.get(kind) or self._evidence.readers.ranks(cells.readers)
         wrote = self._evidence.rank[cells.fixture.release]
@@ -381,12 +387,12 @@ class _Beginnings:
             first = highest(shown & ((1 << wrote) - 1))
             without = lowest(seen & ~shown & (-1 << first))
             first = highest(shown if without < 0 else shown & ((1 << without) - 1))
-        else:
-            nearest = wrote if cells.direction == "own" else wrote + 1
-            first = lowest(shown & (-1 << nearest))
-            without = highest(seen & ~shown & ((1 << first) - 1))
-            first = lowest(shown & (-1 << (without + 1)))
-        return self._versions[first]
+            return self._versions[first], "" if without < 0 else f"@..{self._versions[first]}"
+        nearest = wrote if cells.direction == "own" else wrote + 1
+        first = lowest(shown & (-1 << nearest))
+        without = highest(seen & ~shown & ((1 << first) - 1))
+        first = lowest(shown & (-1 << (without + 1)))
+        return self._versions[first], f"@{self._versions[first]}"
 
     def _shown(self, cells: Cells) -> tuple[int, dict[tuple[str, str], int]]:
         """The releases that read a fixture under some options, and those that show each kind of cause; as bits by their rank."""
@@ -404,77 +410,41 @@ class _Beginnings:
         return self._known[place]
 
 
-def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named], dict[str, Covered]]:
-    """Match failures with waivers: each judgement with the id of its cause, and what each waiver covers.
+def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named], Waiving]:
+    """Match failures with waivers: each judgement with the id of its cause, and what waivers cover.
 
     Parameters:
         judgements: those with a cause that is shown.
     """
     beginnings = _Beginnings(evidence)
-    waivers: dict[str, list[tuple[Waiver, int]]] = {}  # with the readers that each names
-    for waiver in evidence.policy.waivers:
-        if not waiver.expired(evidence.as_of):
-            span = sum(
-                1 << index for index, reader in enumerate(evidence.readers) if Release(reader.release) in waiver.readers.releases
-            )
-            for name in waiver.causes:
-                waivers.setdefault(name, []).append((waiver, span))
-    covered: dict[str, Covered] = {}
+    waiving = Waiving(evidence)
     named: list[_Named] = []
     for judgement in judgements:
         cells, cause = judgement.cells, judgement.cause
         assert cause is not None  # noqa: S101 - only those with a cause come here
         name, began = _plain_id(judgement), judgement.at or judgement.reader
         if cells is not None:
-            began = beginnings.of(cells, (cause.what, cause.subject))
-            name += f"{'' if cells.options.id == 'default' else f'({cells.options.id})'}@{began}"
+            began, end = beginnings.of(cells, (cause.what, cause.subject))
+            name += f"{'' if cells.options.id == 'default' else f'({cells.options.id})'}{end}"
         elif judgement.at:
             name += f"@{began}"
-        parts = [(judgement, judgement.waiver)]
-        if judgement.verdict is Verdict.FAIL and name in waivers:
-            if cells is not None:
-                parts = _covered(evidence.readers, judgement, cells, name, waivers[name], covered)
-            elif judgement.at in evidence.rank:
-                fitting = [waiver for waiver, _ in waivers[name] if Release(judgement.reader) in waiver.readers.releases]
-                _count(covered, fitting, name, {judgement.reader}, 1)
-                parts = [(judgement, fitting[0].id if fitting else "")]
-        for part, chosen in parts:
-            waived = replace(part, verdict=Verdict.WAIVED) if chosen else part
-            named.append(_Named(waived, name, began, chosen))
-    return named, covered
+        if judgement.verdict is not Verdict.FAIL:
+            named.append(_Named(judgement, name, began, judgement.waiver))
+        elif cells is None:
+            part = waiving.finding(judgement, name)
+            named.append(_Named(_told(part), name, began, part.waiver or judgement.waiver))
+        else:
+            named.extend(_Named(_told(part), name, began, part.waiver) for part in waiving.cells(judgement, cells))
+    return named, waiving
 
 
-def _covered(
-    readers: Readers,
-    judgement: Judgement,
-    cells: Cells,
-    name: str,
-    waivers: list[tuple[Waiver, int]],
-    covered: dict[str, Covered],
-) -> list[tuple[Judgement, str]]:
-    """A failure of cells that are alike, split by the waiver that covers its readers; the last part is what none covers."""
-    parts: list[tuple[int, list[Waiver]]] = [(cells.readers, [])]
-    for waiver, span in waivers:
-        parts = [
-            part for bits, fitting in parts for part in ((bits & span, [*fitting, waiver]), (bits & ~span, fitting)) if part[0]
-        ]
-    found = []
-    for bits, fitting in parts:
-        recorded = bits & readers.recorded
-        if recorded:
-            _count(covered, fitting, name, {reader.release for reader in readers.of(recorded)}, recorded.bit_count())
-        part = judgement if bits == cells.readers else replace(judgement, cells=replace(cells, readers=bits))
-        found.append((part, fitting[0].id if fitting else ""))
-    return found
-
-
-def _count(covered: dict[str, Covered], fitting: list[Waiver], cause: str, readers: set[str], count: int) -> None:
-    """Put down recorded cells for the waivers that cover them: the first one counts them, and more than one is a mistake."""
-    for waiver in fitting:
-        place = covered.setdefault(waiver.id, Covered())
-        place.cells[cause] += count if waiver is fitting[0] else 0
-        place.readers.update(readers)
-        place.shared.update(other.id for other in fitting if other is not waiver)
+def _told(part: Part) -> Judgement:
+    """The judgement of a part. Where a waiver is for it, and not for what differs in it, that is its cause."""
+    judgement = part.judgement
+    if not part.near or judgement.cause is None:
+        return judgement
+    text = f"{judgement.cause.text} (the waiver {part.near} is for this, but it was accepted with another difference: {ACCEPT})"
+    return replace(judgement, cause=replace(judgement.cause, text=text))
 
 
 def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
@@ -484,7 +454,7 @@ def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
     for one in named:
         groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
     findings = [_finding(evidence, members, titles) for members in groups.values()]
-    order = {Verdict.FAIL: 0, Verdict.WAIVED: 1, Verdict.EXPECTED: 2}
+    order = {Verdict.FAIL: 0, Verdict.WAIVED: 1, Verdict.CONTINUES: 2, Verdict.EXPECTED: 3}
     return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id, finding.waiver)))
 
 
@@ -517,6 +487,7 @@ def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) 
         reproduce=reproduce,
         waiver=members[0].waiver,
         what=smallest.cause.what,
+        recipes=tuple(sorted({alike.fixture.recipe for alike in cells})),
         families=tuple(sorted({alike.fixture.family for alike in cells})),
         options=smallest.cells.options.id if smallest.cells is not None else "",
         bump=", ".join(sorted(filter(None, bumps))) if len(bumps) == 1 else "",

@@ -32,12 +32,17 @@ class Outcome(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What a rule says. Only the first is green; ``not-checked`` never is."""
+    """What a rule says. ``pass`` is green; ``not-checked`` never is.
+
+    What is ``waived`` was recorded when its waiver was accepted; what ``continues`` came later, with the same cause and the same
+    difference, in a release, archive or recipe that was not there then.
+    """
 
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
     EXPECTED = "expected"
     WAIVED = "waived"
+    CONTINUES = "continues"
     NO_PROMISE = "no-promise"
     NOT_CHECKED = "not-checked"
 

@@ -86,7 +86,7 @@ class Sweep:
             name, snapshot = history.deprecation.id, history.at(day)
             verdicts.append((name, str(snapshot.verdict)))
             broken += [finding_of(name, breach) for breach in snapshot.breaches if breach.promised]
-        covered = frozenset(cause for waiver in self._waivers if not waiver.expired(day) for cause in waiver.causes)
+        covered = frozenset(cause for waiver in self._waivers if not waiver.expired(day) for cause in waiver.findings or ())
         return Day(
             day,
             tuple(verdicts),

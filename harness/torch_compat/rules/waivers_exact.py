@@ -1,80 +1,100 @@
 """Waivers are exact.
 
-What: every waiver names causes that exist, covers exactly as many cells as counts.lock states, begins and ends with a reader that has
-one, shares none with another waiver, and has not expired.
+What: every waiver covers the cells that waivers.lock states of it, with the differences that it states, and no others; it begins and
+ends where cells do, shares none with another waiver, and has not expired. In a release that the lock does not have, what was waived in
+the release before goes on, or the waiver must say that it ended.
 
 Why: an exception that grows unseen hides the next defect, and one that covers nothing hides that something was mended.
 
-Example: a waiver for 12 cells meets 13: the new one is a new break with the same message.
+Example: a waiver for refusals by 1.9.0 and newer, one of which loads the archive again since 2.16.0.
 
 Reference: this project.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from torch_compat.policy.accepted import ACCEPT
 from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.waiving import Covered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import Waiver
     from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.waiving import Waiving
 
-__all__ = ["Covered", "judge_waivers"]
+__all__ = ["judge_waivers"]
 
-
-@dataclass
-class Covered:
-    """What a waiver covered when the other rules' failures were matched with waivers.
-
-    Attributes:
-        cells: how many recorded cells, by cause.
-        readers: the releases that have one.
-        shared: other waivers that cover some of the same cells.
-    """
-
-    cells: Counter[str] = field(default_factory=Counter)
-    readers: set[str] = field(default_factory=set)
-    shared: set[str] = field(default_factory=set)
+_SHOWN: Final = 3
+Cell = tuple[str, str, str, str]
+"""Options, recipe, writer and reader."""
 
 
-def judge_waivers(evidence: Evidence, rule: RuleEntry, covered: Mapping[str, Covered]) -> Iterator[Judgement]:
-    """Judge every waiver by the cells that it covered.
-
-    Parameters:
-        covered: by waiver id.
-    """
-    calendar = evidence.policy.calendar
+def judge_waivers(evidence: Evidence, rule: RuleEntry, waiving: Waiving) -> Iterator[Judgement]:
+    """Judge every waiver by what it covered when the other rules' failures were matched with waivers."""
+    gone: dict[str, list[Cell]] = {}
+    for name, *cell in waiving.gone():
+        gone.setdefault(name, []).append((cell[0], cell[1], cell[2], cell[3]))
     for waiver in evidence.policy.waivers:
-        cells, stated = covered.get(waiver.id, Covered()), evidence.policy.counts["waiver", waiver.id]
-        if calendar[waiver.readers.last].date > evidence.as_of and cells.cells.total() < stated:
-            yield Judgement(rule.id, Verdict.NO_PROMISE, waiver.id)  # not all that it is for has happened by then
-            continue
-        what, text = _wrong(evidence, waiver, cells, stated)
+        what, text = _wrong(evidence, waiver, waiving, gone.get(waiver.id, []))
         cause = Cause(what, waiver.id, f"waiver {waiver.id} {text}") if what else None
-        yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, waiver.id, cause)
+        verdict = Verdict.NO_PROMISE if what == _LATER else Verdict.FAIL if what else Verdict.PASS
+        yield Judgement(rule.id, verdict, waiver.id, cause)
 
 
-def _wrong(evidence: Evidence, waiver: Waiver, covered: Covered, stated: int) -> tuple[str, str]:
+_LATER: Final = "later"
+
+
+def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell]) -> tuple[str, str]:
     """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
-    found = covered.cells.total()
-    idle = [cause for cause in waiver.causes if cause not in covered.cells]
-    ends = [end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in covered.readers]
+    covered = waiving.covered.get(waiver.id, Covered())
+    corners = list(waiving.corners(waiver))
     if waiver.expired(evidence.as_of):
         return "expired", f"expired on {waiver.expires}"
     if covered.shared:
         return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
-    if found == 0:
-        return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
-    if found != stated:
-        return "inexact", f"counts {stated} cells, but {found} have its causes"
-    if idle:
-        return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
-    if ends:
-        return "too wide", f"reaches to {' and '.join(ends)}, but no cell of that reader has its causes"
+    if (gone or corners) and _not_yet(evidence):
+        return _LATER, "is for what had not happened by that day"
+    if not covered.count and not covered.failing:
+        return "unused", "covers nothing: nothing that fails is what it is for"
+    if gone:
+        return "ended", f"is for {_cells(gone)}, which do not fail, or not so: say in it where it ends, then {ACCEPT}"
+    missing = [] if evidence.policy.accepted is None else _missing(waiving, waiver.id, evidence)
+    if missing:
+        return "ended", f"is for {', '.join(missing)}, which do not fail: {ACCEPT}"
+    if corners:
+        return "too wide", "; ".join(_few(corners))
     return "", ""
+
+
+def _missing(waiving: Waiving, waiver: str, evidence: Evidence) -> list[str]:
+    """Findings of the lock that there are not."""
+    assert evidence.policy.accepted is not None  # noqa: S101 - asked before
+    covered = waiving.covered.get(waiver, Covered())
+    return [name for (of, name) in evidence.policy.accepted.findings if of == waiver and name not in covered.findings]
+
+
+def _not_yet(evidence: Evidence) -> bool:
+    """Whether something that a waiver is for came after the day of judging."""
+    accepted = evidence.policy.accepted
+    newest = accepted.known.releases[-1:] if accepted is not None else evidence.policy.corpus.readers[-1:]
+    return any(
+        release in evidence.policy.calendar and evidence.policy.calendar[release].date > evidence.as_of for release in newest
+    )
+
+
+def _cells(cells: list[Cell]) -> str:
+    shown = _few([
+        f"{recipe} of {writer} in {reader}{'' if options == 'default' else f' with {options}'}"
+        for options, recipe, writer, reader in cells
+    ])  # fmt: skip
+    return f"{len(cells)} {'cells' if len(cells) > 1 else 'cell'} ({', '.join(shown)})"
+
+
+def _few(texts: Iterable[str]) -> list[str]:
+    every = list(texts)
+    return every if len(every) <= _SHOWN else [*every[:_SHOWN], f"and {len(every) - _SHOWN} more"]

@@ -25,7 +25,7 @@ from torch_compat.values.form import kind_of, number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Comparison", "Difference", "compare", "result_digest", "tensor_array"]
+__all__ = ["Comparison", "Difference", "all_differences", "compare", "result_digest", "tensor_array"]
 
 _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
@@ -45,12 +45,15 @@ class Difference:
         dtype: element type of the expected tensor or "" for other values.
         facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
             (flat index), ``expected`` and ``got`` there; for the rest ``expected`` and ``got``. Non-finite numbers as strings.
+        content: all that was expected, and all that there is instead: of a tensor its bytes in base64, of a call the error. Is not
+            recorded: what a reader computed is recorded as departures.
     """
 
     kind: str
     where: str
     dtype: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    content: tuple[Any, Any] = field(default=(None, None), compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """The recorded form."""
@@ -101,18 +104,7 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
     if "error" in expected:
         return Comparison("relaxed", (Difference("relaxed", "load"),), 1)
 
-    found: list[Difference] = []
-    errors: list[dict[str, str]] = []
-    if "value" in expected:
-        _Walk(found).compare(expected["value"], got["value"], "value")
-    else:
-        # A reader may be unable to say the state (the lite interpreter); then there is nothing to hold against it.
-        for part in ("state", "state_after"):
-            if expected[part] is not None and got[part] is not None:
-                _Walk(found).compare(expected[part], got[part], part)
-        for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
-            for turn in ("first", "second"):
-                _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", found, errors)
+    found, errors = all_differences(expected, got)
     distinct = list({json.dumps(error, sort_keys=True): error for error in errors}.values())
     kinds = {difference.kind for difference in found}
     if kinds - {"raised", "relaxed"}:
@@ -123,6 +115,23 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
         result = "relaxed" if kinds else "same"
     found.sort(key=_mildness)
     return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct))
+
+
+def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list[Difference], list[dict[str, str]]]:
+    """Every difference between two results of loaded archives, in their order, and every error where none was expected."""
+    found: list[Difference] = []
+    errors: list[dict[str, str]] = []
+    if "value" in expected:
+        _Walk(found).compare(expected["value"], got["value"], "value")
+        return found, errors
+    # A reader may be unable to say the state (the lite interpreter); then there is nothing to hold against it.
+    for part in ("state", "state_after"):
+        if expected[part] is not None and got[part] is not None:
+            _Walk(found).compare(expected[part], got[part], part)
+    for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
+        for turn in ("first", "second"):
+            _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", found, errors)
+    return found, errors
 
 
 def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
@@ -177,9 +186,9 @@ def _compare_call(
         return
     if "error" in given:
         errors.append(given["error"])
-        found.append(Difference("raised", where))
+        found.append(Difference("raised", where, content=(None, given["error"])))
     elif "error" in wanted:
-        found.append(Difference("relaxed", where))
+        found.append(Difference("relaxed", where, content=(wanted["error"], None)))
     else:
         walk = _Walk(found)
         walk.compare(wanted["value"], given["value"], f"{where}.value")
@@ -195,7 +204,7 @@ class _Walk:
         self.taken: set[int] = set()
 
     def note(self, kind: str, where: str, expected: object, got: object, dtype: str = "") -> None:
-        self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}))
+        self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, (expected, got)))
 
     def compare(self, a: Any, b: Any, where: str) -> None:
         kind_a, kind_b = kind_of(a), kind_of(b)
@@ -223,7 +232,7 @@ class _Walk:
         dtype, parts = _SCALARS[kind]
         x, y = (struct.pack(f"<{parts}d", *map(float, side[kind] if parts > 1 else [side[kind]])) for side in (a, b))
         if x != y:
-            self.found.append(Difference("value", where, dtype, _distance(dtype, x, y)))
+            self.found.append(Difference("value", where, dtype, _distance(dtype, x, y), (a[kind], b[kind])))
 
     def _items(self, a: list[Any], b: list[Any], where: str) -> None:
         if len(a) != len(b):
@@ -253,7 +262,7 @@ class _Walk:
             self.note("sharing", where, a.get("storage"), b.get("storage"), a["dtype"])
         if a["bytes"] != b["bytes"]:
             facts = _distance(a["dtype"], base64.b64decode(a["bytes"]), base64.b64decode(b["bytes"]))
-            self.found.append(Difference("value", where, a["dtype"], facts))
+            self.found.append(Difference("value", where, a["dtype"], facts, (a["bytes"], b["bytes"])))
 
     def _same_sharing(self, a: dict[str, Any], b: dict[str, Any]) -> bool:
         """Whether the storages of both sides correspond one to one. Where a storage starts is nobody's business."""

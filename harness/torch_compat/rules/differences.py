@@ -1,0 +1,90 @@
+"""What there is instead of the value that was written, as a digest: two cells with the same digest have the same difference.
+
+Of values, the digest is that of every difference that matters: where it is, its kind and dtype, what was expected there and what there
+is, bit for bit. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives other last bits on
+another processor. Of errors, it is that of their classes and of their texts without what varies; of a process that died, of the stage,
+the signal and its last words. What is unstable gives other values each time: there, where the two observations differ from what was
+written counts, and no value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.lines import digest
+from torch_compat.rules.judgement import Outcome
+from torch_compat.values.compare import all_differences
+from torch_compat.values.normalise import alike, headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.values.compare import Difference
+
+__all__ = ["DIGITS", "Differences", "digest_of_text"]
+
+DIGITS = 12
+
+
+def digest_of_text(text: str) -> str:
+    """The digest of what a finding says that is about no cells."""
+    return digest(text)[:DIGITS]
+
+
+class Differences:
+    """Digests of what cells of some evidence have instead of what was written."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._known: dict[tuple[str, int], tuple[Observation, str]] = {}
+
+    def digest(self, cells: Cells) -> str:
+        """The digest of what cells that are alike have, in twelve hexadecimal digits."""
+        key = cells.fixture.id, id(cells.observation)
+        known = self._known.get(key)
+        if known is None:  # the observation is kept, so that no other one can have its id
+            known = self._known[key] = cells.observation, digest(self._content(cells))[:DIGITS]
+        return known[1]
+
+    def _content(self, cells: Cells) -> list[Any]:
+        observation, fixture = cells.observation, cells.fixture
+        content: list[Any] = [str(cells.outcome)]
+        if cells.outcome is Outcome.UNSTABLE:
+            places = sorted({place for one in observation.both for place in self._places(fixture, one)})
+            return [*content, [list(place) for place in places]]
+        if observation.signal or cells.outcome is Outcome.TIMED_OUT:
+            content += [observation.stage, observation.signal]
+        if cells.outcome in {Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED} and observation.departures:
+            return [*content, [self._told(one) for one in self._all(fixture, observation)]]
+        # Without departures, what was recorded of the differences is all that there is.
+        told = [one.as_json() for one in observation.differences]
+        extent = [dict(one) for one in observation.extent]
+        return [*content, _errors(observation.errors), told, extent, observation.digest]
+
+    def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
+        """Every difference that matters, and every call that raised or no longer does."""
+        found, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
+        return [one for one in found if one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, _extent(one))]
+
+    def _told(self, one: Difference) -> list[Any]:
+        expected, got = one.content
+        if one.kind in {"raised", "relaxed"}:
+            return [one.where, one.kind, _errors(error for error in (expected, got) if error)]
+        return [one.where, one.kind, one.dtype, expected, got]
+
+    def _places(self, fixture: Fixture, observation: Observation) -> list[tuple[str, str]]:
+        """What one of two observations that vary says, without its values."""
+        if not observation.departures:
+            return [(observation.result, observation.signal)]
+        return [(one.where, one.kind) for one in self._all(fixture, observation)]
+
+
+def _extent(one: Difference) -> dict[str, object]:
+    return {"kind": one.kind, "dtype": one.dtype, "frontier": one.facts.get("frontier")}
+
+
+def _errors(errors: Iterable[Mapping[str, str]]) -> list[list[str]]:
+    return [[error.get("type", ""), alike(headline(error["message"]))] for error in errors]

@@ -1,0 +1,398 @@
+"""Matching failures with waivers: which cells a waiver covers, which of them continue in a new release, and where it is not exact.
+
+A waiver states by hand of which recipes, writers, readers and load options its cells are; ``waivers.lock`` states what differs in each of
+them. A failure is *waived* where both hold. It *continues* where its writer, its reader or its recipe was not recorded yet when the lock
+was written, the waiver is for it, and the nearest cell that was recorded has the same difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_compat.corpus.manifest import SYNTHETIC, release_folder
+from torch_compat.policy.accepted import Accepted, Block, pack, toward
+from torch_compat.releases.known import Known
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
+from torch_compat.rules.differences import Differences, digest_of_text
+from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.readers import places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch_compat.policy.accepted import Direction
+    from torch_compat.policy.model import Covers, Waiver
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.judgement import Judgement
+
+__all__ = ["NEW", "Covered", "Part", "Waiving", "direction_of"]
+
+NEW = "not accepted"
+"""What is said of a difference that a waiver is for, and its lock does not have."""
+
+
+class Part(NamedTuple):
+    """A part of a failure, and what waivers say of it.
+
+    Attributes:
+        judgement: with the verdict that is left.
+        waiver: id of the waiver that covers it; "" where none does.
+        near: id of a waiver that is for these cells, but not for what differs in them; "" where there is none.
+    """
+
+    judgement: Judgement
+    waiver: str = ""
+    near: str = ""
+
+
+@dataclass
+class Covered:
+    """What a waiver covered.
+
+    Attributes:
+        count: how many judgements.
+        cells: the readers, as bits by their places among the recorded releases, by direction, outcome, options, digest, recipe and
+            the place of the writer.
+        shown: one line for people and the command that shows it, by outcome, options, recipe and digest.
+        findings: the digests of what findings say that are about no cells.
+        shared: other waivers that cover some of the same.
+        touched: what of its ``covers`` has a cell: by index, the recipes, writers and readers.
+        failing: the readers of all failures that it is for, whatever differs in them: by options, recipe and writer.
+    """
+
+    count: int = 0
+    cells: dict[tuple[Direction, str, str, str, str, int], int] = field(default_factory=dict)
+    shown: dict[tuple[str, str, str, str], tuple[str, str]] = field(default_factory=dict)
+    findings: dict[str, str] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    touched: dict[int, tuple[set[str], set[str], set[str]]] = field(default_factory=dict)
+    failing: dict[tuple[str, str, str], set[str]] = field(default_factory=dict)
+
+
+def direction_of(cells: Cells) -> Direction:
+    """The direction of cells, as the lock has it."""
+    return "forward" if cells.direction == "forward-in-window" else cells.direction
+
+
+class Waiving:
+    """Waivers of a policy over some evidence.
+
+    Attributes:
+        covered: by waiver id.
+        known: the releases that were recorded.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.covered: dict[str, Covered] = {}
+        policy = evidence.policy
+        self._evidence = evidence
+        self._accepted = policy.accepted
+        self.known = recorded_releases(evidence)
+        self._digests = Differences(evidence)
+        self._by_outcome: dict[str, list[tuple[Waiver, int, Covers]]] = {}
+        self._findings: dict[str, list[Waiver]] = {}
+        self._spans: dict[str, int] = {}
+        for waiver in policy.waivers:
+            if waiver.expired(evidence.as_of):
+                continue
+            for index, covers in enumerate(waiver.covers or ()):
+                self._by_outcome.setdefault(covers.outcome, []).append((waiver, index, covers))
+            for name in waiver.findings or ():
+                self._findings.setdefault(name, []).append(waiver)
+        for known in self._by_outcome.values():
+            known.sort(key=lambda one: one[2].recipes is None)
+
+    # -------------------------------------------------------------------------------------------------------- cells
+
+    def cells(self, judgement: Judgement, cells: Cells) -> list[Part]:
+        """A failure of cells that are alike, split by the waiver that covers its readers."""
+        fitting: dict[str, int] = {}
+        named = 0  # the readers for whom a waiver names the recipe: one that names none is not for them
+        for waiver, index, covers in self._by_outcome.get(cells.outcome, ()):
+            bits = cells.readers & self._span(covers) if self._is_for(covers, cells) else 0
+            bits &= ~named if covers.recipes is None else -1
+            if bits:
+                named |= bits if covers.recipes is not None else 0
+                fitting[waiver.id] = fitting.get(waiver.id, 0) | bits
+                self._touch(waiver, index, cells, bits)
+        if not fitting:
+            return [Part(judgement)]
+        parts: list[Part] = []
+        left = cells.readers
+        digest = self._digests.digest(cells)
+        for name, wanted in fitting.items():
+            place = self.covered[name]
+            for other, bits in fitting.items():
+                if other != name and bits & wanted:
+                    place.shared.add(other)
+            waived, continues = self._settled(name, cells, digest, wanted & left)
+            for bits, verdict in ((waived, Verdict.WAIVED), (continues, Verdict.CONTINUES)):
+                if bits:
+                    parts.append(Part(_part(judgement, cells, bits, verdict), name))
+                    place.count += bits.bit_count()
+            self._note(name, judgement, cells, digest, waived | continues)
+            left &= ~(waived | continues)
+            new = wanted & left
+            if new:
+                parts.append(Part(_part(judgement, cells, new, judgement.verdict), "", name))
+                left &= ~new
+        if left:
+            parts.append(Part(_part(judgement, cells, left, judgement.verdict)))
+        return parts
+
+    def _is_for(self, covers: Covers, cells: Cells) -> bool:
+        fixture = cells.fixture
+        if covers.recipes is not None and fixture.recipe not in covers.recipes:
+            return False
+        if covers.families is not None and fixture.family not in covers.families:
+            return False
+        if covers.says is not None and covers.says not in cells.message:
+            return False
+        if cells.options.id not in covers.options:
+            return False
+        if covers.synthetic or fixture.release == SYNTHETIC:
+            return bool(covers.synthetic) and fixture.release == SYNTHETIC
+        return covers.writers is not None and Release(fixture.release) in covers.writers
+
+    def _span(self, covers: Covers) -> int:
+        """The readers that a part of a waiver is for."""
+        text = str(covers.readers)
+        if text not in self._spans:
+            self._spans[text] = self._evidence.readers.where(lambda reader: Release(reader.release) in covers.readers)
+        return self._spans[text]
+
+    def _touch(self, waiver: Waiver, index: int, cells: Cells, bits: int) -> None:
+        place = self.covered.setdefault(waiver.id, Covered())
+        recipes, writers, readers = place.touched.setdefault(index, (set(), set(), set()))
+        found = {reader.release for reader in self._evidence.readers.of(bits)}
+        recipes.add(cells.fixture.recipe)
+        writers.add(cells.fixture.release)
+        readers |= found
+        place.failing.setdefault((cells.options.id, cells.fixture.recipe, cells.fixture.release), set()).update(found)
+
+    def _settled(self, waiver: str, cells: Cells, digest: str, wanted: int) -> tuple[int, int]:
+        """Those of some readers whose cells are in the lock, and those whose cells continue what is there."""
+        if self._accepted is None:
+            return wanted, 0
+        blocks = self._accepted.differences.get((waiver, cells.options.id, str(cells.outcome), digest), ())
+        if not blocks:
+            return 0, 0
+        known = self._accepted.known
+        writer = self._place(known, cells.fixture.release)
+        recipe = cells.fixture.recipe
+        new_recipe = not self._accepted.places.get((waiver, cells.options.id, recipe))
+        waived = continues = 0
+        for at in places(wanted):
+            reader = next(self._evidence.readers.of(1 << at)).release
+            place = known.place(reader) if reader in known else None
+            if writer is not None and place is not None and not new_recipe:
+                direction = direction_of(cells)
+                held = any(
+                    recipe in one.recipes and one.direction == direction and _holds(one, writer, place, known) for one in blocks
+                )
+                waived |= held << at
+            else:
+                continues |= self._continues(blocks, cells, reader, new_recipe=new_recipe) << at
+        return waived, continues
+
+    def _continues(self, blocks: Iterable[Block], cells: Cells, reader: str, *, new_recipe: bool) -> bool:
+        """Whether a cell that the lock cannot have has the difference of the nearest that it has.
+
+        The neighbour of a release is the newest recorded one that is no newer. Where a writer and a reader thus become one release, they
+        are told apart by the release before it, of either of them.
+        """
+        assert self._accepted is not None  # noqa: S101 - asked before
+        known = self._accepted.known
+        writer, place = (self._neighbour(known, release) for release in (cells.fixture.release, reader))
+        pairs = {(writer, place), (writer - (writer > 0), place), (writer, place - (place > 0))}
+        recipe = cells.fixture.recipe
+        return any((new_recipe or recipe in one.recipes) and _holds(one, *pair, known) for one in blocks for pair in pairs)
+
+    @staticmethod
+    def _place(known: Known, writer: str) -> int | None:
+        return -1 if writer == SYNTHETIC else known.place(writer) if writer in known else None
+
+    @staticmethod
+    def _neighbour(known: Known, release: str) -> int:
+        return -1 if release == SYNTHETIC else known.newest(Release(release)) or 0
+
+    def _note(self, waiver: str, judgement: Judgement, cells: Cells, digest: str, bits: int) -> None:
+        """Put down the recorded cells that a waiver covers."""
+        recorded = bits & self._evidence.readers.recorded
+        writer = self._place(self.known, cells.fixture.release)
+        readers = self.known.holding({reader.release for reader in self._evidence.readers.of(recorded)} & {*self.known.releases})
+        if not readers or writer is None:
+            return
+        place = self.covered[waiver]
+        recipe, outcome, options = cells.fixture.recipe, str(cells.outcome), cells.options.id
+        key = (direction_of(cells), outcome, options, digest, recipe, writer)
+        place.cells[key] = place.cells.get(key, 0) | readers
+        first = self._evidence.readers.first(recorded).release
+        told = "" if options == "default" else f" --options {options}"
+        show = f"torch-compat observe --reader torch-{first} --fixture {cells.fixture.id}{told} --show --recorded"
+        cause = judgement.cause.text if judgement.cause else outcome
+        place.shown.setdefault((outcome, options, recipe, digest), (cause, show))
+
+    # ----------------------------------------------------------------------------------------------------- findings
+
+    def finding(self, judgement: Judgement, name: str) -> Part:
+        """A failure that is about no cells."""
+        fitting = self._findings.get(name, [])
+        if not fitting or judgement.cause is None:
+            return Part(judgement)
+        digest = digest_of_text(judgement.cause.text)
+        chosen = fitting[0].id
+        place = self.covered.setdefault(chosen, Covered())
+        for waiver in fitting[1:]:
+            place.shared.add(waiver.id)
+            self.covered.setdefault(waiver.id, Covered()).shared.add(chosen)
+        if self._accepted is not None and self._accepted.findings.get((chosen, name)) != digest:
+            return Part(judgement, "", chosen)
+        place.findings[name] = digest
+        place.count += judgement.count
+        return Part(replace(judgement, verdict=Verdict.WAIVED), chosen)
+
+    # ------------------------------------------------------------------------------------------------------- exact
+
+    def accepted(self) -> Accepted:
+        """What was covered, in the form of the lock.
+
+        Where there is a lock, it is that lock with what continues besides. What is gone stays in it until somebody accepts that.
+        """
+        cells = {(waiver, *key): readers for waiver, place in self.covered.items() for key, readers in place.cells.items()}
+        findings = {(waiver, name): digest for waiver, place in self.covered.items() for name, digest in place.findings.items()}
+        if self._accepted is not None:
+            before = self._accepted.known
+            waivers = {waiver.id for waiver in self._evidence.policy.waivers}
+            for block in self._accepted.blocks:
+                if block.waiver not in waivers:
+                    continue
+                for writer, readers in self._accepted.members(block):
+                    wrote = -1 if writer < 0 else self._place(self.known, before.releases[writer])
+                    read = self.known.holding({*before.of(readers)} & {*self.known.releases})
+                    for recipe in block.recipes if wrote is not None and read else ():
+                        key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, wrote)
+                        cells[key] = cells.get(key, 0) | read
+            findings |= {key: digest for key, digest in self._accepted.findings.items() if key[0] in waivers}
+        return Accepted(self.known, pack(cells, self.known), findings)
+
+    def gone(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """Cells that waivers are for, which do not fail any more: waiver, options, recipe, writer and reader.
+
+        Those of the lock; and those of releases that the lock does not have, whose nearest cell is in it.
+        """
+        if self._accepted is None:
+            return
+        known = self._accepted.known
+        observed = self._observed()
+        boxes = {waiver.id: waiver for waiver in self._evidence.policy.waivers if not waiver.expired(self._evidence.as_of)}
+        readers = [one for one in dict.fromkeys(reader.release for reader in self._evidence.readers) if one not in known]
+        writers = {fixture.release for fixture in self._evidence.corpus.fixtures.values()} - {*known.releases, SYNTHETIC}
+        newer: dict[int, list[str]] = {}  # writers that the lock does not have, by the place of their neighbour
+        for release in sorted(writers, key=Release):
+            newer.setdefault(self._neighbour(known, release), []).append(release)
+        for (name, options, recipe, writer), bits in self._accepted.cells.items():
+            if name not in boxes:
+                continue
+            wrote = SYNTHETIC if writer < 0 else known.releases[writer]
+            expected = [(wrote, known.releases[place]) for place in places(bits)]
+            for reader in readers:
+                near = self._neighbour(known, reader)
+                if bits >> near & 1 and near != writer:
+                    expected.append((wrote, reader))
+            for release in newer.get(writer, ()):
+                expected += [(release, known.releases[at]) for at in places(bits & toward("forward", writer, known.everyone))]
+                expected += [(release, release)] if bits >> writer & 1 else []
+            failing = self.covered[name].failing if name in self.covered else {}
+            for wrote, reader in expected:
+                place = (options, recipe, wrote)
+                old = wrote in {*known.releases, SYNTHETIC} and reader in known
+                if reader in failing.get(place, ()) or not (old or reader in observed.get(place, ())):
+                    continue
+                if old or any(_is_for_release(covers, options, recipe, wrote, reader) for covers in boxes[name].covers or ()):
+                    yield name, options, recipe, wrote, reader
+
+    def _observed(self) -> dict[tuple[str, str, str], set[str]]:
+        """Who read what: the releases by options, recipe and writer."""
+        found: dict[tuple[str, str, str], int] = {}
+        for cells in self._evidence.cells:
+            key = (cells.options.id, cells.fixture.recipe, cells.fixture.release)
+            found[key] = found.get(key, 0) | cells.readers
+        return {key: {reader.release for reader in self._evidence.readers.of(bits)} for key, bits in found.items()}
+
+    def corners(self, waiver: Waiver) -> Iterator[str]:
+        """What a waiver states and no cell has, in words."""
+        scope = self._evidence.policy.corpus
+        place = self.covered.get(waiver.id, Covered())
+        for index, covers in enumerate(waiver.covers or ()):
+            recipes, writers, readers = place.touched.get(index, (set(), set(), set()))
+            if not recipes:
+                yield f"part {index + 1} of its covers has no cell"
+                continue
+            for name in covers.recipes or ():
+                if name not in recipes:
+                    yield f"names the recipe {name}, which has no such cell"
+            wrote = [
+                release
+                for release in scope.writers
+                if any(f"{release_folder(release)}/{recipe}" in self._evidence.corpus.fixtures for recipe in recipes)
+            ]
+            if covers.writers is not None:
+                yield from _ends("written by", covers.writers, writers, scope.writers, wrote)
+            yield from _ends("read by", covers.readers, readers, scope.readers, scope.readers)
+        for name in waiver.findings or ():
+            if name not in place.findings:
+                yield f"names {name!r}, but nothing that fails has this id"
+
+
+def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], able: Iterable[str]) -> Iterator[str]:
+    """Ends of a set that no cell has. A set that is open ends with the newest release that could have one.
+
+    Parameters:
+        every: the releases of the corpus.
+        able: those of them that wrote or read what it is about.
+    """
+    for interval in stated.intervals:
+        span = ReleaseSet([interval])
+        inside, could = ([one for one in some if Release(one) in span] for some in (every, able))
+        ends = []
+        if interval.first is not None:
+            ends += inside[:1]
+        ends += inside[-1:] if interval.last is not None else could[-1:]
+        if not inside:
+            yield f"is for cells {what} {interval}, and the corpus has no such release"
+        for one in dict.fromkeys(ends):
+            if one not in found:
+                yield f"is for cells {what} {interval}, but none is {what} {one}"
+
+
+def _is_for_release(covers: Covers, options: str, recipe: str, writer: str, reader: str) -> bool:
+    """Whether a part of a waiver is for a cell, whatever its outcome."""
+    wrote = bool(covers.synthetic) if writer == SYNTHETIC else covers.writers is not None and Release(writer) in covers.writers
+    return (
+        wrote
+        and options in covers.options
+        and (covers.recipes is None or recipe in covers.recipes)
+        and Release(reader) in covers.readers
+    )
+
+
+def _holds(block: Block, writer: int, reader: int, known: Known) -> bool:
+    """Whether a block has the cell of a writer and a reader."""
+    if writer < 0 or block.writers < 0:
+        return writer < 0 and block.writers < 0 and bool(block.readers >> reader & 1)
+    inside = block.readers & toward(block.direction, writer, known.everyone)
+    return bool(block.writers >> writer & 1 and inside >> reader & 1)
+
+
+def _part(judgement: Judgement, cells: Cells, bits: int, verdict: Verdict) -> Judgement:
+    return replace(judgement, verdict=verdict, cells=cells if bits == cells.readers else replace(cells, readers=bits))
+
+
+def recorded_releases(evidence: Evidence) -> Known:
+    """The releases that wrote or read what is recorded, oldest first."""
+    found = {reader.release for reader in evidence.readers if reader.recorded}
+    found |= {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.release in evidence.policy.calendar}
+    return Known(sorted(found, key=evidence.rank.__getitem__))
