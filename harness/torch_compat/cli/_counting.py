@@ -22,15 +22,16 @@ from torch_compat.policy.source import read_folder
 from torch_compat.rules.judge import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from torch_compat.cli._root import Root
+    from torch_compat.policy.accepted import Block
     from torch_compat.policy.counts import Counts, Key
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Measured
     from torch_compat.rules.waiving import Waiving
 
-__all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "locked", "write_lock"]
+__all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "few", "locked", "words_of", "write_lock"]
 
 LOCK_FILE = f"policies/torch/{LOCK}"
 ACCEPTED_FILE = f"policies/torch/{WAIVERS_LOCK}"
@@ -58,22 +59,20 @@ class Difference:
     Attributes:
         waiver: id of the waiver.
         new: whether the lock has it not.
-        lines: the lines of the lock.
-        told: what differs, in words; "" where it is gone.
+        line: the line of the lock.
+        told: what differs, in words; nothing where it is gone.
         show: the command that shows it; "" where it is gone.
     """
 
     waiver: str
     new: bool
-    lines: tuple[str, ...]
-    told: str = ""
+    line: str
+    told: tuple[str, ...] = ()
     show: str = ""
 
     def __str__(self) -> str:
-        if not self.new:
-            return "\n".join(f"{self.waiver}: gone: {line.partition(' ')[2]}" for line in self.lines)
-        lines = "\n".join(f"  {line.partition(' ')[2]}" for line in self.lines)
-        return f"{self.waiver}: new: {self.told}\n{lines}" + (f"\n  shown by: {self.show}" if self.show else "")
+        text = f"{self.waiver}: {'new' if self.new else 'gone'}: {self.line.partition(' ')[2]}"
+        return "\n".join((text, *(f"  {one}" for one in few(self.told)), *([f"  shown by: {self.show}"] if self.show else [])))
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,7 @@ class Counted:
         evidence: what was counted; its policy has no counts.
         entries: the entries that ``counts.lock`` is to have. Those that judging cannot count, or that cover nothing, keep what is stated.
         changes: where they differ from what the lock states, sorted.
+        waiving: what waivers cover.
         accepted: what ``waivers.lock`` is to have.
         differences: where that differs from what the lock states, by waiver.
         unused: waivers and gaps that cover nothing, and why.
@@ -95,6 +95,7 @@ class Counted:
     evidence: Evidence
     entries: Counts
     changes: tuple[Change, ...]
+    waiving: Waiving
     accepted: Accepted
     differences: tuple[Difference, ...]
     unused: dict[Key, str]
@@ -134,6 +135,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
         evidence=evidence,
         entries=new,
         changes=tuple(Change(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)),
+        waiving=measured.waiving,
         accepted=accepted,
         differences=differences,
         unused=unused,
@@ -148,28 +150,30 @@ def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) 
     """Where what waivers cover is not what the lock states."""
     before = {} if stated is None else {line: line.partition(" ")[0] for line in stated.lines}
     now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, (block,)).lines}
-    told: dict[tuple[str, str, str], list[str]] = {}
     for line, block in now.items():
         if line not in before:
-            shown = waiving.covered[block.waiver].shown
-            text, show = next(
-                (
-                    shown[kind]
-                    for recipe in block.recipes
-                    if (kind := (block.outcome, block.options, recipe, block.digest)) in shown
-                ),
-                (block.outcome, ""),
-            )
-            told.setdefault((block.waiver, text, show), []).append(line)
-    for (waiver, text, show), lines in told.items():
-        yield Difference(waiver, new=True, lines=tuple(lines), told=text, show=show)
+            texts, show = words_of(waiving, block)
+            yield Difference(block.waiver, new=True, line=line, told=texts, show=show)
     findings = {f"{waiver} finding {digest} {name}": (waiver, name) for (waiver, name), digest in accepted.findings.items()}
     for line, (waiver, name) in findings.items():
         if line not in before:
-            yield Difference(waiver, new=True, lines=(line,), told=name, show="torch-compat judge --full")
+            yield Difference(waiver, new=True, line=line, told=(name,), show="torch-compat judge --full")
     for line, waiver in before.items():
         if line not in now and line not in findings:
-            yield Difference(waiver, new=False, lines=(line,))
+            yield Difference(waiver, new=False, line=line)
+
+
+def words_of(waiving: Waiving, block: Block) -> tuple[tuple[str, ...], str]:
+    """What differs in the cells of a block, in words, and the command that shows it; nothing where none of them was recorded."""
+    shown = waiving.covered[block.waiver].shown if block.waiver in waiving.covered else {}
+    kinds = ((block.outcome, block.options, recipe, block.digest) for recipe in block.recipes)
+    return next((shown[kind] for kind in kinds if kind in shown), ((), ""))
+
+
+def few(texts: Collection[str], most: int = 4) -> list[str]:
+    """The first of some texts, and how many more there are."""
+    kept = list(texts)[:most]
+    return kept if len(texts) <= most else [*kept, f"and {len(texts) - most} more"]
 
 
 def write_lock(place: Root, counted: Counted) -> bool:

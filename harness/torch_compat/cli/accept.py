@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, write_lock
+from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, few, words_of, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.policy.counts import ACCEPT
@@ -15,14 +15,21 @@ from torch_compat.policy.counts import ACCEPT
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.console import Console
+
+    from torch_compat.cli._counting import Counted
+
 __all__ = ["accept"]
 
 
 @click.command()
 @click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review them as a diff.")
+@click.option(
+    "--show", is_flag=True, help="Also show in words everything that waivers cover already, to read their reasons against."
+)
 @root_option
 @format_option
-def accept(root: Path | None, format_: str, *, write: bool) -> int:
+def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     """Measure what every waiver and gap covers in the recorded evidence, and show in words what is new and what is gone.
 
     Each new difference is shown with the command that shows it again. Without --write nothing is written, and a difference ends
@@ -37,7 +44,7 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
             "exit_status": status, "lock": LOCK_FILE, "written": written, "entries": len(counted.entries),
             "accepted": ACCEPTED_FILE, "blocks": len(counted.accepted.lines),
             "differences": [
-                {"waiver": one.waiver, "new": one.new, "lines": list(one.lines), "told": one.told or None, "show": one.show or None}
+                {"waiver": one.waiver, "new": one.new, "line": one.line, "told": list(one.told), "show": one.show or None}
                 for one in counted.differences
             ],
             "changes": [{"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new} for one in counted.changes],
@@ -46,6 +53,8 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
         })  # fmt: skip
         return status
     console = stdout()
+    if show:
+        _show(counted, console)
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
     for line in (*map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         console.print(Text(line), soft_wrap=True)
@@ -59,3 +68,24 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
     )
     console.print(Text(f"{LOCK_FILE}: {said}; {done}"), soft_wrap=True)
     return status
+
+
+def _show(counted: Counted, console: Console) -> None:
+    """Every waiver with its reason, and what it covers: who wrote, who read, what differs."""
+    known = counted.accepted.known
+    for waiver in counted.evidence.policy.waivers:
+        console.print(Text(f"{waiver.id}: {waiver.title}", style="bold"), soft_wrap=True)
+        console.print(Text(" ".join(waiver.reason.split())), soft_wrap=True)
+        for block in counted.accepted.blocks:
+            if block.waiver == waiver.id:
+                wrote = "written by nobody" if block.writers < 0 else f"written by {known.text(block.writers)}"
+                options = "" if block.options == "default" else f", with {block.options}"
+                texts, command = words_of(counted.waiving, block)
+                recipes = ", ".join(few(block.recipes))
+                console.print(
+                    Text(f"  {block.outcome}, {wrote}, read by {known.text(block.readers)}{options}: {recipes}"), soft_wrap=True
+                )
+                for text in (*few(texts), *([command] if command else [])):
+                    console.print(Text(f"      {text}", style="dim"), soft_wrap=True)
+        for name in waiver.findings or ():
+            console.print(Text(f"  {name}"), soft_wrap=True)

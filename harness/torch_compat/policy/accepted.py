@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["DIRECTIONS", "WAIVERS_LOCK", "Accepted", "Block", "Direction", "read_accepted", "toward"]
+__all__ = ["DIRECTIONS", "WAIVERS_LOCK", "Accepted", "Block", "Direction", "pack", "read_accepted", "toward"]
 
 Direction: TypeAlias = Literal["backward", "forward", "own", "synthetic"]
 DIRECTIONS: Final[tuple[Direction, ...]] = ("backward", "forward", "own", "synthetic")
@@ -159,28 +159,23 @@ def pack(cells: Mapping[tuple[str, Direction, str, str, str, str, int], int], kn
         cells: the readers, as bits, by waiver, direction, outcome, options, digest, recipe and the place of the writer.
     """
     everyone = known.everyone
-    lines: dict[tuple[str, Direction, str, str, str, str], list[tuple[int, int]]] = {}
-    for (*kind, writer), readers in sorted(cells.items()):
-        blocks = lines.setdefault((*kind,), [])  # type: ignore[arg-type]
-        direction: Direction = kind[1]  # type: ignore[assignment]
-        if writer < 0:
-            blocks.append((-1, readers))
-            continue
-        for at, (writers, united) in enumerate(blocks):
-            union = united | readers
-            members = [*_bits(writers), writer]
-            # Readers on the wrong side of a writer are no cells, so they may stand in the set of the block.
-            if all(
-                union & toward(direction, one, everyone) == (cells[*kind, one] if one != writer else readers) for one in members
-            ):
-                blocks[at] = (writers | 1 << writer, union)
-                break
-        else:
-            blocks.append((1 << writer, readers))
+    lines: dict[tuple[str, Direction, str, str, str, str], dict[int, int]] = {}
+    for (waiver, direction, outcome, options, digest, recipe, writer), readers in sorted(cells.items()):
+        lines.setdefault((waiver, direction, outcome, options, digest, recipe), {})[writer] = readers
     recipes: dict[tuple[str, Direction, str, str, str, int, int], list[str]] = {}
-    for (*kind, recipe), blocks in lines.items():
+    for (waiver, direction, outcome, options, digest, recipe), line in lines.items():
+        blocks: list[tuple[int, int]] = []
+        for writer, readers in line.items():
+            for at, (writers, united) in enumerate(blocks):
+                union = united | readers
+                # Readers on the wrong side of a writer are no cells, so they may stand in the set of the block.
+                if all(union & toward(direction, one, everyone) == line[one] for one in (*_bits(writers), writer)):
+                    blocks[at] = (writers | 1 << writer, union)
+                    break
+            else:
+                blocks.append((-1 if writer < 0 else 1 << writer, readers))
         for writers, readers in blocks:
-            recipes.setdefault((*kind, writers, readers), []).append(recipe)  # type: ignore[arg-type]
+            recipes.setdefault((waiver, direction, outcome, options, digest, writers, readers), []).append(recipe)
     return tuple(Block(*kind, tuple(sorted(names))) for kind, names in recipes.items())
 
 

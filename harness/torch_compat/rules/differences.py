@@ -50,6 +50,16 @@ class Differences:
             known = self._known[key] = cells.observation, digest(self._content(cells))[:DIGITS]
         return known[1]
 
+    def in_words(self, cells: Cells) -> tuple[str, ...]:
+        """The same in words: each distinct difference once, without the place where it is; or the error, the signal, both results."""
+        observation, fixture = cells.observation, cells.fixture
+        if cells.outcome in {Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED} and observation.departures:
+            return tuple(dict.fromkeys(_words(one) for one in self._all(fixture, observation)))
+        if cells.outcome is Outcome.UNSTABLE:
+            places = dict.fromkeys(place for one in observation.both for place in self._places(fixture, one))
+            return tuple(f"{kind} varies in {where}" for where, kind in places)
+        return (cells.message or str(cells.outcome),)
+
     def _content(self, cells: Cells) -> list[Any]:
         observation, fixture = cells.observation, cells.fixture
         content: list[Any] = [str(cells.outcome)]
@@ -64,13 +74,12 @@ class Differences:
             kind = (id(golden), id(departures), fixture.family, tuple(fixture.operators))
             compared = self._compared.get(kind)
             if compared is None:
-                told = [self._told(one) for one in self._all(fixture, observation)]
-                compared = self._compared[kind] = (golden, departures, told)
+                every = [self._told(one) for one in self._all(fixture, observation)]
+                compared = self._compared[kind] = (golden, departures, every)
             return [*content, compared[2]]
         # Without departures, what was recorded of the differences is all that there is.
-        told = [one.as_json() for one in observation.differences]
-        extent = [dict(one) for one in observation.extent]
-        return [*content, _errors(observation.errors), told, extent, observation.digest]
+        told: list[Any] = [one.as_json() for one in observation.differences]
+        return [*content, _errors(observation.errors), told, list(observation.extent), observation.digest]
 
     def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
         """Every difference that matters, and every call that raised or no longer does."""
@@ -88,6 +97,22 @@ class Differences:
         if not observation.departures:
             return [(observation.result, observation.signal)]
         return [(one.where, one.kind) for one in self._all(fixture, observation)]
+
+
+def _words(one: Difference) -> str:
+    """One difference in words."""
+    expected, got = one.content
+    if one.kind == "raised":
+        return f"raises {got['type']}: {headline(got['message'])}"
+    if one.kind == "relaxed":
+        return f"no longer raises {expected['type']}: {headline(expected['message'])}" if expected else "does not raise any more"
+    if one.kind == "value":
+        shown = one.facts.get("expected", expected), one.facts.get("got", got)
+        count = one.facts.get("count")
+        more = f", {count} elements" if isinstance(count, int) and count > 1 else ""
+        return f"{shown[1]} instead of {shown[0]}{f' ({one.dtype}{more})' if one.dtype else ''}"
+    of = f" of {one.dtype}" if one.dtype and one.kind != "dtype" else ""
+    return f"{one.kind} {got} instead of {expected}{of}"
 
 
 def _extent(one: Difference) -> dict[str, object]:

@@ -55,7 +55,7 @@ class Covered:
         count: how many judgements.
         cells: the readers, as bits by their places among the recorded releases, by direction, outcome, options, digest, recipe and
             the place of the writer.
-        shown: one line for people and the command that shows it, by outcome, options, recipe and digest.
+        shown: what differs, in words, and the command that shows it, by outcome, options, recipe and digest.
         findings: the digests of what findings say that are about no cells.
         shared: other waivers that cover some of the same.
         touched: what of its ``covers`` has a cell: by index, the recipes, writers and readers.
@@ -64,7 +64,7 @@ class Covered:
 
     count: int = 0
     cells: dict[tuple[Direction, str, str, str, str, int], int] = field(default_factory=dict)
-    shown: dict[tuple[str, str, str, str], tuple[str, str]] = field(default_factory=dict)
+    shown: dict[tuple[str, str, str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
     findings: dict[str, str] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     touched: dict[int, tuple[set[str], set[str], set[str]]] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Waiving:
                 if bits:
                     parts.append(Part(_part(judgement, cells, bits, verdict), name))
                     place.count += bits.bit_count()
-            self._note(name, judgement, cells, digest, waived | continues)
+            self._note(name, cells, digest, waived | continues)
             left &= ~(waived | continues)
             new = wanted & left
             if new:
@@ -218,7 +218,7 @@ class Waiving:
     def _neighbour(known: Known, release: str) -> int:
         return -1 if release == SYNTHETIC else known.newest(Release(release)) or 0
 
-    def _note(self, waiver: str, judgement: Judgement, cells: Cells, digest: str, bits: int) -> None:
+    def _note(self, waiver: str, cells: Cells, digest: str, bits: int) -> None:
         """Put down the recorded cells that a waiver covers."""
         recorded = bits & self._evidence.readers.recorded
         writer = self._place(self.known, cells.fixture.release)
@@ -232,8 +232,8 @@ class Waiving:
         first = self._evidence.readers.first(recorded).release
         told = "" if options == "default" else f" --options {options}"
         show = f"torch-compat observe --reader torch-{first} --fixture {cells.fixture.id}{told} --show --recorded"
-        cause = judgement.cause.text if judgement.cause else outcome
-        place.shown.setdefault((outcome, options, recipe, digest), (cause, show))
+        if (outcome, options, recipe, digest) not in place.shown:
+            place.shown[outcome, options, recipe, digest] = self._digests.in_words(cells), show
 
     # ----------------------------------------------------------------------------------------------------- findings
 
@@ -272,7 +272,9 @@ class Waiving:
                 for writer, readers in self._accepted.members(block):
                     wrote = -1 if writer < 0 else self._place(self.known, before.releases[writer])
                     read = self.known.holding({*before.of(readers)} & {*self.known.releases})
-                    for recipe in block.recipes if wrote is not None and read else ():
+                    if wrote is None or not read:
+                        continue
+                    for recipe in block.recipes:
                         key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, wrote)
                         cells[key] = cells.get(key, 0) | read
             findings |= {key: digest for key, digest in self._accepted.findings.items() if key[0] in waivers}
