@@ -1,0 +1,92 @@
+"""The day after: one more release costs no edit where it behaves as the newest one, and says exactly what it does otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.planted.tomorrow import OPERATOR_RULES, tomorrow
+from torch_compat.cli._root import find_root
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.rules.judge import judge
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Report
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NEXT = "2.16.0"
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    """The repository's own."""
+    place = find_root(REPOSITORY)
+    with uncollected():
+        return gather(place, place.policy(), as_of=None)
+
+
+@pytest.fixture(scope="module")
+def today(evidence: Evidence) -> Report:
+    return judge(evidence)
+
+
+def failing(report: Report) -> dict[str, int]:
+    return {one.id: one.count for one in report.findings if one.verdict is Verdict.FAIL}
+
+
+@pytest.mark.parametrize(
+    ("writes", "recorded"), [(False, False), (False, True), (True, True)], ids=["just read", "read", "wrote and read"]
+)
+def test_a_release_that_behaves_as_the_newest_one_breaks_nothing(
+    evidence: Evidence, today: Report, *, writes: bool, recorded: bool
+) -> None:
+    report = judge(tomorrow(evidence, NEXT, writes=writes, recorded=recorded))
+    assert (report.exit_status, failing(report), report.not_checked) == (0, {}, ())
+    assert report.counts[Verdict.CONTINUES] > 0
+    waived = sum(one.count for one in today.findings if one.verdict is Verdict.WAIVED and one.rule not in OPERATOR_RULES)
+    assert report.counts[Verdict.WAIVED] == waived
+    assert {one.waiver for one in report.findings if one.verdict is Verdict.CONTINUES} <= {
+        one.waiver for one in today.findings if one.verdict is Verdict.WAIVED
+    }
+
+
+def test_a_release_that_differs_in_three_things_is_told_in_three_findings(evidence: Evidence) -> None:
+    """It computes something else, refuses something, and gives the right values again where the newest one does not."""
+    donor = next(
+        cells.observation
+        for cells in evidence.cells
+        if cells.fixture.recipe == "pooling" and cells.outcome == "different" and cells.direction == "backward"
+    )
+    mended = Counter[str]()
+
+    def change(fixture: Fixture, one: Observation) -> Observation:
+        if fixture.recipe == "casts" and one.result == "same":
+            return replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=())
+        if fixture.recipe == "embedding" and one.result == "same" and fixture.release == "1.8.1":
+            return replace(one, result="refused", errors=({"type": "RuntimeError", "message": "Unknown builtin op"},))
+        if fixture.recipe == "factories" and one.result == "differs" and one.options == "default":
+            mended["factories"] += 1
+            return replace(one, result="same", differences=(), extent=(), count=0, digest="", departures=())
+        return one
+
+    report = judge(tomorrow(evidence, NEXT, writes=False, change=change))
+    assert mended["factories"]
+    found = failing(report)
+    assert {name.rpartition(":")[0] if "waivers-exact" in name else name for name in found} == {
+        f"newer-computes:different:casts@{NEXT}",
+        f"newer-loads:refused:unknown-builtin-op-{_hash(found)}@{NEXT}",
+        "waivers-exact:ended",
+    }
+
+
+def _hash(found: dict[str, int]) -> str:
+    (name,) = (name for name in found if name.startswith("newer-loads:refused:unknown-builtin-op"))
+    return name.partition("@")[0].rpartition("-")[2]

@@ -1,0 +1,138 @@
+"""Rehearsals of the day after: evidence in which one more release is there, which behaves as the newest one does, or nearly so.
+
+The release is made in memory, of what is recorded of the newest one: it writes the same archives, and reads everything as that one does;
+others read its archives as they read those of the newest one. Rules about operators are left out: what a release registers is recorded
+in files that this does not make.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.manifest import release_folder
+from torch_compat.corpus.observations import cell_key
+from torch_compat.releases.calendar import Calendar
+from torch_compat.rules.evidence import deprecation_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.rules.evidence import Evidence
+
+    Change = Callable[[Fixture, Observation], Observation]
+
+__all__ = ["OPERATOR_RULES", "tomorrow"]
+
+OPERATOR_RULES = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
+
+
+def tomorrow(
+    evidence: Evidence, version: str = "", *, writes: bool = True, change: Change | None = None, recorded: bool = True
+) -> Evidence:
+    """Evidence with one more release.
+
+    Parameters:
+        version: of the release; the next minor one unless given.
+        writes: whether it wrote the corpus, too.
+        change: what it does otherwise: is given each fixture, and what it would do with it.
+        recorded: whether its observations are kept; else they were made just now.
+    """
+    policy = evidence.policy
+    newest = policy.corpus.readers[-1]
+    version = version or _next(newest)
+    dated = policy.calendar[newest].model_copy(update={"version": version, "date": evidence.as_of})
+    loads = {options.id: options.load.given() for options in policy.options}
+    subjects = {fixture.id: fixture.subject for fixture in evidence.corpus.fixtures.values()}
+    corpus = evidence.corpus
+    made: dict[str, Fixture] = {}
+    if writes:
+        (model,) = (manifest for manifest in corpus.manifests if manifest.release == newest)
+        fixtures = tuple(replace(one, release=version) for one in model.fixtures)
+        made = {one.id: one for one in fixtures}
+        manifest = replace(
+            model,
+            release=version,
+            fixtures=fixtures,
+            not_writable=tuple(replace(one, release=version) for one in model.not_writable),
+        )
+        corpus = replace(corpus, manifests=(*corpus.manifests, manifest))
+    (known,) = (reader for reader in evidence.recorded.values() if reader.release == newest)
+    name = f"torch-{version}"
+    every: dict[str, ObservedReader] = {
+        other: replace(reader, cells=_with_writer(reader.cells, newest, version, made, loads, subjects))
+        for other, reader in evidence.recorded.items()
+    }
+    identity = {**known.identity, "torch": version}
+    own = replace(known, name=name, identity=identity, cells=every[known.name].cells)
+    if change is not None:
+        known_fixtures = corpus.fixtures
+        own = replace(own, cells={cell: change(known_fixtures[cell[0]], one) for cell, one in own.cells.items()})
+    own = replace(
+        own,
+        deprecations={
+            probe.name: replace(known.deprecations[probe.name], key=deprecation_key(probe.sha256, own))
+            for probe in corpus.deprecations
+            if probe.name in known.deprecations
+        },
+    )
+    own = replace(
+        own,
+        probes={
+            probe.name: replace(known.probes[probe.name], key=digest(probe.sha256, own.identity_digest, own.protocol)[:20])
+            for probe in corpus.probes
+            if probe.name in known.probes
+        },
+    )
+    source = {**every, name: own} if recorded else every
+    scope = policy.corpus.model_copy(
+        update={
+            "readers": (*policy.corpus.readers, *([version] if recorded else [])),
+            "writers": (*policy.corpus.writers, *([version] if writes else [])),
+        }
+    )
+    asked = replace(
+        policy,
+        calendar=Calendar((*policy.calendar, dated)),
+        corpus=scope,
+        rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
+        operator_waivers=(),
+        operator_gaps=(),
+    )
+    fresh = {} if recorded else {name: own}
+    return replace(
+        evidence,
+        policy=asked,
+        corpus=corpus,
+        recorded=source,
+        fresh=fresh,
+        operators=None,
+        as_of=evidence.as_of + dt.timedelta(1),
+    )
+
+
+def _with_writer(
+    cells: Mapping[tuple[str, str], Observation],
+    newest: str,
+    version: str,
+    made: Mapping[str, Fixture],
+    loads: Mapping[str, dict[str, Any]],
+    subjects: Mapping[str, str],
+) -> dict[tuple[str, str], Observation]:
+    """What a reader did, and the same with the archives of the new writer as with those of the newest one."""
+    found = dict(cells)
+    for (fixture, options), one in cells.items():
+        writer, _, recipe = fixture.partition("/")
+        name = f"{release_folder(version)}/{recipe}"
+        if writer == release_folder(newest) and name in made and one.key == cell_key(subjects[fixture], loads[options]):
+            found[name, options] = replace(one, fixture=name, key=cell_key(made[name].subject, loads[options]))
+    return found
+
+
+def _next(version: str) -> str:
+    major, minor, _ = version.split(".")
+    return f"{major}.{int(minor) + 1}.0"
