@@ -149,7 +149,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
 def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) -> Iterator[Difference]:
     """Where what waivers cover is not what the lock states."""
     before = {} if stated is None else {line: line.partition(" ")[0] for line in stated.lines}
-    now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, (block,)).lines}
+    now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, accepted.recipes, (block,)).lines}
     for line, block in now.items():
         if line not in before:
             texts, show = words_of(waiving, block)

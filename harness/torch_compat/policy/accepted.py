@@ -4,15 +4,17 @@ A waiver states intent, by hand. What its cells hold is a measurement: this file
 --write``, and is reviewed as a diff. Judging waives a cell only where it stands here, with the same difference. The grammar, in which
 NEWLINE is one line feed, and words are separated by one blank::
 
-    lock     = header known { cells | finding }
+    lock     = header known asked { cells | finding }
     header   = the two lines of HEADER
     known    = "releases" release { release } NEWLINE
+    asked    = "recipes" { recipe } NEWLINE
     cells    = waiver direction outcome options digest writers readers recipe { "," recipe } NEWLINE
     finding  = waiver "finding" digest id NEWLINE
     direction = "backward" | "forward" | "own" | "synthetic"
     digest   = twelve hexadecimal digits; of what: :mod:`torch_compat.rules.differences`
 
-The header's releases are those that were recorded, oldest first. ``writers`` and ``readers`` are sets of them (see
+The header's releases are those that were recorded, oldest first; its recipes those that there were, sorted: what fails of another
+release or recipe may continue what is here, what fails of these cannot. ``writers`` and ``readers`` are sets of them (see
 :mod:`torch_compat.releases.labels`); where nobody wrote the archives, ``writers`` is ``-``. A line stands for every cell of one of its
 recipes, writers and readers that has its direction. Lines are sorted, and no two have the same cell. Each stands for itself, so version
 control merges two branches line by line; what is then missing, twice, or contradicts the evidence, is an error.
@@ -89,11 +91,13 @@ class Accepted:
 
     Attributes:
         known: the releases that were recorded.
+        recipes: the recipes that there were, those of synthetic archives included.
         blocks: cells.
         findings: the digest of what each finding said that is about no cells, by waiver and finding.
     """
 
     known: Known
+    recipes: frozenset[str]
     blocks: tuple[Block, ...] = ()
     findings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -149,7 +153,8 @@ class Accepted:
     @cached_property
     def text(self) -> str:
         """The file."""
-        return HEADER + "".join(f"{line}\n" for line in (" ".join(("releases", *self.known.releases)), *self.lines))
+        head = (" ".join(("releases", *self.known.releases)), " ".join(("recipes", *sorted(self.recipes))))
+        return HEADER + "".join(f"{line}\n" for line in (*head, *self.lines))
 
 
 def pack(cells: Mapping[tuple[str, Direction, str, str, str, str, int], int], known: Known) -> tuple[Block, ...]:
@@ -218,12 +223,15 @@ def read_accepted(folder: Path) -> Accepted | None:
             known = Known(lines[start].split(" ")[1:])
         except UsageError as error:
             problems.append(Problem(file, start + 1, "", error.message))
+    recipes = lines[start + 1].split(" ") if len(lines) > start + 1 else []
+    if recipes[:1] != ["recipes"] or recipes[1:] != sorted(set(recipes[1:])):
+        problems.append(Problem(file, start + 2, "", f"must list the recipes that there were, in order: {ACCEPT}"))
     if problems:
         raise PolicyError(problems)
     blocks: list[Block] = []
     findings: dict[tuple[str, str], str] = {}
     before = ""
-    for number, line in enumerate(lines[start + 1 :], start + 2):
+    for number, line in enumerate(lines[start + 2 :], start + 3):
         try:
             one = _parse(line, known)
         except (ValueError, UsageError) as error:
@@ -240,7 +248,7 @@ def read_accepted(folder: Path) -> Accepted | None:
         problems.extend(_twice(file, blocks, known))
     if problems:
         raise PolicyError(problems)
-    return Accepted(known, tuple(blocks), findings)
+    return Accepted(known, frozenset(recipes[1:]), tuple(blocks), findings)
 
 
 def _parse(line: str, known: Known) -> Block | tuple[str, str, str]:
@@ -277,7 +285,7 @@ def _hexadecimal(digest: str) -> None:
 def _twice(file: str, blocks: Iterable[Block], known: Known) -> Iterator[Problem]:
     """Blocks that have the same cell with two differences."""
     seen: dict[tuple[str, str, str, int], int] = {}
-    one = Accepted(known, tuple(blocks))
+    one = Accepted(known, frozenset(), tuple(blocks))
     for block in one.blocks:
         for writer, readers in one.members(block):
             for recipe in block.recipes:

@@ -91,6 +91,9 @@ class Waiving:
         self._accepted = policy.accepted
         self.known = recorded_releases(evidence)
         self._digests = Differences(evidence)
+        self._failing: dict[
+            tuple[str, str, str], set[str]
+        ] = {}  # who fails with nothing to cover it: by options, recipe and writer
         self._by_outcome: dict[str, list[tuple[Waiver, int, Covers]]] = {}
         self._findings: dict[str, list[Waiver]] = {}
         self._spans: dict[str, int] = {}
@@ -118,6 +121,7 @@ class Waiving:
                 fitting[waiver.id] = fitting.get(waiver.id, 0) | bits
                 self._touch(waiver, index, cells, bits)
         if not fitting:
+            self._fails(cells, cells.readers)
             return [Part(judgement)]
         parts: list[Part] = []
         left = cells.readers
@@ -140,7 +144,12 @@ class Waiving:
                 left &= ~new
         if left:
             parts.append(Part(_part(judgement, cells, left, judgement.verdict)))
+            self._fails(cells, left)
         return parts
+
+    def _fails(self, cells: Cells, bits: int) -> None:
+        place = self._failing.setdefault((cells.options.id, cells.fixture.recipe, cells.fixture.release), set())
+        place.update(reader.release for reader in self._evidence.readers.of(bits))
 
     def _is_for(self, covers: Covers, cells: Cells) -> bool:
         fixture = cells.fixture
@@ -182,7 +191,7 @@ class Waiving:
         known = self._accepted.known
         writer = self._place(known, cells.fixture.release)
         recipe = cells.fixture.recipe
-        new_recipe = not self._accepted.places.get((waiver, cells.options.id, recipe))
+        new_recipe = recipe not in self._accepted.recipes
         waived = continues = 0
         for at in places(wanted):
             reader = next(self._evidence.readers.of(1 << at)).release
@@ -278,7 +287,8 @@ class Waiving:
                         key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, wrote)
                         cells[key] = cells.get(key, 0) | read
             findings |= {key: digest for key, digest in self._accepted.findings.items() if key[0] in waivers}
-        return Accepted(self.known, pack(cells, self.known), findings)
+        recipes = frozenset(fixture.recipe for fixture in self._evidence.corpus.fixtures.values())
+        return Accepted(self.known, recipes, pack(cells, self.known), findings)
 
     def gone(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Cells that waivers are for, which do not fail any more: waiver, options, recipe, writer and reader.
@@ -311,7 +321,9 @@ class Waiving:
             for wrote, reader in expected:
                 place = (options, recipe, wrote)
                 old = wrote in {*known.releases, SYNTHETIC} and reader in known
-                if reader in failing.get(place, ()) or not (old or reader in observed.get(place, ())):
+                if reader in failing.get(place, ()) or reader in self._failing.get(place, ()):
+                    continue  # as it was, or told already: it fails in another way
+                if not (old or reader in observed.get(place, ())):
                     continue
                 if old or any(_is_for_release(covers, options, recipe, wrote, reader) for covers in boxes[name].covers or ()):
                     yield name, options, recipe, wrote, reader
