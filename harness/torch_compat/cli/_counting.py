@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.lines import write_whole
+from torch_compat.errors import PolicyError
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
 from torch_compat.policy.counts import (
     BY_JUDGING,
@@ -86,6 +87,7 @@ class Counted:
         waiving: what waivers cover.
         accepted: what ``waivers.lock`` is to have.
         differences: where that differs from what the lock states, by waiver.
+        unread: why ``waivers.lock`` cannot be read, where it cannot.
         unused: waivers and gaps that cover nothing, and why.
         not_checked: what could not be checked or counted, and why.
         stale: whether a file is not what it is to be.
@@ -98,6 +100,7 @@ class Counted:
     waiving: Waiving
     accepted: Accepted
     differences: tuple[Difference, ...]
+    unread: tuple[str, ...]
     unused: dict[Key, str]
     not_checked: tuple[str, ...]
     stale: bool
@@ -113,11 +116,19 @@ def count(place: Root, *, accepting: bool) -> Counted:
 
     Raises:
         NothingSelected: the tree has no policies, or no corpus.
-        PolicyError: the policy is invalid, or a lock cannot be read.
+        PolicyError: the policy is invalid, or a lock cannot be read that is to be kept.
     """
     folder = place.inside("policies/torch")
     policy = place.policy(counted=False)
-    lock, stated = read_lock(folder), read_accepted(folder)
+    lock = read_lock(folder)
+    unread: list[str] = []
+    try:
+        stated = read_accepted(folder)
+    except PolicyError as error:
+        if not accepting:
+            raise
+        stated = None  # it is generated: what is accepted now replaces it, and all of it is shown
+        unread = [f"{one}; everything is new" for one in error.problems]
     wanted = counted_tables(read_folder(folder).entries)
     with uncollected():
         evidence = gather(place, policy if accepting else replace(policy, accepted=stated), as_of=None)
@@ -138,6 +149,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
         waiving=measured.waiving,
         accepted=accepted,
         differences=differences,
+        unread=tuple(unread),
         unused=unused,
         not_checked=(*measured.not_checked, *missing),
         stale=lock.text != (lock_text(new) if new or lock.text is not None else None)

@@ -56,7 +56,7 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     if show:
         _show(counted, console)
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
-    for line in (*map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
+    for line in (*counted.unread, *map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         console.print(Text(line), soft_wrap=True)
     said = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
     done = "written" if written else "nothing is written"

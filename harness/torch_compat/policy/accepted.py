@@ -102,15 +102,6 @@ class Accepted:
     findings: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @cached_property
-    def places(self) -> dict[tuple[str, str, str], list[Block]]:
-        """The blocks by waiver, options and recipe."""
-        places: dict[tuple[str, str, str], list[Block]] = {}
-        for block in self.blocks:
-            for recipe in block.recipes:
-                places.setdefault((block.waiver, block.options, recipe), []).append(block)
-        return places
-
-    @cached_property
     def differences(self) -> dict[tuple[str, str, str, str], list[Block]]:
         """The blocks by waiver, options, outcome and digest."""
         differences: dict[tuple[str, str, str, str], list[Block]] = {}
