@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
-from torch_compat.policy.model import Waiver
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.source import read_folder
 
@@ -16,13 +15,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key
     from torch_compat.policy.model import Table
 
-__all__ = ["CountedGap", "CountedOperatorWaiver", "CountedWaiver", "counts_of", "relock"]
-
-
-class CountedWaiver(Waiver):
-    """A waiver, and how many cells the lock says that it covers."""
-
-    count: int = 1
+__all__ = ["CountedGap", "CountedOperatorWaiver", "counts_of", "relock"]
 
 
 class CountedOperatorWaiver(OperatorWaiver):
@@ -41,9 +34,7 @@ def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
     """What the lock states of these tables."""
     counts: dict[Key, int] = {}
     for one in tables:
-        if isinstance(one, CountedWaiver):
-            counts["waiver", one.id] = one.count
-        elif isinstance(one, CountedOperatorWaiver):
+        if isinstance(one, CountedOperatorWaiver):
             counts["operator_waiver", one.id] = one.count
         elif isinstance(one, CountedGap):
             counts["operator_gap", one.release] = one.count

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.counted import relock
 from tests.recordings import folder_of
+from torch_compat.cli._counting import count, write_lock
+from torch_compat.cli._root import Root
 from torch_compat.corpus.corpus import load_deprecations
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
 from torch_compat.corpus.observations import ObservedReader
@@ -86,8 +87,8 @@ DEPRECATIONS: Final[dict[str, Made]] = {
     "planned": Made("removal", (("warned", 10), ("removed", 13)), ((10, "deprecated"),)),
 }  # fmt: skip
 WAIVED: Final = {
-    "early-and-known": ("deprecations-timeline:too-early:too-early/removed@1.7.0", 7),
-    "late-and-known": ("deprecations-overdue:too-long:late@1.4.0", 4),
+    "early-and-known": "deprecations-timeline:too-early:too-early/removed@1.7.0",
+    "late-and-known": "deprecations-overdue:too-long:late@1.4.0",
 }
 
 
@@ -115,14 +116,14 @@ def make_deprecated_tree(root: Path) -> None:
         probe = f'"""Uses {name}."""\nimport torch\n\nSUBJECT = "torch.{_probe(name)}"\nSINCE = "1.0.0"\n\n\n'
         probe += "def deprecated():\n    return 1\n\n\ndef alternative():\n    return 1\n"
         (root / "fixtures" / "deprecations" / f"{_probe(name)}.py").write_text(probe, encoding="utf-8")
-    for name, (cause, line) in WAIVED.items():
+    for name, finding in WAIVED.items():
         text = (
-            f'[waiver]\nid = "{name}"\ntitle = "It is known"\ncauses = ["{cause}"]\n'
-            f'readers = {{ first = "1.{line}.0", last = "1.{line}.0" }}\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
+            f'[waiver]\nid = "{name}"\ntitle = "It is known"\nfindings = ["{finding}"]\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
         )
         (policy / "waivers" / f"{name}.toml").write_text(text, encoding="utf-8")
-    relock(policy, {("waiver", name): 1 for name in WAIVED})
-    write_evidence(root, load_policy(policy))
+    write_evidence(root, load_policy(policy, counted=False))
+    place = Root(root)
+    write_lock(place, count(place, accepting=True))
 
 
 def _release(line: int) -> str:

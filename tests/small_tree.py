@@ -2,12 +2,13 @@
 
 The repository's own evidence grows with every release. Tests that copy, spoil and judge evidence hundreds of times work on
 this part of it, made anew for each run of the tests, so that they cost the same whatever the whole costs. In it every
-promise holds or is waived, by waivers that are drafted from the findings; so whatever turns it red was done by the test.
+promise holds or is waived, by waivers that are drafted from what fails; so whatever turns it red was done by the test.
 """
 
 from __future__ import annotations
 
 import fcntl
+import importlib
 import json
 import re
 import shutil
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.counted import relock
 from tests.recordings import folder_of, readers_of
+from torch_compat.cli._counting import count, write_lock
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.model import Format, Waiver
+from torch_compat.releases.known import Known
 from torch_compat.rules.judge import judge
 from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.versions_have_fixtures import _labels
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.corpus.manifest import Manifest
-    from torch_compat.rules.judge import Finding
+    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["RECIPES", "RELEASES", "make_small_tree", "once"]
 
@@ -151,7 +155,7 @@ def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
 
 def _copy_policies(source: Path, target: Path, releases: Collection[str], formats: set[str], *, operators: bool) -> None:
     """Copy the policies without waivers, for these releases, asking for no format that only others wrote."""
-    left_out = {"waivers"} if operators else {"waivers", "operator_waivers", "operators.toml"}
+    left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers", "operators.toml"})
     shutil.copytree(source, target, ignore=lambda folder, names: left_out & set(names))
 
     def change(part: _Part) -> str:
@@ -183,7 +187,8 @@ def _waive(root: Path) -> None:
     """Waive what fails, and expect the forward window to select nothing, where no releases are that near to each other."""
     place = Root(root)
     relock(root / "policies" / "torch")
-    report = judge(gather(place, place.policy(), as_of=None))
+    evidence = gather(place, place.policy(), as_of=None)
+    report = judge(evidence)
     empty = any(rule == FORWARD_WINDOW for rule, _, _ in report.not_checked)
 
     def expect(part: _Part) -> str:
@@ -195,27 +200,53 @@ def _waive(root: Path) -> None:
     _rewrite(root / "policies" / "torch", expect)
     folder = root / "policies" / "torch" / "waivers"
     folder.mkdir()
-    failing = [finding for finding in report.findings if finding.verdict is Verdict.FAIL]
-    for number, finding in enumerate(failing, 1):
-        if not finding.readers:
-            raise AssertionError(f"{finding.id}: {finding.cause}: about no reader, so no waiver can cover it")
-        (folder / f"known-{number:02}.toml").write_text(_waiver(f"known-{number:02}", finding), encoding="utf-8")
-    relock(root / "policies" / "torch", {("waiver", f"known-{at:02}"): one.count for at, one in enumerate(failing, 1)})
+    drafts = [f"covers = [\n{''.join(parts)}]\n" for parts in _covers(evidence).values()]
+    for finding in report.findings:
+        if finding.verdict is Verdict.FAIL and not finding.recipes:
+            if not finding.readers:
+                raise AssertionError(f"{finding.id}: {finding.cause}: about no reader, so no waiver can cover it")
+            drafts.append(f"findings = [{json.dumps(finding.id)}]\n")
+    for number, draft in enumerate(drafts, 1):
+        (folder / f"known-{number:02}.toml").write_text(_waiver(f"known-{number:02}", draft), encoding="utf-8")
+    write_lock(place, count(place, accepting=True))
 
 
-def _waiver(name: str, finding: Finding) -> str:
-    """A waiver for one finding."""
-    first, *_, last = (*finding.readers, *finding.readers)
+def _covers(evidence: Evidence) -> dict[tuple[str, str], list[str]]:
+    """What waivers for all cells that fail are for, one waiver for each outcome and recipe: lines for writers with the same readers."""
+    known = Known(evidence.policy.corpus.readers)
+    failing: dict[tuple[str, str, str], dict[str, int]] = {}
+    for entry in evidence.policy.rules:
+        module = importlib.import_module(f"torch_compat.rules.{entry.id.replace('-', '_')}")
+        for judgement in module.judge(evidence, entry) if hasattr(module, "judge") else ():
+            cells = judgement.cells
+            if cells is not None and judgement.verdict is Verdict.FAIL:
+                writers = failing.setdefault((str(cells.outcome), cells.fixture.recipe, cells.options.id), {})
+                readers = known.holding({reader.release for reader in evidence.readers.of(cells.readers)})
+                writers[cells.fixture.release] = writers.get(cells.fixture.release, 0) | readers
+    found: dict[tuple[str, str], list[str]] = {}
+    for (outcome, recipe, options), writers in sorted(failing.items()):
+        alike: dict[int, list[str]] = {}
+        for writer, readers in writers.items():
+            alike.setdefault(readers if writer != SYNTHETIC else -readers, []).append(writer)
+        for readers, some in alike.items():
+            wrote = f'writers = "{known.text(known.holding(some))}"' if readers > 0 else "synthetic = true"
+            found.setdefault((outcome, recipe), []).append(
+                f'    {{ outcome = "{outcome}", recipes = ["{recipe}"], {wrote}, readers = "{known.text(abs(readers))}", '
+                f'options = ["{options}"] }},\n'
+            )
+    return found
+
+
+def _waiver(name: str, draft: str) -> str:
+    """A waiver, given what it is for."""
     values: dict[str, str] = {
         "id": json.dumps(name),
         "title": json.dumps(f"What is known as {name}"),
-        "causes": json.dumps([finding.id]),
-        "readers": f'{{ first = "{first}", last = "{last}" }}',
         "reason": '"as recorded"',
-        "evidence": json.dumps(finding.reproduce),
+        "evidence": '"the repository has it"',
         "owner": '"the tests"',
     }
     missing = [key for key, field in Waiver.model_fields.items() if field.is_required() and key not in values]
     if missing:
         raise AssertionError(f"waivers have the new keys {missing}: say here what stands in them")
-    return "[waiver]\n" + "".join(f"{key} = {value}\n" for key, value in values.items() if key in Waiver.model_fields)
+    return "[waiver]\n" + "".join(f"{key} = {value}\n" for key, value in values.items()) + draft

@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from torch_compat.policy.model import Span, Waiver
+from torch_compat.policy.model import Covers, Waiver
 from torch_compat.rules.judge import Finding, Report
 from torch_compat.rules.judgement import Outcome, Verdict
 
 
 def waiver(name: str, title: str) -> Waiver:
-    readers = Span(first="1.9.0", last="2.10.0")
-    return Waiver(id=name, title=title, causes=("c",), readers=readers, reason="it *is*\nso", evidence="seen", owner="us")
+    part = Covers.model_validate({"outcome": "different", "recipes": ["a"], "writers": "1.0.0", "readers": "1.9.0..2.10.0"})
+    return Waiver(id=name, title=title, covers=(part,), reason="it *is*\nso", evidence="seen", owner="us")
 
 
 def finding(name: str, verdict: Verdict, **change: object) -> Finding:
@@ -31,6 +31,7 @@ def finding(name: str, verdict: Verdict, **change: object) -> Finding:
         "reproduce": "torch-compat observe --reader torch-2.0.0 --fixture torch-1.0.0/add --show",
         "waiver": "",
         "what": "refused",
+        "recipes": ("add",),
         "families": ("torchscript",),
         "options": "default",
         "bump": "",

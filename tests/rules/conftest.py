@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.counted import CountedWaiver, counts_of
+from tests.counted import counts_of
 from torch_compat.corpus.corpus import Corpus, Damage
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
@@ -20,14 +20,15 @@ from torch_compat.policy import Policy
 from torch_compat.policy.model import (
     CalendarRelease,
     CorpusScope,
+    Covers,
     Format,
     LoadOptions,
     MayRefuse,
     Milestone,
     OptionSet,
     RuleEntry,
-    Span,
     Tolerance,
+    Waiver,
 )
 from torch_compat.releases.calendar import Calendar
 from torch_compat.rules import judge as judging
@@ -35,7 +36,8 @@ from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
-    from torch_compat.policy.model import Family, Waiver
+    from torch_compat.policy.accepted import Accepted
+    from torch_compat.policy.model import Family
     from torch_compat.rules.evidence import Cells
     from torch_compat.rules.judge import Report
     from torch_compat.rules.judgement import Judgement
@@ -56,11 +58,20 @@ def rule(name: str, **more: Any) -> RuleEntry:
     return RuleEntry(id=name, asks="It holds.", source="here", **more)
 
 
-def waiver(causes: str, count: int, first: str, last: str = "", name: str = "known", expires: dt.date | None = None) -> Waiver:
-    """A waiver for causes, written with a space between them, in one reader or several."""
-    readers = Span(first=first, last=last or first)
+def covers(outcome: str, recipes: str = "add", writers: str = "1.0.0", readers: str = "2.0.0..", **more: Any) -> Covers:
+    """A part of what a waiver is for. Recipes are written with a space between them; none for all."""
+    facts: dict[str, Any] = {"outcome": outcome, "writers": writers, "readers": readers, **more}
+    if recipes:
+        facts["recipes"] = tuple(recipes.split())
+    return Covers.model_validate({key: value for key, value in facts.items() if value is not None})
+
+
+def waiver(
+    *parts: Covers, findings: tuple[str, ...] | None = None, name: str = "known", expires: dt.date | None = None
+) -> Waiver:
+    """A waiver for cells, or for findings that are about none."""
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us", "expires": expires}
-    return CountedWaiver(id=name, title="It is known", causes=tuple(causes.split()), readers=readers, count=count, **rest)
+    return Waiver(id=name, title="It is known", covers=parts or None, findings=findings, **rest)
 
 
 def file_format(version: int, **more: Any) -> Format:
@@ -145,8 +156,15 @@ class World:
     def promise(self, **change: Any) -> None:
         """Change the policy."""
         policy = replace(self.policy, **change)
-        counts = counts_of((*policy.waivers, *policy.operator_waivers, *policy.operator_gaps))
+        counts = counts_of((*policy.operator_waivers, *policy.operator_gaps))
         self.policy = replace(policy, counts=counts)
+
+    def accept(self) -> Accepted:
+        """Accept every difference that waivers are for, as it is now; what is then in the lock."""
+        anything = replace(self.evidence(), policy=replace(self.policy, accepted=None))
+        accepted = judging.measure(anything).waiving.accepted()
+        self.promise(accepted=accepted)
+        return accepted
 
     def ask(self, *names: str) -> None:
         """Name the rules of the policy."""
