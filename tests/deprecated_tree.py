@@ -117,9 +117,7 @@ def make_deprecated_tree(root: Path) -> None:
         probe += "def deprecated():\n    return 1\n\n\ndef alternative():\n    return 1\n"
         (root / "fixtures" / "deprecations" / f"{_probe(name)}.py").write_text(probe, encoding="utf-8")
     for name, finding in WAIVED.items():
-        text = (
-            f'[waiver]\nid = "{name}"\ntitle = "It is known"\nfindings = ["{finding}"]\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
-        )
+        text = f'[waiver]\nid = "{name}"\ntitle = "It is known"\nfindings = ["{finding}"]\nreason = "so"\nevidence = "seen"\nowner = "us"\n'
         (policy / "waivers" / f"{name}.toml").write_text(text, encoding="utf-8")
     write_evidence(root, load_policy(policy, counted=False))
     place = Root(root)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.policy import Policy, load_policy
-from torch_compat.policy.counts import HEADER, LOCK
+from torch_compat.policy.accepted import HEADER, WAIVERS_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,15 +89,19 @@ WAIVER = """\
 [waiver]
 id = "known"
 title = "It is known"
-causes = ["newer-loads/add"]
-readers = { first = "1.9.0", last = "1.10.0" }
+covers = [{ outcome = "refused", recipes = ["add"], writers = "..1.9.0", readers = "1.10.0.." }]
+findings = ["recipes-written:not-produced:div"]
 reason = "it is so"
 evidence = "seen"
 owner = "someone"
 expires = 2027-01-01
 """
 SMALL = {"releases.toml": RELEASES, "formats.toml": FORMATS, "promises.toml": PROMISES, "waivers/known.toml": WAIVER}
-SMALL[LOCK] = HEADER + "waiver known = 2\n"
+SMALL[WAIVERS_LOCK] = f"""\
+{HEADER}releases 1.9.0 1.10.0
+known backward refused default 0123456789ab 1.9.0 1.10.0 add
+known finding ba9876543210 recipes-written:not-produced:div
+"""
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from torch_compat.errors import PolicyError
 from torch_compat.policy import Policy, load_policy
+from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.counts import (
     ACCEPT,
     BY_JUDGING,
@@ -36,8 +37,8 @@ COUNTS: dict[Key, int] = {
     ("operator_waiver", "op-a"): 0,
     ("quirk", "odd"): 3,
     ("slip", "dies"): 40,
-    ("waiver", "known"): 2,
-    ("waiver", "known-too"): 7,
+    ("slip", "known"): 2,
+    ("slip", "known-too"): 7,
 }
 ids = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1)
 locks = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1, 999_999_999))
@@ -88,24 +89,26 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, int], the
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("waiver known = 2\n", "waiver known = 02\n", "counts.lock:7: must be 'KIND ID = COUNT', such as 'waiver promotion = 12'; found 'waiver known = 02'"),
-        ("waiver known = 2\n", "waiver known = 0\n", f"counts.lock:7: waiver known must count something; found 0: take it out of the policy, or {ACCEPT}"),
+        ("slip known = 2\n", "slip known = 02\n", "counts.lock:7: must be 'KIND ID = COUNT', such as 'slip buffers-without-type = 12'; found 'slip known = 02'"),
+        ("slip known = 2\n", "slip known = 0\n", f"counts.lock:7: slip known must count something; found 0: take it out of the policy, or {PREDICT}"),
         ("slip dies = 40\n", "slip dies = 0\n", f"counts.lock:6: slip dies must count something; found 0: take it out of the policy, or {PREDICT}"),
-        ("waiver known = 2\n", "waiver known = 1234567890\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "waiver known = -2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "waiver known=2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "waiver known = 2\r\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "# waiver known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "\nwaiver known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "exception known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("waiver known = 2\n", "", f"counts.lock:7: waiver known has no line here: {ACCEPT}"),
+        ("slip known = 2\n", "slip known = 1234567890\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "slip known = -2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "slip known=2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "slip known = 2\r\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "# slip known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "\nslip known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "exception known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("slip known = 2\n", "", f"counts.lock:7: slip known has no line here: {PREDICT}"),
+        ("operator_gap 2.13.0 = 138\n", "", f"counts.lock:3: operator_gap 2.13.0 has no line here: {ACCEPT}"),
+        ("operator_gap 2.13.0 = 138\n", "waiver known = 3\n", "counts.lock:3: must be 'KIND ID = COUNT'"),
         ("quirk odd = 3\n", "", f"counts.lock:5: quirk odd has no line here: {PREDICT}"),
-        ("waiver known-too = 7\n", "", f"counts.lock:8: waiver known-too has no line here: {ACCEPT}"),
-        ("waiver known-too = 7\n", "waiver known-to = 7\n", f"counts.lock:8: the policy has no waiver 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
-        ("waiver known = 2\nwaiver known-too = 7\n", "waiver known-too = 7\nwaiver known = 2\n", f"counts.lock:8: waiver known belongs before waiver known-too: {ACCEPT}"),
-        ("waiver known = 2\n", "waiver known = 2\nwaiver known = 3\n", f"counts.lock:8: waiver known stands in line 7 already: remove one, then run {ACCEPT}"),
-        ("waiver known = 2\n", "<<<<<<< HEAD\nwaiver known = 2\n", f"counts.lock:7: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
-        ("waiver known-too = 7\n", "waiver known-too = 7", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
+        ("slip known-too = 7\n", "", f"counts.lock:8: slip known-too has no line here: {PREDICT}"),
+        ("slip known-too = 7\n", "slip known-to = 7\n", f"counts.lock:8: the policy has no slip 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
+        ("slip known = 2\nslip known-too = 7\n", "slip known-too = 7\nslip known = 2\n", f"counts.lock:8: slip known belongs before slip known-too: {PREDICT}"),
+        ("slip known = 2\n", "slip known = 2\nslip known = 3\n", f"counts.lock:8: slip known stands in line 7 already: remove one, then run {PREDICT}"),
+        ("slip known = 2\n", "<<<<<<< HEAD\nslip known = 2\n", f"counts.lock:7: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
+        ("slip known-too = 7\n", "slip known-too = 7", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
         (HEADER, "", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
         (HEADER, "# older words\n", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
     ],
@@ -142,11 +145,10 @@ def test_a_lock_that_leads_out_of_the_tree(tmp_path: Path) -> None:
 
 def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text(lock_text(COUNTS))
-    new = rewritten(read_lock(tmp_path), BY_JUDGING, {("waiver", "known"): 5}, COUNTS.keys())
-    assert new == {("quirk", "odd"): 3, ("slip", "dies"): 40, ("waiver", "known"): 5}
-    new = rewritten(read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("waiver", "known-too")})
-    kept = {key: count for key, count in COUNTS.items() if key[0] in BY_JUDGING and key != ("waiver", "known-too")}
-    assert new == {**kept, ("slip", "dies"): 41}
+    new = rewritten(read_lock(tmp_path), BY_JUDGING, {("operator_gap", "2.13.0"): 5}, COUNTS.keys())
+    assert new == {("operator_gap", "2.13.0"): 5, **{key: count for key, count in COUNTS.items() if key[0] in BY_PREDICTING}}
+    new = rewritten(read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("operator_waiver", "op-a")})
+    assert new == {("operator_gap", "2.13.0"): 138, ("slip", "dies"): 41}
 
 
 def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
@@ -162,10 +164,6 @@ def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- the policy
 
 
-def test_a_policy_has_the_counts_of_its_lock(small: Policy) -> None:
-    assert small.counts == {("waiver", "known"): 2}
-
-
 def test_whoever_counts_anew_needs_no_lock(write: Callable[[dict[str, str]], Path], files: dict[str, str]) -> None:
     files[LOCK] = "nonsense"
     folder = write(files)
@@ -178,7 +176,7 @@ def test_mistakes_of_hand_written_files_come_first(write: Callable[[dict[str, st
     """A waiver that is half done is no reason to count anything yet."""
     files["waivers/known.toml"] = files["waivers/known.toml"].replace('owner = "someone"\n', "")
     with pytest.raises(PolicyError) as caught:
-        load_policy(write(files | {LOCK: HEADER}))
+        load_policy(write(files | {LOCK: "", WAIVERS_LOCK: ""}))
     assert ["known.toml" in one.file for one in caught.value.problems] == [True]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from torch_compat.errors import PolicyError
 from torch_compat.policy import Policy, load_policy
-from torch_compat.policy.counts import LOCK
+from torch_compat.policy.accepted import WAIVERS_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def test_a_policy_is_all_its_files(small: Policy) -> None:
 
 
 def test_any_file_may_hold_any_table(write: Write, files: dict[str, str], small: Policy) -> None:
-    apart = {name: files.pop(name) for name in ("waivers/known.toml", LOCK)}
+    apart = {name: files.pop(name) for name in ("waivers/known.toml", WAIVERS_LOCK)}
     folder = write({**apart, "all.toml": "\n".join(files.values())})
     for name in files:
         (folder / name).unlink(missing_ok=True)
@@ -89,9 +89,12 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'id = "newer-loads"', 'id = "Newer_Loads"', "P/promises.toml:22: rule[0].id: must be lower-case words joined by hyphens such as 'newer-loads'; found 'Newer_Loads'"),
         ("promises.toml", 'asks = "It loads."', 'asks = ""', "P/promises.toml:23: rule[0].asks: must not be empty; found ''"),
         ("promises.toml", 'source = "here"', 'source = "here"\nparameters = { a = { b = 1 } }', "P/promises.toml:25: rule[0].parameters: parameter 'a' must be a scalar or an array of scalars"),
-        ("waivers/known.toml", 'causes = ["newer-loads/add"]', "causes = []", "P/waivers/known.toml:4: waiver.causes: must name at least one"),
+        ("waivers/known.toml", 'findings = ["recipes-written:not-produced:div"]', "findings = []", "P/waivers/known.toml:5: waiver.findings: must name at least one"),
+        ("waivers/known.toml", 'recipes = ["add"]', "recipes = []", "P/waivers/known.toml:4: waiver.covers[0].recipes: must name at least one"),
+        ("waivers/known.toml", '"refused"', '"same"', "P/waivers/known.toml:4: waiver.covers[0].outcome: must be one of different, refused, raised, crashed, timed-out, relaxed, unstable; found 'same'"),
+        ("waivers/known.toml", 'readers = "1.10.0.."', 'readers = "1.10.0..1.9.0"', "P/waivers/known.toml:4: waiver.covers[0].readers: must run from an older release to a newer one; found '1.10.0..1.9.0'"),
         ("waivers/known.toml", 'title = "It is known"', 'title = "It\\nis known"', "P/waivers/known.toml:3: waiver.title: must be one line of text; found 'It\\nis known'"),
-        ("waivers/known.toml", ', last = "1.10.0"', "", "P/waivers/known.toml:5: waiver.readers.last: key 'last' is missing"),
+        ("waivers/known.toml", ', readers = "1.10.0.."', "", "P/waivers/known.toml:4: waiver.covers[0].readers: key 'readers' is missing"),
         ("waivers/known.toml", "expires = 2027-01-01", 'expires = "soon"', "P/waivers/known.toml:9: waiver.expires: must be a date such as 2027-01-31, without quotes; found 'soon'"),
         # text
         ("waivers/known.toml", "expires = 2027-01-01", "expires = 2027-13-01", "P/waivers/known.toml:9: is not valid TOML: expected newline or end of document after a statement"),
@@ -118,8 +121,13 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'since = "1.10.0"', 'since = "1.10.9"', "P/promises.toml:17: options[1].since: release '1.10.9' is not in the calendar; did you mean '1.10.1'?"),
         ("formats.toml", 'read_from = { release = "1.10.0" }', 'read_from = { release = "7.7.7" }', "P/formats.toml:12: format[1].read_from.release: release '7.7.7' is not in the calendar"),
         ("formats.toml", 'written_from = { release = "1.9.0" }', 'written_from.release = "7.7.7"', "P/formats.toml:6: format[0].written_from.release: release '7.7.7' is not in the calendar"),
-        ("waivers/known.toml", 'last = "1.10.0"', 'last = "7.7.7"', "P/waivers/known.toml:5: waiver.readers.last: release '7.7.7' is not in the calendar"),
-        ("waivers/known.toml", 'first = "1.9.0", last = "1.10.0"', 'first = "1.10.0", last = "1.9.0"', "P/waivers/known.toml:5: waiver.readers.last: must not be older than 'first', 1.10.0; found 1.9.0"),
+        ("waivers/known.toml", '"1.10.0.."', '"7.7.7.."', "P/waivers/known.toml:4: waiver.covers[0].readers: release '7.7.7' is not in the calendar"),
+        ("waivers/known.toml", '"..1.9.0"', '"1.9.9, 1.10.0"', "P/waivers/known.toml:4: waiver.covers[0].writers: release '1.9.9' is not in the calendar; did you mean '1.9.0'?"),
+        ("waivers/known.toml", 'recipes = ["add"], ', "", "P/waivers/known.toml:4: waiver.covers[0]: needs 'recipes', or 'says': it would be for every archive"),
+        ("waivers/known.toml", 'writers = "..1.9.0", ', "", "P/waivers/known.toml:4: waiver.covers[0]: needs either 'writers' or 'synthetic', and not both"),
+        ("waivers/known.toml", 'writers = "..1.9.0", ', 'writers = "..1.9.0", synthetic = true, ', "P/waivers/known.toml:4: waiver.covers[0]: needs either 'writers' or 'synthetic', and not both"),
+        ("waivers/known.toml", '"1.10.0.."', '"1.10.0..", options = ["mmaps"]', "P/waivers/known.toml:4: waiver.covers[0].options: there are no options 'mmaps'; did you mean 'mmap'?"),
+        ("waivers/known.toml", 'covers = [{ outcome = "refused", recipes = ["add"], writers = "..1.9.0", readers = "1.10.0.." }]\nfindings = ["recipes-written:not-produced:div"]\n', "", "P/waivers/known.toml:1: waiver: needs 'covers', or 'findings': it would be for nothing"),
         ("formats.toml", 'no_writer = "never left a branch"\n', "", "P/formats.toml:8: format[1]: needs 'written_from', or 'no_writer' with the reason why no release ever wrote it"),
         ("formats.toml", 'written_from = { release = "1.9.0" }', 'written_from = { release = "1.9.0" }\nno_writer = "x"', "P/formats.toml:7: format[0].no_writer: has both 'written_from' and 'no_writer'; only one can be true"),
         ("formats.toml", 'no_writer = "never left a branch"', 'no_writer = "x"\npending = "y"', "P/formats.toml:14: format[1].pending: is 'pending' though it has 'no_writer': what nobody writes, nobody waits for"),
@@ -207,6 +215,28 @@ def test_a_message_stays_on_one_line(write: Write, files: dict[str, str]) -> Non
     found = mistakes(write(files))
     assert len(found) == 4
     assert not [message for message in found if "\n" in message]
+
+
+def test_a_policy_with_waivers_needs_their_lock(write: Write, files: dict[str, str]) -> None:
+    del files[WAIVERS_LOCK]
+    (said,) = mistakes(write(files))
+    assert said == f"P/{WAIVERS_LOCK}: there is no such file, though the policy has 1 waivers: torch-compat accept --write"
+    assert load_policy(write(files), counted=False).accepted is None
+
+
+def test_a_policy_without_waivers_needs_no_lock(write: Write, files: dict[str, str]) -> None:
+    del files[WAIVERS_LOCK], files["waivers/known.toml"]
+    assert load_policy(write(files)).accepted is None
+
+
+def test_a_lock_of_a_waiver_that_is_not(write: Write, files: dict[str, str]) -> None:
+    files[WAIVERS_LOCK] = (
+        files[WAIVERS_LOCK].replace("known backward", "knwon backward").replace("known finding", "other finding")
+    )
+    assert mistakes(write(files)) == [
+        f"P/{WAIVERS_LOCK}: the policy has no waiver 'knwon'; did you mean 'known'?: torch-compat accept --write",
+        f"P/{WAIVERS_LOCK}: the policy has no waiver 'other': torch-compat accept --write",
+    ]
 
 
 def test_text_that_is_not_utf_8(write: Write, files: dict[str, str]) -> None:

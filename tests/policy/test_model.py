@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from torch_compat.policy import LoadOptions, Policy, Tolerance, Waiver, load_policy
-from torch_compat.policy.model import Span
+from torch_compat.policy.model import Covers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,7 @@ def test_a_waiver_ends_on_the_day_it_expires() -> None:
     known: dict[str, Any] = {
         "id": "w",
         "title": "It is known",
-        "causes": ("c",),
-        "readers": Span(first="1.10.0", last="1.10.0"),
+        "covers": (Covers.model_validate({"outcome": "refused", "recipes": ["a"], "writers": "1.9.0", "readers": "1.10.0.."}),),
         "reason": "r",
         "evidence": "e",
         "owner": "o",

@@ -36,7 +36,7 @@ owner = "us"
 """
 PLANNED = '[[planned]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "here"\n'
 GAP = '[[operator_gap]]\nrelease = "1.10.0"\nreason = "half of it was asked"\n'
-LOCKED = HEADER + "operator_gap 1.10.0 = 3\noperator_waiver gone = 2\nwaiver known = 2\n"
+LOCKED = HEADER + "operator_gap 1.10.0 = 3\noperator_waiver gone = 2\n"
 
 
 def mistakes(folder: Path) -> list[str]:
@@ -50,7 +50,7 @@ def test_a_waiver_is_read(write: Write, files: dict[str, str], small: Policy) ->
     (waiver,), (gap,) = policy.operator_waivers, policy.operator_gaps
     assert (waiver.id, waiver.side, waiver.since, waiver.expires) == ("gone", "backward", "1.10.0", None)
     assert gap.release == "1.10.0"
-    assert policy.counts == {("operator_gap", "1.10.0"): 3, ("operator_waiver", "gone"): 2, ("waiver", "known"): 2}
+    assert policy.counts == {("operator_gap", "1.10.0"): 3, ("operator_waiver", "gone"): 2}
     assert policy.digest != small.digest
 
 
@@ -96,7 +96,7 @@ def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]
     text = TEXT.replace('"1.10.0"', '"1.11.0"')
     (said,) = mistakes(write(files | {FILE: text, "planned.toml": PLANNED}))
     assert said.endswith("key 'expires' is missing: 1.11.0 is planned, so what this is for can still change")
-    waits = HEADER + "operator_waiver gone = 0\nwaiver known = 2\n"  # nothing is recorded of it yet
+    waits = HEADER + "operator_waiver gone = 0\n"  # nothing is recorded of it yet
     policy = load_policy(write(files | {FILE: text + "expires = 2022-06-01\n", "planned.toml": PLANNED, LOCK: waits}))
     assert policy.operator_waivers[0].since == "1.11.0"
 

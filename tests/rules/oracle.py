@@ -7,13 +7,16 @@ has nothing to do with sets: the outcome of one observation, and the texts of ca
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import SYNTHETIC, Synthetic, release_folder
 from torch_compat.corpus.observations import Observation, cell_key
+from torch_compat.policy.accepted import ACCEPT
+from torch_compat.releases.release import Release
 from torch_compat.rules import forward_window, newer_computes, older_never_differs, reads_back, synthetic_loads
 from torch_compat.rules.cells import judge_cells, kind_of
+from torch_compat.rules.differences import Differences
 from torch_compat.rules.evidence import Cells
 from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
 from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy.model import OptionSet, Waiver
+    from torch_compat.policy.model import Covers, OptionSet, Waiver
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Report
 
@@ -31,7 +34,9 @@ RULES = (
     "newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads", "pairs-observed",
     "observations-reproduce", "waivers-exact",
 )  # fmt: skip
-SHOWN = {Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED}
+EXACT = "waivers-exact"
+"""Of this rule the kind counts, and no words."""
+SHOWN = {Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED}
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def facts(report: Report) -> dict[str, Any]:
         "not_checked": report.not_checked,
         "findings": [
             (
-                str(one.verdict), one.id, one.waiver, one.count, one.cause, one.first_reader, one.readers, one.writers, one.smallest,
+                str(one.verdict), one.id, one.waiver, one.count, "" if one.rule == EXACT else one.cause, one.first_reader, one.readers, one.writers, one.smallest,
                 one.reproduce, one.families, one.options, one.bump,
             )
             for one in report.findings
@@ -90,11 +95,160 @@ def judge(world: World) -> dict[str, Any]:
     return _Oracle(world.evidence()).judge()
 
 
+class _Waiving:
+    """Waivers, cell by cell. A cell is (options, recipe, writer, reader); what a lock says of it is its outcome and its digest."""
+
+    def __init__(self, evidence: Evidence, cells: list[Cell]) -> None:
+        self.evidence, self.policy, self.rank = evidence, evidence.policy, evidence.rank
+        self.digests = Differences(evidence)
+        self.seen = {self._place(cell) for cell in cells}
+        self.failing: dict[str, set[tuple[str, str, str, str]]] = {}
+        self.shown: dict[tuple[str, int], list[Cell]] = {}
+        self.shared: dict[str, set[str]] = {}
+        self.covered: Counter[str] = Counter()
+        self.lock: dict[tuple[str, str, str, str, str], tuple[str, str, str]] = {}
+        self.known: tuple[str, ...] = ()
+        if self.policy.accepted is not None:
+            self.known = self.policy.accepted.known.releases
+            for block in self.policy.accepted.blocks:
+                for writer, readers in self.policy.accepted.members(block):
+                    for recipe in block.recipes:
+                        for reader in self.policy.accepted.known.of(readers):
+                            wrote = SYNTHETIC if writer < 0 else self.known[writer]
+                            place = (block.waiver, block.options, recipe, wrote, reader)
+                            self.lock[place] = (block.direction, block.outcome, block.digest)
+
+    @staticmethod
+    def _place(cell: Cell) -> tuple[str, str, str, str]:
+        return cell.options.id, cell.fixture.recipe, cell.fixture.release, cell.release
+
+    def _parts(self, cell: Cell) -> list[tuple[Waiver, int, Covers]]:
+        """The parts of waivers that are for a cell; those that name its recipe come before all others."""
+        fitting = [
+            (waiver, index, part)
+            for waiver in self.policy.waivers
+            if not waiver.expired(self.evidence.as_of)
+            for index, part in enumerate(waiver.covers or ())
+            if part.outcome == cell.outcome and self._boxed(part, cell) and (part.says or "") in cell.alone.message
+        ]
+        named = [one for one in fitting if one[2].recipes is not None]
+        return named or fitting
+
+    def _boxed(self, part: Covers, cell: Cell) -> bool:
+        return self.box(part, *self._place(cell)) and (part.families is None or cell.fixture.family in part.families)
+
+    @staticmethod
+    def box(part: Covers, options: str, recipe: str, writer: str, reader: str) -> bool:
+        wrote = bool(part.synthetic) if writer == SYNTHETIC else part.writers is not None and Release(writer) in part.writers
+        named = part.recipes is None or recipe in part.recipes
+        return wrote and named and options in part.options and Release(reader) in part.readers
+
+    def settle(self, cell: Cell) -> tuple[Verdict, str, str]:
+        """The verdict on a cell that fails, the waiver that covers it, and the one that is only near."""
+        parts = self._parts(cell)
+        names = list(dict.fromkeys(waiver.id for waiver, _, _ in parts))
+        for waiver, index, _ in parts:
+            self.failing.setdefault(waiver.id, set()).add(self._place(cell))
+            self.shown.setdefault((waiver.id, index), []).append(cell)
+            self.shared.setdefault(waiver.id, set()).update({*names} - {waiver.id})
+        if not names:
+            return Verdict.FAIL, "", ""
+        verdict = self._verdict(names[0], cell)
+        if verdict is Verdict.FAIL:
+            return verdict, "", names[0]
+        self.covered[names[0]] += 1
+        return verdict, names[0], ""
+
+    def _verdict(self, name: str, cell: Cell) -> Verdict:
+        if self.policy.accepted is None:
+            return Verdict.WAIVED
+        options, recipe, writer, reader = self._place(cell)
+        direction = cell.direction.removesuffix("-in-window")
+        has = (str(cell.outcome), self.digests.digest(cell.alone))
+        new = not any(key[:3] == (name, options, recipe) for key in self.lock)
+        if not new and reader in self.known and writer in {*self.known, SYNTHETIC}:
+            return Verdict.WAIVED if self.lock.get((name, options, recipe, writer, reader)) == (direction, *has) else Verdict.FAIL
+        near, read = self._near(writer), self._near(reader)
+        for pair in ((near, read), (self._before(near), read), (near, self._before(read))):
+            for key, value in self.lock.items():
+                if (key[0], key[1], *key[3:]) == (name, options, *pair) and value[1:] == has and (new or key[2] == recipe):
+                    return Verdict.CONTINUES
+        return Verdict.FAIL
+
+    def _near(self, release: str) -> str:
+        """The newest recorded release that is no newer; the oldest for those before it."""
+        older = [one for one in self.known if release != SYNTHETIC and Release(one) <= Release(release)]
+        return SYNTHETIC if release == SYNTHETIC else [*self.known[:1], *older][-1] if self.known else ""
+
+    def _before(self, release: str) -> str:
+        return release if release in {SYNTHETIC, ""} else self.known[max(0, self.known.index(release) - 1)]
+
+    def inexact(self, waiver: Waiver) -> str:
+        """In what a waiver is not exact; "" in nothing."""
+        if waiver.expired(self.evidence.as_of):
+            return "expired"
+        if self.shared.get(waiver.id):
+            return "overlapping"
+        gone, corners = list(self._gone(waiver)), list(self._corners(waiver))
+        newest = self.known[-1:] if self.policy.accepted is not None else self.policy.corpus.readers[-1:]
+        if (gone or corners) and any(self.policy.calendar[one].date > self.evidence.as_of for one in newest):
+            return "later"
+        if not self.covered[waiver.id] and not self.failing.get(waiver.id):
+            return "unused"
+        return "ended" if gone else "too wide" if corners else ""
+
+    def _gone(self, waiver: Waiver) -> Iterator[tuple[str, str, str, str]]:
+        released = [one.release for source in (self.evidence.recorded, self.evidence.fresh) for one in source.values()]
+        released = [one for one in released if one in self.policy.calendar]
+        wrote = {fixture.release for fixture in self.evidence.corpus.fixtures.values()} - {SYNTHETIC}
+        failing = self.failing.get(waiver.id, set())
+        for name, options, recipe, writer, reader in self.lock:
+            if name != waiver.id:
+                continue
+            if (options, recipe, writer, reader) not in failing:
+                yield options, recipe, writer, reader
+            later = [(writer, one) for one in released if self._near(one) == reader != writer]
+            if writer != SYNTHETIC:
+                news = [one for one in wrote if self._near(one) == writer]
+                later += [(one, reader) for one in news if self.rank[reader] < self.rank[writer]]
+                later += [(one, one) for one in news if reader == writer]
+            for pair in later:
+                place = (options, recipe, *pair)
+                if {*pair} <= {*self.known, SYNTHETIC} or place not in self.seen or place in failing:
+                    continue
+                if any(self.box(part, *place) for part in waiver.covers or ()):
+                    yield place
+
+    def _corners(self, waiver: Waiver) -> Iterator[str]:
+        for index, part in enumerate(waiver.covers or ()):
+            cells = self.shown.get((waiver.id, index), [])
+            recipes = {cell.fixture.recipe for cell in cells}
+            if not cells:
+                yield "no cell"
+                continue
+            yield from {*(part.recipes or ())} - recipes
+            readers, writers = self.policy.corpus.readers, self.policy.corpus.writers
+            of = {fixture.release for fixture in self.evidence.corpus.fixtures.values() if fixture.recipe in recipes}
+            sides = [(part.readers, readers, readers, {cell.release for cell in cells})]
+            if part.writers is not None:
+                sides.append(
+                    (part.writers, writers, tuple(one for one in writers if one in of), {cell.fixture.release for cell in cells})
+                )
+            for stated, every, able, found in sides:
+                for interval in stated.intervals:
+                    inside = [one for one in every if Release(one) in type(stated)([interval])]
+                    could = [one for one in able if Release(one) in type(stated)([interval])]
+                    ends = inside[:1] if interval.first is not None else []
+                    ends = ends + (inside[-1:] if interval.last is not None else could[-1:])
+                    yield from ({*ends} - found) if inside else {"no such release"}
+
+
 class _Oracle:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.policy, self.rank = evidence, evidence.policy, evidence.rank
         self.fixtures = sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id)
         self.cells = list(self._cells())
+        self.waiving = _Waiving(evidence, self.cells)
 
     def _cells(self) -> Iterator[Cell]:
         for fixture in self.fixtures:
@@ -215,24 +369,29 @@ class _Oracle:
 
     # ------------------------------------------------------------------------------------------------------- beginnings, bumps
 
-    def _begins(self, cell: Cell, kind: tuple[str, str]) -> str:
+    def _begins(self, cell: Cell, kind: tuple[str, str]) -> tuple[str, str]:
+        """The release where a cause begins, and how the id of a finding says so."""
         shown: dict[int, bool] = {}
         for one in self.cells:
             if (one.fixture.id, one.options.id) == (cell.fixture.id, cell.options.id):
                 same = one.outcome not in {Outcome.SAME, Outcome.CLOSE} and kind_of(one.alone) == kind
                 shown[self.rank[one.release]] = shown.get(self.rank[one.release], False) or same
         wrote = self.rank[cell.fixture.release]
-        if cell.direction.startswith("forward"):
+        forward = cell.direction.startswith("forward")
+        if forward:
             first = max(reader for reader, same in shown.items() if same and reader < wrote)
             beyond = sorted(reader for reader in shown if reader > first)
         else:
             first = min(reader for reader, same in shown.items() if same and reader >= wrote + (cell.direction != "own"))
             beyond = sorted((reader for reader in shown if reader < first), reverse=True)
+        ended = False
         for reader in beyond:
             if not shown[reader]:
+                ended = True
                 break
             first = reader
-        return next(version for version, rank in self.rank.items() if rank == first)
+        began = next(version for version, rank in self.rank.items() if rank == first)
+        return began, f"@..{began}" if forward and ended else "" if forward else f"@{began}"
 
     def _bump(self, cell: Cell) -> str:
         has = cell.fixture.versions.get("file-format")
@@ -250,35 +409,32 @@ class _Oracle:
         counts: Counter[str] = Counter()
         not_checked: Counter[tuple[str, str]] = Counter()
         groups: dict[tuple[Verdict, str, str], list[tuple[Said, str]]] = {}
-        covers: dict[str, list[tuple[str, str, list[Waiver]]]] = {waiver.id: [] for waiver in self.policy.waivers}
         for said in self._said():
-            verdict, waiver = said.verdict, ""
+            verdict, waiver, told = said.verdict, "", said
             if said.cause is not None and verdict in SHOWN:
                 name = f"{said.rule}:{said.cause.what.replace(' ', '-')}:{slug(said.cause.subject)}"
                 began = said.reader
                 if said.cell is not None:
-                    began = self._begins(said.cell, (said.cause.what, said.cause.subject))
-                    name += f"{said.cell.options_named}@{began}"
+                    began, end = self._begins(said.cell, (said.cause.what, said.cause.subject))
+                    name += f"{said.cell.options_named}{end}"
                     if verdict is Verdict.FAIL:
-                        fitting = [one for one in self.policy.waivers if self._covers(one, name, said.reader)]
-                        for one in fitting[: len(fitting) if said.cell.recorded else 0]:
-                            covers[one.id].append((name, said.reader, fitting))
-                        if fitting:
-                            verdict, waiver = Verdict.WAIVED, fitting[0].id
-                groups.setdefault((verdict, name, waiver), []).append((said, began))
+                        verdict, waiver, near = self.waiving.settle(said.cell)
+                        if near:
+                            text = f"{said.cause.text} (the waiver {near} is for this, but it was accepted with another difference: {ACCEPT})"
+                            told = replace(said, cause=replace(said.cause, text=text))
+                groups.setdefault((verdict, name, waiver), []).append((told, began))
             elif verdict is Verdict.NOT_CHECKED and said.cause is not None:
                 not_checked[said.rule, said.cause.text] += 1
             counts[str(verdict)] += 1
         for one in self.policy.waivers:
-            what, text = self._inexact(one, covers[one.id])
-            counts[str(Verdict.FAIL if what else Verdict.PASS)] += 1
-            if what:
-                cause = Cause(what, one.id, f"waiver {one.id} {text}")
-                name = f"waivers-exact:{what.replace(' ', '-')}:{one.id}"
-                groups[Verdict.FAIL, name, ""] = [(Said("waivers-exact", Verdict.FAIL, one.id, cause), "")]
+            what = self.waiving.inexact(one)
+            counts[str(Verdict.NO_PROMISE if what == "later" else Verdict.FAIL if what else Verdict.PASS)] += 1
+            if what and what != "later":
+                name = f"{EXACT}:{what.replace(' ', '-')}:{one.id}"
+                groups[Verdict.FAIL, name, ""] = [(Said(EXACT, Verdict.FAIL, one.id, Cause(what, one.id, "")), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         counts["not-checked"] += len(empty)
-        order = [Verdict.FAIL, Verdict.WAIVED, Verdict.EXPECTED]
+        order = [Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED]
         found = sorted(
             groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1].partition(":")[0], item[0][1], item[0][2])
         )
@@ -300,33 +456,6 @@ class _Oracle:
                 if entry.id == "pairs-observed" and not self.fixtures:
                     continue
                 yield entry.id
-
-    def _covers(self, waiver: Waiver, name: str, reader: str) -> bool:
-        first, last = waiver.readers.first, waiver.readers.last
-        inside = self.rank[first] <= self.rank[reader] <= self.rank[last]
-        return name in waiver.causes and inside and not waiver.expired(self.evidence.as_of)
-
-    def _inexact(self, waiver: Waiver, covered: list[tuple[str, str, list[Waiver]]]) -> tuple[str, str]:
-        shared = {one.id for _, _, fitting in covered for one in fitting} - {waiver.id}
-        found = sum(fitting[0] is waiver for _, _, fitting in covered)
-        idle = [cause for cause in waiver.causes if cause not in {name for name, _, _ in covered}]
-        ends = [
-            end for end in dict.fromkeys((waiver.readers.first, waiver.readers.last)) if end not in {one for _, one, _ in covered}
-        ]
-        if waiver.expired(self.evidence.as_of):
-            return "expired", f"expired on {waiver.expires}"
-        if shared:
-            return "overlapping", f"covers cells that {', '.join(sorted(shared))} covers as well"
-        if found == 0:
-            return "unused", f"covers nothing: no finding of these readers has the cause {' or '.join(map(repr, waiver.causes))}"
-        stated = self.policy.counts["waiver", waiver.id]
-        if found != stated:
-            return "inexact", f"counts {stated} cells, but {found} have its causes"
-        if idle:
-            return "idle cause", f"names {', '.join(map(repr, idle))}, but no finding of these readers has this cause"
-        if ends:
-            return "too wide", f"reaches to {' and '.join(ends)}, but no cell of that reader has its causes"
-        return "", ""
 
     def _finding(self, verdict: Verdict, name: str, waiver: str, members: list[tuple[Said, str]]) -> tuple[Any, ...]:
         smallest = min((said for said, _ in members), key=self._size)

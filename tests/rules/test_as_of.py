@@ -65,7 +65,7 @@ def test_a_release_must_have_written_every_recipe_from_its_day_on(world: World, 
 
 def test_a_waiver_of_what_has_not_happened_yet_is_not_unused(world: World) -> None:
     world.ask("pairs-observed", "waivers-exact")
-    world.promise(waivers=(waiver("deprecations-timeline:too-early:a/removed@2.0.0", 1, "2.0.0"),))
+    world.promise(waivers=(waiver(findings=("deprecations-timeline:too-early:a/removed@2.0.0",)),))
     world.observe(world.fixture(), "1.0.0")
     counts = [on(world, DATES["2.0.0"] + days * DAY).judge().counts for days in (-1, 0)]
     assert [one["fail"] for one in counts] == [0, 1]  # type: ignore[index]
@@ -80,7 +80,7 @@ def swept(world: World) -> Sweep:
 
 def test_a_sweep_finds_what_is_missing_on_each_day(world: World) -> None:
     entry = file_format(2).model_copy(update={"written_from": Milestone(release="2.0.0")})
-    world.promise(formats=(file_format(1), entry), waivers=(waiver("a", 1, "1.0.0", expires=DATES["1.1.0"]),))
+    world.promise(formats=(file_format(1), entry), waivers=(waiver(findings=("a",), expires=DATES["1.1.0"]),))
     world.observe(world.fixture(), "1.0.0")
     found = swept(world)
     before, late = found.at(DATES["1.0.0"]), found.at(DATES["2.0.0"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import FAR, STRICT, extent, waiver
+from tests.rules.conftest import FAR, STRICT, covers, extent, waiver
 from torch_compat.corpus.observations import Observation
 from torch_compat.rules.judgement import Verdict
 from torch_compat.values.delta import departures
@@ -159,16 +159,19 @@ def test_values_that_were_not_the_golden_have_to_be_the_same_again(now: float, v
     assert again(world) == verdict
 
 
-def test_waivers_count_what_is_recorded_and_cover_what_another_build_shows(world: World) -> None:
+def test_waivers_lock_what_is_recorded_and_cover_what_another_build_shows(world: World) -> None:
     fixture = world.fixture()
     world.observe(fixture, "2.0.0", "refused")
     world.observe(fixture, "2.0.0+cpu", "refused", fresh=True)
     world.ask("newer-loads", "waivers-exact")
-    (cause,) = {finding.id for finding in world.judge().findings if finding.rule == "newer-loads"}
-    world.promise(waivers=(waiver(cause, 1, "2.0.0"),))
+    world.promise(waivers=(waiver(covers("refused")),))
+    accepted = world.accept()
     report = world.judge()
     assert report.exit_status == 0
     assert report.counts[Verdict.WAIVED] == 2
+    world.observe(fixture, "2.0.0+cpu", "refused", fresh=True, errors=({"type": "x", "message": "another"},))
+    assert world.judge().exit_status == 1
+    assert world.accept().text == accepted.text
 
 
 def test_a_reader_that_is_no_release_is_stray(world: World) -> None:

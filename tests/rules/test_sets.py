@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,19 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules import oracle
-from tests.rules.conftest import DATES, DEFAULT, FACTS, STRICT, World, file_format, rule, waiver
+from tests.rules.conftest import DATES, DEFAULT, FACTS, STRICT, World, covers, file_format, rule, waiver
 from torch_compat.policy.model import CorpusScope, Milestone
 from torch_compat.rules.readers import Reader, Readers, Sums, highest, lowest, places
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.judge import Report
+    from torch_compat.policy.model import Waiver
+    from torch_compat.rules.judge import Finding, Report
 
 RELEASES = tuple(DATES)
 BUILDS = (*RELEASES, "1.1.0+cpu", "1.1.0+cu102", "9.9.9")
 CAUSED = [outcome for outcome in sorted(FACTS) if outcome not in {"same", "close", "relaxed"}]
 OTHER = ({"type": "builtins.RuntimeError", "message": "no such operator"},)
 NUMBERED = ({"type": "builtins.RuntimeError", "message": "version 10 is too new"},)
+SETS = st.sampled_from(["..", "1.0.0", "1.1.0..", "..1.1.1", "1.0.0..1.1.0, 2.0.0..", "1.1.0..1.1.1"])
+OTHERWISE = {"digest": "9" * 16, "count": 7}
 NOT_NOW = Milestone(release="1.1.1")
 
 
@@ -100,20 +104,57 @@ def test_sets_say_what_cells_say(world: World, data: st.DataObject) -> None:
         return
     report = world.judge()
     assert facts(report) == oracle.judge(world)
-    causes = sorted({one.id for one in report.findings if one.verdict == "fail" and one.writers})
-    if not causes:
+    failing = [one for one in report.findings if one.verdict == "fail" and one.recipes]
+    if not failing:
         return
-    release = st.sampled_from(RELEASES)
-    counts = {one.id: one.count for one in report.findings}
-    waivers = []
-    for index in range(data.draw(st.integers(1, 3))):
-        named = data.draw(st.lists(st.sampled_from(causes), unique=True, min_size=1, max_size=2))
-        first, last = sorted((data.draw(release), data.draw(release)), key=RELEASES.index)
-        count = data.draw(st.sampled_from([sum(counts[name] for name in named), 1]))
-        waivers.append(waiver(" ".join(named), count, first, last, name=f"w{index}"))
-    world.promise(waivers=tuple(waivers))
-    world.as_of = max(world.as_of, DATES["2.0.0"])
+    world.promise(waivers=tuple(_waiver(data.draw, failing, f"w{index}") for index in range(data.draw(st.integers(1, 3)))))
+    world.as_of = max(world.as_of, data.draw(st.sampled_from([DATES["1.1.1"], DATES["2.0.0"]])))
     assert facts(world.judge()) == oracle.judge(world)
+    _accept(data.draw, world)
+    assert facts(world.judge()) == oracle.judge(world)
+
+
+def _waiver(draw: st.DrawFn, failing: list[Finding], name: str) -> Waiver:
+    parts = []
+    for finding in draw(st.lists(st.sampled_from(failing), min_size=1, max_size=2)):
+        says = draw(st.sampled_from([None, "is too new", "no such"]))
+        recipes = " ".join(draw(st.lists(st.sampled_from(["add", "div", "mul"]), unique=True, min_size=says is None, max_size=2)))
+        wrote = finding.writers != ("synthetic",)
+        parts.append(
+            covers(
+                finding.what,
+                recipes,
+                writers=draw(SETS) if wrote else None,
+                synthetic=None if wrote else True,
+                readers=draw(SETS),
+                options=tuple(draw(st.sets(st.sampled_from(["default", "strict"]), min_size=1))),
+                says=says,
+            )
+        )
+    return waiver(*parts, name=name)
+
+
+def _accept(draw: st.DrawFn, world: World) -> None:
+    """Accept what there was before some releases and recipes were there, and with what some observations said before."""
+    without = draw(st.sets(st.sampled_from(RELEASES), max_size=2))
+    recipe = draw(st.sampled_from(["", "", "div"]))
+    fixtures, recorded = world.fixtures, world.recorded
+    world.fixtures = [one for one in fixtures if one.release not in without and one.recipe != recipe]
+    names = {one.id for one in world.fixtures}
+    world.recorded = {
+        name: replace(
+            reader,
+            cells={
+                cell: replace(one, **draw(st.sampled_from([{}] * 9 + [OTHERWISE])))
+                for cell, one in reader.cells.items()
+                if cell[0] in names
+            },
+        )
+        for name, reader in recorded.items()
+        if reader.release not in without
+    }
+    world.accept()
+    world.fixtures, world.recorded = fixtures, recorded
 
 
 # --------------------------------------------------------------------------------------------------------------- bits
