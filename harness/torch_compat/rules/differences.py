@@ -1,8 +1,9 @@
 """What there is instead of the value that was written, as a digest: two cells with the same digest have the same difference.
 
 Of values, the digest is that of every difference that matters: where it is, its kind and dtype, what was expected there and what there
-is, bit for bit. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives other last bits on
-another processor. Of errors, it is that of their classes and of their texts without what varies; of a process that died, of the stage,
+is, bit for bit: also of values that are not compared any further, since they have another type, dtype, shape or length, and of what a
+call gives that was to raise. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives
+other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies; of a process that died, of the stage,
 the signal and its last words. What is unstable gives other values each time: there, where the two observations differ from what was
 written counts, and no value.
 """
@@ -88,15 +89,27 @@ class Differences:
 
     def _told(self, one: Difference) -> list[Any]:
         expected, got = one.content
-        if one.kind in {"raised", "relaxed"}:
-            return [one.where, one.kind, _errors(error for error in (expected, got) if error)]
-        return [one.where, one.kind, one.dtype, expected, got]
+        if one.kind == "raised":
+            return [one.where, one.kind, _errors([got])]
+        if one.kind == "relaxed":
+            given = None if got is None else [_placeless(got.get(part)) for part in ("value", "inputs")]
+            return [one.where, one.kind, _errors([expected]), given]
+        return [one.where, one.kind, one.dtype, _placeless(expected), _placeless(got)]
 
     def _places(self, fixture: Fixture, observation: Observation) -> list[tuple[str, str]]:
         """What one of two observations that vary says, without its values."""
         if not observation.departures:
             return [(observation.result, observation.signal)]
         return [(one.where, one.kind) for one in self._all(fixture, observation)]
+
+
+def _placeless(value: Any) -> Any:
+    """A neutral value without where in memory its tensors lie, which says nothing of one tensor alone."""
+    if isinstance(value, list):
+        return [_placeless(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _placeless(one) for key, one in value.items() if key not in {"storage", "offset"}}
+    return value
 
 
 def _words(one: Difference) -> str:
@@ -112,7 +125,7 @@ def _words(one: Difference) -> str:
         more = f", {count} elements" if isinstance(count, int) and count > 1 else ""
         return f"{shown[1]} instead of {shown[0]}{f' ({one.dtype}{more})' if one.dtype else ''}"
     of = f" of {one.dtype}" if one.dtype and one.kind != "dtype" else ""
-    return f"{one.kind} {got} instead of {expected}{of}"
+    return f"{one.kind} {one.facts.get('got')} instead of {one.facts.get('expected')}{of}"
 
 
 def _extent(one: Difference) -> dict[str, object]:

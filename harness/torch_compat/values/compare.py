@@ -45,8 +45,9 @@ class Difference:
         dtype: element type of the expected tensor or "" for other values.
         facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
             (flat index), ``expected`` and ``got`` there; for the rest ``expected`` and ``got``. Non-finite numbers as strings.
-        content: all that was expected, and all that there is instead: of a tensor its bytes in base64, of a call the error. Is not
-            recorded: what a reader computed is recorded as departures.
+        content: all that was expected, and all that there is instead, what is not compared any further included: of values of another
+            type, dtype, shape or length the values themselves, of a tensor with other values its bytes in base64, of a call its
+            error or its turn. Is not recorded: what a reader computed is recorded as departures.
     """
 
     kind: str
@@ -188,7 +189,7 @@ def _compare_call(
         errors.append(given["error"])
         found.append(Difference("raised", where, content=(None, given["error"])))
     elif "error" in wanted:
-        found.append(Difference("relaxed", where, content=(wanted["error"], None)))
+        found.append(Difference("relaxed", where, content=(wanted["error"], given)))
     else:
         walk = _Walk(found)
         walk.compare(wanted["value"], given["value"], f"{where}.value")
@@ -203,13 +204,16 @@ class _Walk:
         self.storages: dict[int, int] = {}
         self.taken: set[int] = set()
 
-    def note(self, kind: str, where: str, expected: object, got: object, dtype: str = "") -> None:
-        self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, (expected, got)))
+    def note(
+        self, kind: str, where: str, expected: object, got: object, dtype: str = "", content: tuple[Any, Any] | None = None
+    ) -> None:
+        """Put down what is of another kind; ``content`` is what nobody looks into any further."""
+        self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, content or (expected, got)))
 
     def compare(self, a: Any, b: Any, where: str) -> None:
         kind_a, kind_b = kind_of(a), kind_of(b)
         if kind_a != kind_b:
-            self.note("type", where, kind_a, kind_b)
+            self.note("type", where, kind_a, kind_b, content=(a, b))
         elif kind_a == "tensor":
             self._tensors(a["tensor"], b["tensor"], where)
         elif kind_a == "list":
@@ -236,7 +240,7 @@ class _Walk:
 
     def _items(self, a: list[Any], b: list[Any], where: str) -> None:
         if len(a) != len(b):
-            self.note("keys", where, len(a), len(b))
+            self.note("keys", where, len(a), len(b), content=(a, b))
             return
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             self.compare(x, y, f"{where}[{index}]")
@@ -244,7 +248,7 @@ class _Walk:
     def _dicts(self, a: list[Any], b: list[Any], where: str) -> None:
         keys_a, keys_b = [json.dumps(key) for key, _ in a], [json.dumps(key) for key, _ in b]
         if keys_a != keys_b:
-            self.note("keys", where, [key for key, _ in a], [key for key, _ in b])
+            self.note("keys", where, [key for key, _ in a], [key for key, _ in b], content=(a, b))
             return
         for (key, x), (_, y) in zip(a, b, strict=True):
             self.compare(x, y, f"{where}[{key!r}]" if isinstance(key, str | int) else f"{where}[…]")
@@ -252,7 +256,7 @@ class _Walk:
     def _tensors(self, a: dict[str, Any], b: dict[str, Any], where: str) -> None:
         for kind in ("dtype", "shape"):
             if a[kind] != b[kind]:
-                self.note(kind, where, a[kind], b[kind], a["dtype"])
+                self.note(kind, where, a[kind], b[kind], a["dtype"], (a, b))
                 return
         for kind, default in (("strides", None), ("class", "torch.Tensor"), ("requires_grad", False)):
             x, y = a.get(kind, default), b.get(kind, default)
