@@ -110,7 +110,7 @@ def test_the_most_specific_tolerance_wins_and_of_equals_the_widest(
         reason = "four"
         [[tolerance]]""",
     )
-    found = load_policy(write(files)).tolerance(operators, dtype)
+    found = load_policy(write(files)).tolerance("torchscript", operators, dtype)
     assert (found and found.max_ulp) == max_ulp
 
 

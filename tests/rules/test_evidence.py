@@ -161,6 +161,12 @@ def test_what_a_tolerance_makes_of_a_difference(parts: tuple[dict[str, Any], ...
     assert cell.outcome == outcome
 
 
+def test_what_is_only_stored_is_compared_bit_for_bit(world: World) -> None:
+    world.observe(world.fixture(family="torch-save"), "2.0.0", "different", extent=(extent([1e-9, 1]),))
+    world.observe(world.fixture(recipe="run"), "2.0.0", "different", extent=(extent([1e-9, 1]),))
+    assert [cell.outcome for cell in world.evidence().cells] == ["different", "close"]
+
+
 def test_the_tolerance_is_that_of_the_recipe_s_operators(world: World) -> None:
     world.observe(world.fixture(operators=["aten::gelu"]), "2.0.0", "different", extent=(extent([9.0, 50]),))
     assert world.evidence().cells[0].outcome == "different"

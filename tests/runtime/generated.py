@@ -39,7 +39,7 @@ def apart(expected: dict[str, Any], got: dict[str, Any], disregarded: frozenset[
     for extent in found.extent:
         if extent["kind"] in disregarded:
             continue
-        tolerance = POLICY.tolerance((), extent["dtype"])
+        tolerance = POLICY.tolerance("torchscript", (), extent["dtype"])
         near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
         if not near or any(float(gap) > tolerance.max_abs and float(ulp) > tolerance.max_ulp for gap, ulp in extent["frontier"]):  # type: ignore[union-attr]
             beyond.append((extent, found.differences))

@@ -59,7 +59,7 @@ def test_runs_close_to_its_writer(written: tuple[str, Written], name: str, horiz
     found = compare(there["result"], here)
     assert not found.errors, found.errors
     for extent in found.extent:
-        tolerance = policy.tolerance((), extent["dtype"])
+        tolerance = policy.tolerance("torchscript", (), extent["dtype"])
         assert extent["kind"] == "value", found.differences
         assert tolerance is not None, found.differences
         assert all(float(gap) <= tolerance.max_abs or float(ulp) <= tolerance.max_ulp for gap, ulp in extent["frontier"]), (

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from torch_compat.releases.calendar import Calendar
 
 __all__ = [
+    "STORED",
     "Builtin",
     "CalendarRelease",
     "Change",
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
 else:
     Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
+STORED: Final = frozenset({"torch-save"})
+"""The families whose values are stored and given back: the same bits, or others."""
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
 _SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
@@ -670,12 +673,16 @@ class Policy:
             if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
         )
 
-    def tolerance(self, operators: Collection[str], dtype: str) -> Tolerance | None:
+    def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
         """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+
+        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
 
         The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
         operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
         """
+        if family in STORED:
+            return None
         fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
         return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
 

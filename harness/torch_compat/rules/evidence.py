@@ -275,7 +275,7 @@ class Evidence:
 
     def _within(self, fixture: Fixture, extent: dict[str, object]) -> bool:
         frontier = extent["frontier"]
-        tolerance = self.policy.tolerance(fixture.operators, str(extent["dtype"]))
+        tolerance = self.policy.tolerance(fixture.family, fixture.operators, str(extent["dtype"]))
         if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
             return False
         return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)

@@ -1,0 +1,99 @@
+"""Defects in what releases did, each recorded whole, as if the release had done it: only a verdict can tell."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.planted.defects.table import defect, version_of
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.policy import load_policy
+from torch_compat.replay.observe import observation
+from torch_compat.replay.plan import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from tests.planted.conftest import Cells, Tree
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.policy import Policy
+
+    Result = dict[str, Any]
+    Chosen = Callable[[Fixture, Observation, str], bool]
+
+
+def did(tree: Tree, random: Random, chosen: Chosen, do: Callable[[Result], Result | None], *, every: bool = False) -> list[str]:
+    """Record another result of a reader in one of the chosen cells, or in all; the ids of their fixtures.
+
+    Parameters:
+        chosen: whether a cell is one, by its fixture, what is recorded, and the direction.
+        do: changes the result that is recorded, or gives another one.
+    """
+    fixtures, policy = load_corpus(tree.fixtures).fixtures, load_policy(tree.policy)
+    of = {reader: [cell for cell in tree.cells(reader).values() if cell.fixture in fixtures] for reader in tree.readers()}
+    found = {
+        reader: [cell for cell in cells if chosen(fixtures[cell.fixture], cell, _direction(policy, cell, reader))]
+        for reader, cells in of.items()
+    }
+    reader = random.choice([reader for reader, cells in found.items() if cells])
+    cells = sorted(found[reader], key=lambda cell: cell.cell)
+    cells = cells if every else [random.choice(cells)]
+    options = {one.id: one for one in policy.options}
+
+    def record(known: Cells) -> None:
+        for cell in cells:
+            fixture = fixtures[cell.fixture]
+            result = copy.deepcopy(cell.own_result(fixture.golden))
+            result["warnings"] = [list(one) for one in cell.warnings]
+            task = Task(fixture, tree.fixtures / cell.fixture, options[cell.options])
+            known[cell.cell] = observation(task, {"result": do(result) or result})
+
+    tree.observe(reader, record)
+    return [cell.fixture for cell in cells]
+
+
+def _direction(policy: Policy, cell: Observation, reader: str) -> str:
+    writer = cell.fixture.partition("/")[0].removeprefix("torch-")
+    if writer not in policy.calendar:
+        return "synthetic"
+    if writer == version_of(reader):
+        return "own"
+    return "backward" if policy.calendar.is_newer(version_of(reader), writer) else "forward"
+
+
+def tensors(value: Any) -> Iterator[dict[str, Any]]:
+    """Every tensor of a result, as it stands in it."""
+    if isinstance(value, dict):
+        if "tensor" in value and len(value) == 1:
+            yield value["tensor"]
+        else:
+            for one in value.values():
+                yield from tensors(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from tensors(one)
+
+
+def loaded_as_it_was(fixture: Fixture, cell: Observation, direction: str) -> bool:
+    """A newer reader got what is stored, bit for bit."""
+    stored = fixture.family == "torch-save" and any(one["dtype"] == "float32" for one in tensors(fixture.golden))
+    return stored and direction == "backward" and cell.result == "same"
+
+
+@defect(seeds=1)
+def stored_values_off_by_four_steps(tree: Tree, random: Random) -> str:
+    """As if a release rounded on loading: too little for any tolerance."""
+
+    def shift(result: Result) -> None:
+        for tensor in tensors(result):
+            if tensor["dtype"] == "float32":
+                values = np.frombuffer(base64.b64decode(tensor["bytes"]), "<i4")
+                tensor["bytes"] = base64.b64encode((values + 4).tobytes()).decode()
+
+    (name,) = did(tree, random, loaded_as_it_was, shift)
+    return f"newer-computes:different:{name.partition('/')[2]}"
