@@ -5,4 +5,16 @@ from __future__ import annotations
 from tests.planted.defects import archives, locks, manifests, observations, operators, policies, recipes, verdicts, waivers
 from tests.planted.defects.table import DEFECTS, Defect
 
-__all__ = ["DEFECTS", "Defect", "archives", "locks", "manifests", "observations", "operators", "policies", "recipes", "verdicts", "waivers"]
+__all__ = [
+    "DEFECTS",
+    "Defect",
+    "archives",
+    "locks",
+    "manifests",
+    "observations",
+    "operators",
+    "policies",
+    "recipes",
+    "verdicts",
+    "waivers",
+]
