@@ -57,7 +57,7 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "change": (("since",),),
     "operator_gap": (("release",),),
 }
-_RELEASE_SETS: Final = frozenset({"builtin", "conversion", "need", "quirk", "slip", "weights_only"})
+_RELEASE_SETS: Final = frozenset({"builtin", "conversion", "need", "quirk", "slip", "weights_only", "weights_only_refusal"})
 """Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))
 _REQUIRED: Final = {

@@ -29,6 +29,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
     WeightsOnly,
+    WeightsOnlyRefusal,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.slips import Slip
@@ -116,6 +117,9 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
         disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
         waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
         weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _asked(item, calendar))),
+        weights_only_refusals=tuple(
+            sorted(_all(tables, WeightsOnlyRefusal), key=lambda item: (item.recipe, str(item.writers), str(item.readers)))
+        ),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
         modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),

@@ -68,6 +68,7 @@ __all__ = [
     "Tolerance",
     "Waiver",
     "WeightsOnly",
+    "WeightsOnlyRefusal",
 ]
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
@@ -318,6 +319,8 @@ class MayRefuse(Table):
     """The containers that are refused; any unless given."""
     reason: Text
     """Why the refusal is expected."""
+    predicted: bool = False
+    """Whether it is expected only of the releases of which `weights_only_refusals.toml` tells it."""
 
     def covers(self, container: str, message: str) -> bool:
         """Whether a refusal of an archive in this container, with this message, is an expected one."""
@@ -459,6 +462,21 @@ class WeightsOnly(Table):
     """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
 
 
+class WeightsOnlyRefusal(Table):
+    """Which releases refuse an archive under `weights_only=True`, by our model of them: generated from the archives."""
+
+    recipe: Annotated[str, Field(pattern=NAME)]
+    """What made the archive."""
+    writers: NamedReleases | None = None
+    """The releases that wrote it; absent where no release did."""
+    readers: Releases
+    """The releases that refuse it; 'none' where every one takes it."""
+
+    def of(self, recipe: str, writer: Release | None) -> bool:
+        """Whether it is about what a writer made of a recipe; None is no release."""
+        return self.recipe == recipe and (self.writers is None if writer is None else writer in (self.writers or ()))
+
+
 class Need(Table):
     """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
 
@@ -582,6 +600,9 @@ class Change(Table):
     """What it does since."""
     evidence: Text
     """What was run to see it."""
+    refusal: Several[Text] | None = None
+    """What the error of the side that raises holds, one of these, word for word. A reader that gives a value where the writer raised
+    so does what this change says; without it the change explains no such reader."""
 
 
 @dataclass(frozen=True)
@@ -603,6 +624,7 @@ class Policy:
     disregarded: tuple[Disregard, ...]
     waivers: tuple[Waiver, ...]
     weights_only: tuple[WeightsOnly, ...] = ()
+    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = ()
     needs: tuple[Need, ...] = ()
     modules: tuple[Module, ...] = ()
     builtins: tuple[Builtin, ...] = ()
@@ -650,6 +672,7 @@ class Policy:
             "disregarded": [_plain(item) for item in self.disregarded],
             "waivers": [_plain(item) for item in self.waivers],
             "weights_only": [_plain(item) for item in self.weights_only],
+            "weights_only_refusals": [_plain(item) for item in self.weights_only_refusals],
             "needs": [_plain(item) for item in self.needs],
             "modules": [_plain(item) for item in self.modules],
             "builtins": [_plain(item) for item in self.builtins],

@@ -28,6 +28,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
     WeightsOnly,
+    WeightsOnlyRefusal,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.positions import Lines, Path, line_of, scan
@@ -61,6 +62,7 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "tolerance": Tolerance,
     "disregard": Disregard,
     "weights_only": WeightsOnly,
+    "weights_only_refusal": WeightsOnlyRefusal,
     "need": Need,
     "quirk": Quirk,
     "module": Module,

@@ -13,9 +13,11 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import cell_key
 from torch_compat.corpus.recorded import together
+from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
 from torch_compat.rules.readers import Reader, Readers
+from torch_compat.rules.relaxed import Relaxations
 from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
@@ -79,12 +81,6 @@ class Cells:
         """Whether the load call returned."""
         dead_while_loading = self.outcome in {Outcome.CRASHED, Outcome.TIMED_OUT} and self.observation.stage == "load"
         return self.outcome is not Outcome.REFUSED and not dead_while_loading
-
-    @property
-    def refusal_expected(self) -> bool:
-        """Whether they are refused, as the load options are there to do."""
-        allowed = self.options.may_refuse
-        return self.outcome is Outcome.REFUSED and allowed is not None and allowed.covers(self.fixture.container, self.message)
 
     @property
     def message(self) -> str:
@@ -203,6 +199,11 @@ class Evidence:
         return found
 
     @cached_property
+    def relaxations(self) -> Relaxations:
+        """Which values where the writer raised have a stated change as their cause."""
+        return Relaxations(self)
+
+    @cached_property
     def operator_changes(self) -> OperatorChanges | None:
         """What broke in the operators from one recorded release to the next; None where nothing is recorded."""
         return operator_changes(self)
@@ -233,6 +234,27 @@ class Evidence:
     def rank(self) -> dict[str, int]:
         """The place of each release in the calendar, by version: 0 for the oldest, and what is synthetic before all."""
         return {SYNTHETIC: -1, **{release.version: index for index, release in enumerate(self.policy.calendar)}}
+
+    def refusals_expected(self, cells: Cells) -> int:
+        """The readers of cells that refuse as their load options are there to do, and as our model of them predicts where they ask."""
+        allowed = cells.options.may_refuse
+        if cells.outcome is not Outcome.REFUSED or allowed is None or not allowed.covers(cells.fixture.container, cells.message):
+            return 0
+        return cells.readers & (self.predicted_refusals(cells.fixture) or 0) if allowed.predicted else cells.readers
+
+    def predicted_refusals(self, fixture: Fixture) -> int | None:
+        """The readers that refuse a fixture under ``weights_only=True``, by our model of them; None where nothing is predicted."""
+        if fixture.id not in self._predicted:
+            writer = None if fixture.release == SYNTHETIC else Release(fixture.release)
+            told = [one.readers for one in self.policy.weights_only_refusals if one.of(fixture.recipe, writer)]
+            self._predicted[fixture.id] = (
+                self.readers.where(lambda reader: any(Release(reader.release) in one for one in told)) if told else None
+            )
+        return self._predicted[fixture.id]
+
+    @cached_property
+    def _predicted(self) -> dict[str, int | None]:
+        return {}
 
     def _sides(self, fixture: Fixture) -> list[tuple[Direction, int]]:
         """The readers in each direction from the writer of a fixture."""

@@ -97,3 +97,67 @@ def stored_values_off_by_four_steps(tree: Tree, random: Random) -> str:
 
     (name,) = did(tree, random, loaded_as_it_was, shift)
     return f"newer-computes:different:{name.partition('/')[2]}"
+
+
+def refuse(result: Result) -> Result:
+    """What a restricted unpickler says to a global that is not on its list."""
+    said = "Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL torch.x was not an allowed global by default."
+    return {"error": {"stage": "load", "type": "_pickle.UnpicklingError", "message": said}, "warnings": []}
+
+
+@defect(seeds=1)
+def plain_tensors_refused_under_weights_only(tree: Tree, random: Random) -> str:
+    """As if a release lost an entry of its list: newer archives of plain tensors, which it took until then."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return cell.options == "weights-only" and direction == "backward" and cell.result == "same"
+
+    did(tree, random, chosen, refuse)
+    return "newer-loads:refused:weights-only-load-failed"
+
+
+@defect(seeds=1)
+def everything_refused_under_weights_only(tree: Tree, random: Random) -> tuple[str, ...]:
+    """Every archive that the newest release reads, those of its own, too."""
+    did(
+        tree,
+        random,
+        lambda fixture, cell, direction: cell.options == "weights-only" and cell.result == "same",
+        refuse,
+        every=True,
+    )
+    return "refused:weights-only-load-failed", "(weights-only)"
+
+
+@defect(seeds=1)
+def taken_that_runs_code(tree: Tree, random: Random) -> str:
+    """As if a release put a class of the writer on its list: what it refused under weights_only is loaded."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return cell.options == "weights-only" and cell.result == "refused"
+
+    (name,) = did(tree, random, chosen, lambda result: result)
+    return f"weights-only-predicted:taken:{name.partition('/')[2]}(weights-only)"
+
+
+@defect(seeds=1)
+def predictions_removed(tree: Tree, random: Random) -> str:
+    """Nothing is expected then, and what cannot be checked says so."""
+    (tree.policy / "weights_only_refusals.toml").unlink()
+    return "what releases say to it under weights_only is not worked out"
+
+
+@defect(seeds=1)
+def value_where_the_writer_raised(tree: Tree, random: Random) -> str:
+    """As if a newer release no longer noticed an error in what it is given."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        raised = any("error" in call["first"] for call in fixture.golden.get("calls", ()))
+        return raised and direction == "backward" and cell.result == "same"
+
+    def give(result: Result) -> None:
+        call = next(call for call in result["calls"] if "error" in call["first"])
+        call["first"] = call["second"] = {"value": 1, "inputs": {"tuple": []}, "warnings": []}
+
+    (name,) = did(tree, random, chosen, give)
+    return f"newer-computes:relaxed:{name.partition('/')[2]}"
