@@ -53,6 +53,7 @@ __all__ = [
     "Family",
     "Format",
     "FormatKind",
+    "Layout",
     "LoadOptions",
     "Milestone",
     "Module",
@@ -285,6 +286,27 @@ class Format(Table):
     def label(self) -> str:
         """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
         return f"{self.kind} {self.version}"
+
+
+class Layout(Table):
+    """A change of what archives hold that no version number announces: older readers take none of them."""
+
+    id: Identifier
+    """Its name."""
+    family: Family
+    """The family of archives."""
+    writers: Releases
+    """The releases that write it so."""
+    readers: Releases
+    """The releases that do not read it."""
+    message: Text
+    """What the error of such a reader holds, word for word."""
+    because: Text
+    """What changed."""
+
+    def explains(self, family: str, writer: Release, reader: Release, message: str) -> bool:
+        """Whether this is why a reader takes nothing of an archive."""
+        return family == self.family and writer in self.writers and reader in self.readers and self.message in message
 
 
 class LoadOptions(Table):
@@ -630,6 +652,7 @@ class Policy:
     builtins: tuple[Builtin, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
+    layouts: tuple[Layout, ...] = ()
     slips: tuple[Slip, ...] = ()
     deprecations: tuple[Deprecation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -678,6 +701,7 @@ class Policy:
             "builtins": [_plain(item) for item in self.builtins],
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
+            "layouts": [_plain(item) for item in self.layouts],
             "slips": [_plain(item) for item in self.slips],
             "deprecations": [_plain(item) for item in self.deprecations],
             "timelines": [_plain(item) for item in self.timelines],

@@ -18,6 +18,7 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Format,
+    Layout,
     Module,
     Need,
     OptionSet,
@@ -57,6 +58,7 @@ __all__ = [
 REPEATED: Final[dict[str, type[Table]]] = {
     "release": CalendarRelease,
     "format": Format,
+    "layout": Layout,
     "options": OptionSet,
     "rule": RuleEntry,
     "tolerance": Tolerance,

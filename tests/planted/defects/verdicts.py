@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from tests.planted.conftest import Cells, Tree
+    from tests.planted.defects.table import Plant
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.policy import Policy
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     Chosen = Callable[[Fixture, Observation, str], bool]
 
 
-def did(tree: Tree, random: Random, chosen: Chosen, do: Callable[[Result], Result | None], *, every: bool = False) -> list[str]:
+def did(
+    tree: Tree, random: Random, chosen: Chosen, do: Callable[[Result], Result | None], *, every: bool = False, by: str = ""
+) -> list[str]:
     """Record another result of a reader in one of the chosen cells, or in all; the ids of their fixtures.
 
     Parameters:
         chosen: whether a cell is one, by its fixture, what is recorded, and the direction.
         do: changes the result that is recorded, or gives another one.
+        by: the release of the reader; any unless given.
     """
     fixtures, policy = load_corpus(tree.fixtures).fixtures, load_policy(tree.policy)
     of = {reader: [cell for cell in tree.cells(reader).values() if cell.fixture in fixtures] for reader in tree.readers()}
@@ -40,7 +44,7 @@ def did(tree: Tree, random: Random, chosen: Chosen, do: Callable[[Result], Resul
         reader: [cell for cell in cells if chosen(fixtures[cell.fixture], cell, _direction(policy, cell, reader))]
         for reader, cells in of.items()
     }
-    reader = random.choice([reader for reader, cells in found.items() if cells])
+    reader = random.choice([reader for reader, cells in found.items() if cells and by in {"", version_of(reader)}])
     cells = sorted(found[reader], key=lambda cell: cell.cell)
     cells = cells if every else [random.choice(cells)]
     options = {one.id: one for one in policy.options}
@@ -161,3 +165,51 @@ def value_where_the_writer_raised(tree: Tree, random: Random) -> str:
 
     (name,) = did(tree, random, chosen, give)
     return f"newer-computes:relaxed:{name.partition('/')[2]}"
+
+
+def nothing_read(say: Callable[[Result], Result]) -> Plant:
+    """Nothing that the newest release of the tree wrote in a family is read by the one before it any more."""
+
+    def plant(tree: Tree, random: Random) -> str:
+        policy = load_policy(tree.policy)
+        *_, older, newest = policy.corpus.writers
+        family = random.choice(["torchscript", "torch-save"])
+
+        def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+            return fixture.release == newest and fixture.family == family and cell.options == "default"
+
+        did(tree, random, chosen, say, every=True, by=older)
+        return f"older-reads-some:nothing-read:{family}@{newest}"
+
+    plant.__name__ = f"newest_archives_{say.__name__}_by_the_release_before"
+    return plant
+
+
+def refused(result: Result) -> Result:
+    return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": "this archive is too new"}, "warnings": []}
+
+
+def raised(result: Result) -> Result | None:
+    """In every call; what has none is refused."""
+    if not result.get("calls"):
+        return refused(result)
+    for call in result["calls"]:
+        call["first"] = call["second"] = {
+            "error": {"stage": "call", "type": "builtins.RuntimeError", "message": "too new"},
+            "warnings": [],
+        }
+    return None
+
+
+defect(seeds=1)(nothing_read(refused))
+defect(seeds=1)(nothing_read(raised))
+
+
+@defect(seeds=1)
+def layout_that_explains_nothing(tree: Tree, random: Random) -> str:
+    """Read after all: what the layout says of the reader is out of date."""
+    text = (tree.policy / "formats.toml").read_text()
+    (tree.policy / "formats.toml").write_text(
+        text.replace('message = "this release has no lite interpreter', 'message = "this one has no')
+    )
+    return "older-reads-some:unused-layout:no-lite-interpreter"
