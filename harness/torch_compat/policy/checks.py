@@ -34,6 +34,7 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "release": ("version",),
     "format": ("kind", "version"),
     "layout": ("id",),
+    "warning": ("id",),
     "options": ("id",),
     "rule": ("id",),
     "waiver": ("id",),
@@ -59,7 +60,7 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "operator_gap": (("release",),),
 }
 _RELEASE_SETS: Final = frozenset(
-    {"builtin", "conversion", "layout", "need", "quirk", "slip", "weights_only", "weights_only_refusal"}
+    {"builtin", "conversion", "layout", "need", "quirk", "slip", "warning", "weights_only", "weights_only_refusal"}
 )
 """Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))

@@ -53,6 +53,7 @@ __all__ = [
     "Family",
     "Format",
     "FormatKind",
+    "KnownWarning",
     "Layout",
     "LoadOptions",
     "Milestone",
@@ -529,6 +530,45 @@ class Quirk(Need):
     """The same for what no general rule explains."""
 
 
+class KnownWarning(Table):
+    """A warning that releases are known to give on archives."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["always", "varies"]}})
+
+    id: Identifier
+    """Its name."""
+    category: Annotated[str, Field(pattern=MODULE)]
+    """The class of the warning, as 'FutureWarning'."""
+    text: Text
+    """What it says, without what varies from machine to machine; '*' stands for one name in it."""
+    readers: Releases
+    """The releases that say it."""
+    families: Several[Family]
+    """The families of archives of which they say it."""
+    options: Several[Identifier] | None = None
+    """The sets of load options under which they do; any unless given."""
+    during: Literal["loading", "running"] = "loading"
+    """When they say it."""
+    always: bool = False
+    """Whether they say it of every archive of these families that they load. Otherwise all of them do, or none, of each archive."""
+    varies: Text | None = None
+    """Why some of these releases say it of an archive and others do not."""
+    because: Text
+    """Why it is said."""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(r"[\w.]+".join(map(re.escape, self.text.split("*"))))
+
+    def concerns(self, family: str, options: str) -> bool:
+        """Whether it is about archives of this family, read under these load options."""
+        return family in self.families and (self.options is None or options in self.options)
+
+    def says(self, text: str) -> bool:
+        """Whether a text is this warning's."""
+        return self._pattern.fullmatch(text) is not None
+
+
 class Module(Table):
     """A module that a pickle may name though it is neither in torch nor in Python's standard library."""
 
@@ -653,6 +693,7 @@ class Policy:
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    warnings: tuple[KnownWarning, ...] = ()
     slips: tuple[Slip, ...] = ()
     deprecations: tuple[Deprecation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -702,6 +743,7 @@ class Policy:
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
             "layouts": [_plain(item) for item in self.layouts],
+            "warnings": [_plain(item) for item in self.warnings],
             "slips": [_plain(item) for item in self.slips],
             "deprecations": [_plain(item) for item in self.deprecations],
             "timelines": [_plain(item) for item in self.timelines],

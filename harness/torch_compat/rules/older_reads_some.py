@@ -51,9 +51,14 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for at, reader in enumerate(evidence.readers):
             if not asked >> at & 1:
                 continue
-            whys = [(cells, _why(evidence, cells, at, reader, known)) for cells in line if cells.readers >> at & 1]
-            used.update(layout for _, why in whys for layout in why or ())
-            unexplained = Counter(cells.message for cells, why in whys if why is None and not some >> at & 1)
+            unexplained: Counter[str] = Counter()
+            for cells in line:
+                if cells.readers >> at & 1 and cells.outcome in NOTHING:
+                    layouts = _layouts(evidence, cells, reader)
+                    used.update(layouts)
+                    explained = layouts or _by_version(cells, reader, known) or evidence.refusals_expected(cells) >> at & 1
+                    unexplained[cells.message] += not (explained or some >> at & 1)
+            unexplained = +unexplained
             named = family if options == "default" else f"{family} ({options})"
             subject = f"{named} archives of {writer} read by {reader.name}"
             if not unexplained:
@@ -68,17 +73,17 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield Judgement(rule.id, Verdict.FAIL, layout.id, cause)
 
 
-def _why(evidence: Evidence, cells: Cells, at: int, reader: Reader, known: dict[str, ReleaseSet]) -> list[str] | None:
-    """The layouts that explain why a reader takes nothing of an archive; none where a version or the options do. Else None."""
-    if cells.outcome not in NOTHING:
-        return None
-    fixture, release = cells.fixture, Release(reader.release)
+def _layouts(evidence: Evidence, cells: Cells, reader: Reader) -> list[str]:
+    """The layouts that explain why a reader takes nothing of an archive."""
+    writer, release = Release(cells.fixture.release), Release(reader.release)
+    return [one.id for one in evidence.policy.layouts if one.explains(cells.fixture.family, writer, release, cells.message)]
+
+
+def _by_version(cells: Cells, reader: Reader, known: dict[str, ReleaseSet]) -> bool:
+    """Whether an archive has a version of a format that a reader does not know."""
+    fixture = cells.fixture
     labels = [*(f"{kind} {version}" for kind, version in fixture.versions.items()), f"container {fixture.container}"]
-    if any(label in known and release not in known[label] for label in labels) or evidence.refusals_expected(cells) >> at & 1:
-        return []
-    writer = Release(fixture.release)
-    layouts = [one.id for one in evidence.policy.layouts if one.explains(fixture.family, writer, release, cells.message)]
-    return layouts or None
+    return any(label in known and Release(reader.release) not in known[label] for label in labels)
 
 
 def _recorded(evidence: Evidence, layout: Layout) -> bool:

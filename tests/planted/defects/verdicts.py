@@ -213,3 +213,37 @@ def layout_that_explains_nothing(tree: Tree, random: Random) -> str:
         text.replace('message = "this release has no lite interpreter', 'message = "this one has no')
     )
     return "older-reads-some:unused-layout:no-lite-interpreter"
+
+
+def speaking(said: Callable[[Any], list[list[str]]]) -> Plant:
+    """The newest release says something else on every load of a program."""
+
+    def plant(tree: Tree, random: Random) -> str:
+        def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+            return fixture.family == "torchscript" and cell.result == "same" and bool(cell.warnings)
+
+        def speak(result: Result) -> None:
+            result["warnings"] = said(result["warnings"])
+
+        did(tree, random, chosen, speak, every=True, by=load_policy(tree.policy).corpus.readers[-1])
+        return f"warnings-expected:{NAMES[said]}"
+
+    plant.__name__ = f"warnings_on_loading_{said.__name__}"
+    return plant
+
+
+def added(warnings: Any) -> list[list[str]]:
+    return [*warnings, ["FutureWarning", "archives of this kind will not be read from 2.16 on"]]
+
+
+def silenced(warnings: Any) -> list[list[str]]:
+    return []
+
+
+def hidden(warnings: Any) -> list[list[str]]:
+    return [["PendingDeprecationWarning", text] for _, text in warnings]
+
+
+NAMES = {added: "new-warning", silenced: "missing-warning:jit-load-deprecated", hidden: "another-category"}
+for _said in NAMES:
+    defect(seeds=1)(speaking(_said))
