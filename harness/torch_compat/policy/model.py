@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.policy.slips import Slip
     from torch_compat.releases.calendar import Calendar
+    from torch_compat.values.compare import Distances
 
 __all__ = [
     "STORED",
@@ -381,18 +382,28 @@ class RuleEntry(Table):
 
 
 class Tolerance(Table):
-    """How far a value may be from the golden and still be `close`: within `max_ulp` or within `max_abs`."""
+    """How far a value may be from the golden and still be `close`: within `max_ulp`, or within both `max_abs` and `max_rel`.
+
+    The bounds of the bounds are what nobody would call the same value any more.
+    """
 
     dtype: Dtype
     """The dtype of the compared values."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
     """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
-    max_ulp: NonNegativeInt
+    max_ulp: Annotated[int, Field(ge=0, le=256)]
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
-    max_abs: Annotated[float, Field(ge=0)]
+    max_abs: Annotated[float, Field(ge=0, le=1e-2)]
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
+    max_rel: Annotated[float, Field(ge=0, le=0.1)]
+    """The same over the magnitude of the greater of the two values: what is small must still be about the same number."""
     reason: Text
     """Why this much."""
+
+    def covers(self, distances: Distances) -> bool:
+        """Whether every element is within it."""
+        beyond = distances.steps > self.max_ulp
+        return bool(((distances.gap[beyond] <= self.max_abs) & (distances.relative[beyond] <= self.max_rel)).all())
 
     def specificity(self, operators: Collection[str]) -> int:
         """How closely this entry fits a program of these operators: 3 one overload, 2 an operator, 1 any, 0 not at all."""

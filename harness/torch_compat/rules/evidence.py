@@ -7,7 +7,7 @@ import itertools
 import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
@@ -18,6 +18,7 @@ from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
 from torch_compat.rules.readers import Reader, Readers
 from torch_compat.rules.relaxed import Relaxations
+from torch_compat.values.compare import distances
 from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.policy import OptionSet, Policy
+    from torch_compat.values.compare import Distances
+
+Results = tuple[dict[str, Any], dict[str, Any]]
+"""Two results, as the worker gives them: the expected one and another."""
 
 __all__ = ["Cells", "Direction", "Evidence", "deprecation_key"]
 
@@ -281,23 +286,52 @@ class Evidence:
         apart = calendar.days_between(reader.release, writer)
         return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
 
-    def outcome(self, fixture: Fixture, observation: Observation) -> Outcome:
-        """The outcome of an observation, under the policy's tolerances for the fixture's operators."""
+    def outcome(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> Outcome:
+        """The outcome of an observation, under the policy's tolerances for the fixture's operators.
+
+        Parameters:
+            between: the two results that were compared; the golden and the reader's own unless given.
+        """
         if observation.result != "differs":
             return Outcome(observation.result)
         kinds = set()
         for extent in observation.extent:
             if extent["kind"] in {"raised", "relaxed"}:
                 kinds.add(extent["kind"])
-            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(fixture, extent):
+            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(
+                fixture, observation, extent, between
+            ):
                 return Outcome.DIFFERENT
         if "raised" in kinds:
             return Outcome.RAISED
         return Outcome.RELAXED if kinds else Outcome.CLOSE
 
-    def _within(self, fixture: Fixture, extent: dict[str, object]) -> bool:
-        frontier = extent["frontier"]
-        tolerance = self.policy.tolerance(fixture.family, fixture.operators, str(extent["dtype"]))
+    def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:
+        """Whether all differences of one kind and dtype are within the tolerance.
+
+        What is recorded of all differences decides mostly. Only where an element is beyond the bound in ULP and within the absolute
+        one, the elements themselves are looked at, for the relative one.
+        """
+        frontier, dtype = extent["frontier"], str(extent["dtype"])
+        tolerance = self.policy.tolerance(fixture.family, fixture.operators, dtype)
         if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
             return False
-        return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)
+        beyond = [float(gap) for gap, steps in frontier if float(steps) > tolerance.max_ulp]
+        if not beyond or max(beyond) > tolerance.max_abs:
+            return not beyond
+        apart = [one for one in self.distances(fixture, observation, between) if one.dtype == dtype]
+        told = any((one.steps > tolerance.max_ulp).any() for one in apart)  # else what is recorded contradicts itself
+        return told and all(tolerance.covers(one) for one in apart)
+
+    def distances(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> list[Distances]:
+        """How far every floating-point number of an observation is from the golden's; of the parameters as :meth:`outcome`."""
+        if between is not None:
+            return distances(*between)
+        key = (fixture.subject, observation.digest)
+        if not observation.digest or key not in self._distances:
+            self._distances[key] = distances(fixture.golden, observation.own_result(fixture.golden))
+        return self._distances[key]
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, str], list[Distances]]:
+        return {}

@@ -247,3 +247,39 @@ def hidden(warnings: Any) -> list[list[str]]:
 NAMES = {added: "new-warning", silenced: "missing-warning:jit-load-deprecated", hidden: "another-category"}
 for _said in NAMES:
     defect(seeds=1)(speaking(_said))
+
+
+@defect(seeds=1)
+def small_values_lost(tree: Tree, random: Random) -> str:
+    """As if a kernel gave half of what is smaller than the absolute tolerance: far less than the others' last place."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        computed = [one for one in tensors(fixture.golden.get("calls")) if one["dtype"] == "float32" and one["bytes"]]
+        return fixture.family == "torchscript" and direction == "backward" and cell.result == "same" and bool(computed)
+
+    def lose(result: Result) -> None:
+        for tensor in tensors([call[turn]["value"] for call in result["calls"] for turn in call if "value" in call[turn]]):
+            if tensor["dtype"] == "float32":
+                values = np.frombuffer(base64.b64decode(tensor["bytes"]), "<f4")
+                tensor["bytes"] = base64.b64encode(
+                    np.where(values == 0, np.float32(1e-7), values).astype("<f4").tobytes()
+                ).decode()
+
+    def zeros(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        values = [tensor["bytes"] for tensor in tensors(fixture.golden.get("calls")) if tensor["dtype"] == "float32"]
+        return chosen(fixture, cell, direction) and any(
+            (np.frombuffer(base64.b64decode(one), "<f4") == 0).any() for one in values
+        )
+
+    (name,) = did(tree, random, zeros, lose)
+    return f"newer-computes:different:{name.partition('/')[2]}"
+
+
+@defect(2, seeds=1)
+def tolerance_of_absurd_size(tree: Tree, random: Random) -> str:
+    with (tree.policy / "promises.toml").open("a") as stream:
+        stream.write(
+            '\n[[tolerance]]\ndtype = "float32"\noperators = ["aten::conv2d", "aten::linear", "aten::softmax", "aten::layer_norm"]\n'
+        )
+        stream.write('max_ulp = 4\nmax_abs = 1e30\nmax_rel = 0\nreason = "kernels differ"\n')
+    return "must be at most 0.01"
