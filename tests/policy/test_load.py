@@ -84,6 +84,9 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = ["torch-save", "torch-save"]', "P/promises.toml:12: options[0].families: names torch-save more than once"),
         ("promises.toml", "forward_window_days = 14", "forward_window_days = -1", "P/promises.toml:4: policy.forward_window_days: must be at least 0; found -1"),
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be a whole number; found '14'"),
+        ("promises.toml", "max_abs = 1e-6", "max_abs = 1e30", "P/promises.toml:30: tolerance[0].max_abs: must be at most 0.01; found 1e+30"),
+        ("promises.toml", "max_rel = 1e-4", "max_rel = 0.5", "P/promises.toml:31: tolerance[0].max_rel: must be at most 0.1; found 0.5"),
+        ("promises.toml", "max_ulp = 4", "max_ulp = 1000000", "P/promises.toml:29: tolerance[0].max_ulp: must be at most 256; found 1000000"),
         ("promises.toml", "max_abs = 1e-6", "max_abs = inf", "P/promises.toml:30: tolerance[0].max_abs: must be a finite number; found inf"),
         ("promises.toml", 'operators = ["*"]', 'operators = ["gelu"]', "P/promises.toml:28: tolerance[0].operators[0]: must be an operator such as 'aten::div' or 'aten::div.Tensor', or '*'; found 'gelu'"),
         ("promises.toml", 'id = "newer-loads"', 'id = "Newer_Loads"', "P/promises.toml:22: rule[0].id: must be lower-case words joined by hyphens such as 'newer-loads'; found 'Newer_Loads'"),
@@ -113,7 +116,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'id = "mmap"', 'id = "default"', "P/promises.toml:15: options[1].id: options 'default' is already defined at P/promises.toml:10"),
         ("formats.toml", "[[format]]", '[[rule]]\nid = "newer-loads"\nasks = "again"\nsource = "x"\n[[format]]', "P/promises.toml:22: rule[0].id: rule 'newer-loads' is already defined at P/formats.toml:8"),
         ("formats.toml", "[[format]]", '[corpus]\nwriters = ["1.9.0"]\nreaders = ["1.9.0"]\n[[format]]', "P/promises.toml:6: corpus: corpus is already defined at P/formats.toml:8"),
-        ("promises.toml", "[[tolerance]]", '[[tolerance]]\ndtype = "float32"\noperators = ["aten::add", "*"]\nmax_ulp = 1\nmax_abs = 0\nreason = "x"\n[[tolerance]]', "P/promises.toml:34: tolerance[1].operators: '*' for 'float32' already has a tolerance at P/promises.toml:26"),
+        ("promises.toml", "[[tolerance]]", '[[tolerance]]\ndtype = "float32"\noperators = ["aten::add", "*"]\nmax_ulp = 1\nmax_abs = 0\nmax_rel = 0\nreason = "x"\n[[tolerance]]', "P/promises.toml:35: tolerance[1].operators: '*' for 'float32' already has a tolerance at P/promises.toml:26"),
         ("releases.toml", "date = 2021-12-15", "date = 2021-10-20", "P/releases.toml:17: release[2].date: 1.10.1 is dated 2021-10-20, before 1.10.0 of 2021-10-21"),
         ("releases.toml", 'install = "stubs"', 'install = "stubs"\npython = "3.7"', "P/releases.toml:20: release[2].python: must be one of 'pythons', 3.6, 3.9; found '3.7'"),
         ("promises.toml", 'writers = ["1.9.0"]', 'writers = ["1.9.1"]', "P/promises.toml:7: corpus.writers[0]: release '1.9.1' is not in the calendar; did you mean '1.9.0'?"),
@@ -189,7 +192,7 @@ def test_mistakes_of_different_kinds_in_one_file_are_named_together(write: Write
         "P/promises.toml:21: rule[0].asks: key 'asks' is missing",
         "P/promises.toml:23: rule[0].ask: unknown key 'ask'; did you mean 'asks'?",
         "P/promises.toml:29: tolerance[0].max_ulp: must be a whole number; found 4.5",
-        "P/promises.toml:33: unknown table 'tolerence'; did you mean 'tolerance'?",
+        "P/promises.toml:34: unknown table 'tolerence'; did you mean 'tolerance'?",
     ]
 
 

@@ -59,7 +59,7 @@ def test_a_waiver_ends_on_the_day_it_expires() -> None:
 
 
 def tolerance(max_ulp: int, *operators: str, dtype: Any = "float32", max_abs: float = 0.0) -> Tolerance:
-    return Tolerance(dtype=dtype, operators=operators, max_ulp=max_ulp, max_abs=max_abs, reason="because")
+    return Tolerance(dtype=dtype, operators=operators, max_ulp=max_ulp, max_abs=max_abs, max_rel=0.0, reason="because")
 
 
 @pytest.mark.parametrize(
@@ -88,28 +88,32 @@ def test_the_most_specific_tolerance_wins_and_of_equals_the_widest(
         operators = ["aten::gelu", "aten::erf"]
         max_ulp = 8
         max_abs = 0
+        max_rel = 0
         reason = "one"
         [[tolerance]]
         dtype = "float32"
         operators = ["aten::gelu.out"]
         max_ulp = 16
         max_abs = 0
+        max_rel = 0
         reason = "two"
         [[tolerance]]
         dtype = "float32"
         operators = ["aten::tanh"]
         max_ulp = 9
         max_abs = 0
+        max_rel = 0
         reason = "three"
         [[tolerance]]
         dtype = "float64"
         operators = ["*"]
         max_ulp = 1
         max_abs = 0
+        max_rel = 0
         reason = "four"
         [[tolerance]]""",
     )
-    found = load_policy(write(files)).tolerance(operators, dtype)
+    found = load_policy(write(files)).tolerance("torchscript", operators, dtype)
     assert (found and found.max_ulp) == max_ulp
 
 

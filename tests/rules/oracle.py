@@ -22,7 +22,7 @@ from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
 from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
@@ -278,17 +278,17 @@ class _Oracle:
     def _said(self) -> Iterator[Said]:
         for cell in self.cells:
             alone, own_rules = cell.alone, []
-            expected = Verdict.EXPECTED if alone.refusal_expected else None
+            expected = Verdict.EXPECTED if self.evidence.refusals_expected(alone) else None
             if cell.direction == "backward":
                 own_rules.append(("newer-loads", Verdict.PASS if alone.loaded else expected or Verdict.FAIL))
                 if alone.loaded:
-                    own_rules.append(("newer-computes", newer_computes.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+                    own_rules.append(("newer-computes", self._by(newer_computes.VERDICTS, cell)))
             elif cell.direction == "own":
-                own_rules.append(("reads-back", expected or reads_back.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+                own_rules.append(("reads-back", expected or self._by(reads_back.VERDICTS, cell)))
             elif cell.direction == "forward":
-                own_rules.append(("older-never-differs", older_never_differs.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+                own_rules.append(("older-never-differs", self._by(older_never_differs.VERDICTS, cell)))
             elif cell.direction == "forward-in-window":
-                own_rules.append(("forward-window", expected or forward_window.VERDICTS.get(cell.outcome, Verdict.FAIL)))
+                own_rules.append(("forward-window", expected or self._by(forward_window.VERDICTS, cell)))
             for name, verdict in own_rules:
                 yield Said(name, verdict, "", self._cause(cell, verdict), cell, cell.release)
             if cell.direction == "synthetic":
@@ -296,6 +296,11 @@ class _Oracle:
             yield self._reproduces(cell)
         yield from self._again()
         yield from self._pairs()
+
+    def _by(self, table: Mapping[Outcome, Verdict], cell: Cell) -> Verdict:
+        if cell.outcome is Outcome.RELAXED and self.evidence.relaxations.named(cell.alone):
+            return Verdict.NO_PROMISE
+        return table.get(cell.outcome, Verdict.FAIL)
 
     def _cause(self, cell: Cell, verdict: Verdict) -> Cause | None:
         return judge_cells(self.policy.rules[0], cell.alone, verdict).cause
@@ -312,9 +317,9 @@ class _Oracle:
         if mistaken is not None and cell.outcome is Outcome.DIFFERENT:
             cause = Cause(*kind_of(cell.alone), f"{mistaken.label}: {mistaken.mistaken}")
             return Said("synthetic-loads", Verdict.EXPECTED, "", cause, cell, cell.release)
-        verdict = synthetic_loads.NOT_TAKEN.get(cell.outcome, Verdict.FAIL)
+        verdict = self._by(synthetic_loads.NOT_TAKEN, cell)
         if not foreign:
-            verdict = expected or synthetic_loads.TAKEN.get(cell.outcome, Verdict.FAIL)
+            verdict = expected or self._by(synthetic_loads.TAKEN, cell)
         return Said("synthetic-loads", verdict, "", self._cause(cell, verdict), cell, cell.release)
 
     def _reproduces(self, cell: Cell) -> Said:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,8 @@ import pytest
 from tests.rules.conftest import ANY, STRICT, extent, observed
 from torch_compat.corpus.corpus import Damage
 from torch_compat.policy.model import Disregard, Tolerance
+from torch_compat.values.compare import compare
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,10 +140,8 @@ def test_one_line_names_a_reader_once(world: World) -> None:
 @pytest.mark.parametrize(
     ("parts", "outcome"),
     [
-        ((extent([1e-6, 99]),), "close"),
         ((extent([9.0, 4]),), "close"),
         ((extent([1.1e-6, 5]),), "different"),
-        ((extent([9.0, 4], [1e-7, 99]),), "close"),
         ((extent([9.0, 4], [1e-5, 99]),), "different"),
         ((extent(["inf", "inf"]),), "different"),
         ((extent(),), "close"),  # NaN of other payloads
@@ -161,10 +163,48 @@ def test_what_a_tolerance_makes_of_a_difference(parts: tuple[dict[str, Any], ...
     assert cell.outcome == outcome
 
 
+def tensor(*values: float) -> dict[str, Any]:
+    data = base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+    return {"value": {"tensor": {"dtype": "float32", "shape": [len(values)], "strides": [1], "bytes": data}}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "outcome"),
+    [
+        ((1.0, 1e-5), (1.0, 1.00005e-5), "close"),  # far in ULP, near in both other ways
+        ((1.0, 1e-7), (1.0, 1.5e-7), "different"),  # as small as the tolerance, and half of it gone
+        ((1.0, 0.0), (1.0, 1e-9), "different"),
+        ((1.0, 0.0), (1.0, -0.0), "close"),
+        ((1e-5, 2.0), (1.00005e-5, 2.0000005), "close"),
+        ((1e-5, 2.0), (1.00005e-5, 2.00001), "different"),
+    ],
+)
+def test_what_is_small_is_within_its_relative_bound_too(
+    expected: tuple[float, ...], got: tuple[float, ...], outcome: str, world: World
+) -> None:
+    fixture = world.fixture(golden=tensor(*expected))
+    found = compare(fixture.golden, tensor(*got))
+    facts = {"extent": found.extent, "count": found.count, "departures": departures(fixture.golden, tensor(*got))}
+    world.observe(fixture, "2.0.0", "different", **facts)
+    (cell,) = world.evidence().cells
+    assert cell.outcome == outcome
+
+
+def test_what_is_recorded_without_the_elements_is_not_within_a_relative_bound(world: World) -> None:
+    world.observe(world.fixture(), "2.0.0", "different", extent=(extent([1e-7, 99]),))
+    assert world.evidence().cells[0].outcome == "different"
+
+
+def test_what_is_only_stored_is_compared_bit_for_bit(world: World) -> None:
+    world.observe(world.fixture(family="torch-save"), "2.0.0", "different", extent=(extent([1e-9, 1]),))
+    world.observe(world.fixture(recipe="run"), "2.0.0", "different", extent=(extent([1e-9, 1]),))
+    assert [cell.outcome for cell in world.evidence().cells] == ["different", "close"]
+
+
 def test_the_tolerance_is_that_of_the_recipe_s_operators(world: World) -> None:
     world.observe(world.fixture(operators=["aten::gelu"]), "2.0.0", "different", extent=(extent([9.0, 50]),))
     assert world.evidence().cells[0].outcome == "different"
-    wide = Tolerance(dtype="float32", operators=("aten::gelu",), max_ulp=50, max_abs=0.0, reason=REASON)
+    wide = Tolerance(dtype="float32", operators=("aten::gelu",), max_ulp=50, max_abs=0.0, max_rel=0.0, reason=REASON)
     world.promise(tolerances=(*world.policy.tolerances, wide))
     assert world.evidence().cells[0].outcome == "close"
 

@@ -445,11 +445,11 @@ def test_every_verdict_is_counted_and_alike_reasons_are_one_line(world: World) -
 def test_the_matrix_counts_every_cell(world: World) -> None:
     world.ask("newer-loads")
     fixture = world.fixture(family="torch-save")
-    world.observe(fixture, "2.0.0", "close")
-    world.observe(world.fixture(recipe="div", family="torch-save"), "2.0.0", "close")
+    world.observe(fixture, "2.0.0", "same")
+    world.observe(world.fixture(recipe="div", family="torch-save"), "2.0.0", "same")
     world.observe(fixture, "2.0.0", "refused", STRICT)
     assert world.judge().outcomes == {
-        ("torch-1.0.0", "torch-2.0.0", "torch-save", "default"): {"close": 2},
+        ("torch-1.0.0", "torch-2.0.0", "torch-save", "default"): {"same": 2},
         ("torch-1.0.0", "torch-2.0.0", "torch-save", "strict"): {"refused": 1},
     }
 

@@ -22,7 +22,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.policy import load_policy
 from torch_compat.readers.torch_release import WORKER
 from torch_compat.runtime.encoding import perform
-from torch_compat.values.compare import compare
+from torch_compat.values.compare import compare, distances
 
 __all__ = ["Programs", "apart", "calls_of", "check", "run"]
 
@@ -36,12 +36,13 @@ def apart(expected: dict[str, Any], got: dict[str, Any], disregarded: frozenset[
     """What lies beyond the policy's tolerances."""
     found = compare(expected, got)
     beyond: list[Any] = list(found.errors)
+    far = distances(expected, got) if found.result == "differs" else []
     for extent in found.extent:
         if extent["kind"] in disregarded:
             continue
-        tolerance = POLICY.tolerance((), extent["dtype"])
+        tolerance = POLICY.tolerance("torchscript", (), extent["dtype"])
         near = extent["kind"] == "value" and tolerance is not None and extent["frontier"] is not None
-        if not near or any(float(gap) > tolerance.max_abs and float(ulp) > tolerance.max_ulp for gap, ulp in extent["frontier"]):  # type: ignore[union-attr]
+        if not near or not all(tolerance.covers(one) for one in far if one.dtype == extent["dtype"]):  # type: ignore[union-attr]
             beyond.append((extent, found.differences))
     return beyond
 

@@ -13,7 +13,7 @@ from torch_compat.policy import load_policy
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.runtime.encoding import perform
-from torch_compat.values.compare import compare
+from torch_compat.values.compare import compare, distances
 
 if TYPE_CHECKING:
     from torch_compat.policy import Policy
@@ -59,9 +59,7 @@ def test_runs_close_to_its_writer(written: tuple[str, Written], name: str, horiz
     found = compare(there["result"], here)
     assert not found.errors, found.errors
     for extent in found.extent:
-        tolerance = policy.tolerance((), extent["dtype"])
+        tolerance = policy.tolerance("torchscript", (), extent["dtype"])
         assert extent["kind"] == "value", found.differences
         assert tolerance is not None, found.differences
-        assert all(float(gap) <= tolerance.max_abs or float(ulp) <= tolerance.max_ulp for gap, ulp in extent["frontier"]), (
-            found.differences
-        )
+        assert all(tolerance.covers(one) for one in distances(there["result"], here) if one.dtype == extent["dtype"])

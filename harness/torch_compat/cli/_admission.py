@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.cli._counting import LOCK_FILE
-from torch_compat.cli._generating import PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.cli._generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
 from torch_compat.cli.judge import gather, uncollected
@@ -31,7 +31,6 @@ from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import finish, is_pinned, produce
-from torch_compat.report.documents import REGENERATED
 from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class Admission:
             "observe": f"let {name} read every fixture twice, and ask it every probe and every deprecation",
             "survey": f"record what {name} says of its operators, names and limits",
             "readers": f"let every other reader read what {name} wrote, one after the other, and whatever else is not recorded of it",
-            "documents": "generate anew " + ", ".join([LOCK_FILE, *(one.path for one in REGENERATED)]),
+            "documents": "generate anew " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED)]),
             "predictions": f"count {PREDICTIONS} anew, and the quirks and slips of {LOCK_FILE}: some minutes",
         }[step]
 

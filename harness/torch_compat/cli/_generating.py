@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.cli.judge import gather, uncollected
+from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import NothingSelected
 from torch_compat.needs import load_rules
-from torch_compat.places import read_whole
+from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.report.documents import REGENERATED, Judged
+from torch_compat.replay.restricted import weights_only_refusals
+from torch_compat.report.documents import REGENERATED, Generated, Judged
 from torch_compat.report.predictions import counted_programs, document
 from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from torch_compat.cli._root import Root
     from torch_compat.needs import Rules
@@ -26,9 +29,23 @@ if TYPE_CHECKING:
     from torch_compat.report.predictions import Reader
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
+__all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 
 PREDICTIONS = "reports/predictions.md"
+
+
+def _refusals(root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
+    rules = load_rules(inside(root, "policies/torch"), inside(root, "fixtures"))
+    return weights_only_refusals(load_corpus(inside(root, "fixtures")), rules)
+
+
+GENERATED = tuple(
+    sorted(
+        (*REGENERATED, Generated("policies/torch/weights_only_refusals.toml", _refusals, feeds=True)),
+        key=lambda one: not one.feeds,
+    )
+)
+"""Every generated file that takes seconds, those that judging reads first. One of them is made from archives, which reports do not open."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], Judged]:
@@ -56,7 +73,7 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
                 known.append(Judged(evidence, judge(evidence)))
         return known[0]
 
-    for one in REGENERATED:
+    for one in GENERATED:
         path = place.inside(one.path)
         if not path.is_file():
             continue

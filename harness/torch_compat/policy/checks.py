@@ -33,6 +33,8 @@ __all__ = ["CHECKS", "missing_tables"]
 _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "release": ("version",),
     "format": ("kind", "version"),
+    "layout": ("id",),
+    "warning": ("id",),
     "options": ("id",),
     "rule": ("id",),
     "waiver": ("id",),
@@ -56,7 +58,9 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "change": (("since",),),
     "operator_gap": (("release",),),
 }
-_RELEASE_SETS: Final = frozenset({"builtin", "conversion", "need", "quirk", "slip", "weights_only"})
+_RELEASE_SETS: Final = frozenset(
+    {"builtin", "conversion", "layout", "need", "quirk", "slip", "warning", "weights_only", "weights_only_refusal"}
+)
 """Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))
 _REQUIRED: Final = {

@@ -21,6 +21,8 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Format,
+    KnownWarning,
+    Layout,
     Module,
     Need,
     OptionSet,
@@ -31,6 +33,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
     WeightsOnly,
+    WeightsOnlyRefusal,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.slips import Slip
@@ -139,9 +142,14 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
         waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
         weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _asked(item, calendar))),
+        weights_only_refusals=tuple(
+            sorted(_all(tables, WeightsOnlyRefusal), key=lambda item: (item.recipe, str(item.writers), str(item.readers)))
+        ),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
         modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
+        layouts=tuple(sorted(_all(tables, Layout), key=lambda item: item.id)),
+        warnings=tuple(sorted(_all(tables, KnownWarning), key=lambda item: item.id)),
         slips=tuple(_all(tables, Slip)),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),
         deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),

@@ -56,6 +56,8 @@ def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
         case "greater_than" | "greater_than_equal":
             bound = "more than" if kind == "greater_than" else "at least"
             return f"must be {bound} {context.get('gt', context.get('ge'))}; found {found(value)}"
+        case "less_than_equal":
+            return f"must be at most {context['le']}; found {found(value)}"
         case "distinct" | "parameter" | "pattern":
             return error["msg"]
         case _:

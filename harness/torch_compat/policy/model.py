@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.policy.slips import Slip
     from torch_compat.releases.calendar import Calendar
+    from torch_compat.values.compare import Distances
 
 __all__ = [
+    "STORED",
     "Builtin",
     "CalendarRelease",
     "Change",
@@ -54,6 +56,8 @@ __all__ = [
     "Family",
     "Format",
     "FormatKind",
+    "KnownWarning",
+    "Layout",
     "LoadOptions",
     "Milestone",
     "Module",
@@ -68,6 +72,7 @@ __all__ = [
     "Tolerance",
     "Waiver",
     "WeightsOnly",
+    "WeightsOnlyRefusal",
 ]
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
@@ -77,6 +82,8 @@ if TYPE_CHECKING:
 else:
     Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
+STORED: Final = frozenset({"torch-save"})
+"""The families whose values are stored and given back: the same bits, or others."""
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
 _SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
@@ -284,6 +291,27 @@ class Format(Table):
         return f"{self.kind} {self.version}"
 
 
+class Layout(Table):
+    """A change of what archives hold that no version number announces: older readers take none of them."""
+
+    id: Identifier
+    """Its name."""
+    family: Family
+    """The family of archives."""
+    writers: Releases
+    """The releases that write it so."""
+    readers: Releases
+    """The releases that do not read it."""
+    message: Text
+    """What the error of such a reader holds, word for word."""
+    because: Text
+    """What changed."""
+
+    def explains(self, family: str, writer: Release, reader: Release, message: str) -> bool:
+        """Whether this is why a reader takes nothing of an archive."""
+        return family == self.family and writer in self.writers and reader in self.readers and self.message in message
+
+
 class LoadOptions(Table):
     """What a reader is told besides the path. An option that is not given is not passed at all."""
 
@@ -316,6 +344,8 @@ class MayRefuse(Table):
     """The containers that are refused; any unless given."""
     reason: Text
     """Why the refusal is expected."""
+    predicted: bool = False
+    """Whether it is expected only of the releases of which `weights_only_refusals.toml` tells it."""
 
     def covers(self, container: str, message: str) -> bool:
         """Whether a refusal of an archive in this container, with this message, is an expected one."""
@@ -353,18 +383,28 @@ class RuleEntry(Table):
 
 
 class Tolerance(Table):
-    """How far a value may be from the golden and still be `close`: within `max_ulp` or within `max_abs`."""
+    """How far a value may be from the golden and still be `close`: within `max_ulp`, or within both `max_abs` and `max_rel`.
+
+    The bounds of the bounds are what nobody would call the same value any more.
+    """
 
     dtype: Dtype
     """The dtype of the compared values."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
     """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
-    max_ulp: NonNegativeInt
+    max_ulp: Annotated[int, Field(ge=0, le=256)]
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
-    max_abs: Annotated[float, Field(ge=0)]
+    max_abs: Annotated[float, Field(ge=0, le=1e-2)]
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
+    max_rel: Annotated[float, Field(ge=0, le=0.1)]
+    """The same over the magnitude of the greater of the two values: what is small must still be about the same number."""
     reason: Text
     """Why this much."""
+
+    def covers(self, distances: Distances) -> bool:
+        """Whether every element is within it."""
+        beyond = distances.steps > self.max_ulp
+        return bool(((distances.gap[beyond] <= self.max_abs) & (distances.relative[beyond] <= self.max_rel)).all())
 
     def specificity(self, operators: Collection[str]) -> int:
         """How closely this entry fits a program of these operators: 3 one overload, 2 an operator, 1 any, 0 not at all."""
@@ -473,6 +513,21 @@ class WeightsOnly(Table):
     """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
 
 
+class WeightsOnlyRefusal(Table):
+    """Which releases refuse an archive under `weights_only=True`, by our model of them: generated from the archives."""
+
+    recipe: Annotated[str, Field(pattern=NAME)]
+    """What made the archive."""
+    writers: NamedReleases | None = None
+    """The releases that wrote it; absent where no release did."""
+    readers: Releases
+    """The releases that refuse it; 'none' where every one takes it."""
+
+    def of(self, recipe: str, writer: Release | None) -> bool:
+        """Whether it is about what a writer made of a recipe; None is no release."""
+        return self.recipe == recipe and (self.writers is None if writer is None else writer in (self.writers or ()))
+
+
 class Need(Table):
     """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
 
@@ -501,6 +556,45 @@ class Need(Table):
 
 class Quirk(Need):
     """The same for what no general rule explains."""
+
+
+class KnownWarning(Table):
+    """A warning that releases are known to give on archives."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["always", "varies"]}})
+
+    id: Identifier
+    """Its name."""
+    category: Annotated[str, Field(pattern=MODULE)]
+    """The class of the warning, as 'FutureWarning'."""
+    text: Text
+    """What it says, without what varies from machine to machine; '*' stands for one name in it."""
+    readers: Releases
+    """The releases that say it."""
+    families: Several[Family]
+    """The families of archives of which they say it."""
+    options: Several[Identifier] | None = None
+    """The sets of load options under which they do; any unless given."""
+    during: Literal["loading", "running"] = "loading"
+    """When they say it."""
+    always: bool = False
+    """Whether they say it of every archive of these families that they load. Otherwise all of them do, or none, of each archive."""
+    varies: Text | None = None
+    """Why some of these releases say it of an archive and others do not."""
+    because: Text
+    """Why it is said."""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(r"[\w.]+".join(map(re.escape, self.text.split("*"))))
+
+    def concerns(self, family: str, options: str) -> bool:
+        """Whether it is about archives of this family, read under these load options."""
+        return family in self.families and (self.options is None or options in self.options)
+
+    def says(self, text: str) -> bool:
+        """Whether a text is this warning's."""
+        return self._pattern.fullmatch(text) is not None
 
 
 class Module(Table):
@@ -596,6 +690,9 @@ class Change(Table):
     """What it does since."""
     evidence: Text
     """What was run to see it."""
+    refusal: Several[Text] | None = None
+    """What the error of the side that raises holds, one of these, word for word. A reader that gives a value where the writer raised
+    so does what this change says; without it the change explains no such reader."""
 
 
 @dataclass(frozen=True)
@@ -617,11 +714,14 @@ class Policy:
     disregarded: tuple[Disregard, ...]
     waivers: tuple[Waiver, ...]
     weights_only: tuple[WeightsOnly, ...] = ()
+    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = ()
     needs: tuple[Need, ...] = ()
     modules: tuple[Module, ...] = ()
     builtins: tuple[Builtin, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
+    layouts: tuple[Layout, ...] = ()
+    warnings: tuple[KnownWarning, ...] = ()
     slips: tuple[Slip, ...] = ()
     deprecations: tuple[Deprecation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -666,11 +766,14 @@ class Policy:
             "disregarded": [_plain(item) for item in self.disregarded],
             "waivers": [_plain(item) for item in self.waivers],
             "weights_only": [_plain(item) for item in self.weights_only],
+            "weights_only_refusals": [_plain(item) for item in self.weights_only_refusals],
             "needs": [_plain(item) for item in self.needs],
             "modules": [_plain(item) for item in self.modules],
             "builtins": [_plain(item) for item in self.builtins],
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
+            "layouts": [_plain(item) for item in self.layouts],
+            "warnings": [_plain(item) for item in self.warnings],
             "slips": [_plain(item) for item in self.slips],
             "deprecations": [_plain(item) for item in self.deprecations],
             "timelines": [_plain(item) for item in self.timelines],
@@ -690,12 +793,16 @@ class Policy:
             if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
         )
 
-    def tolerance(self, operators: Collection[str], dtype: str) -> Tolerance | None:
+    def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
         """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+
+        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
 
         The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
         operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
         """
+        if family in STORED:
+            return None
         fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
         return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
 

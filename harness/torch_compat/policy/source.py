@@ -18,6 +18,8 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Format,
+    KnownWarning,
+    Layout,
     Module,
     Need,
     OptionSet,
@@ -28,6 +30,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
     WeightsOnly,
+    WeightsOnlyRefusal,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.positions import Lines, Path, line_of, scan
@@ -56,11 +59,14 @@ __all__ = [
 REPEATED: Final[dict[str, type[Table]]] = {
     "release": CalendarRelease,
     "format": Format,
+    "layout": Layout,
+    "warning": KnownWarning,
     "options": OptionSet,
     "rule": RuleEntry,
     "tolerance": Tolerance,
     "disregard": Disregard,
     "weights_only": WeightsOnly,
+    "weights_only_refusal": WeightsOnlyRefusal,
     "need": Need,
     "quirk": Quirk,
     "module": Module,

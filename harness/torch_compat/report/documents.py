@@ -18,6 +18,8 @@ from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.to_text import summary_text
+from torch_compat.report.tolerances_md import tolerances_md
+from torch_compat.rules.forgiven import forgiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +69,11 @@ def _findings(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
     return findings_md(judged().report)
 
 
+def _tolerances(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+    evidence = judged().evidence
+    return tolerances_md(evidence.policy.tolerances, forgiven(evidence))
+
+
 def _readme(_root: Path, old: str, judged: Callable[[], Judged]) -> str:
     found = judged()
     return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
@@ -89,6 +96,7 @@ REGENERATED: Final = (
     Generated("policies/policy.schema.json", _schema),
     Generated("policies/torch/weights_only.toml", _weights_only, feeds=True),
     Generated("reports/findings.md", _findings),
+    Generated("reports/tolerances.md", _tolerances),
     Generated("README.md", _readme),
 )
 """Every generated file that takes seconds, in the order in which they are made. What is counted by judging, and read by it, stands

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 from torch_compat.values.normalise import alike
 
 if TYPE_CHECKING:
-    from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["judge_cells", "kind_of"]
+    from torch_compat.policy import RuleEntry
+    from torch_compat.rules.evidence import Cells, Evidence
+
+__all__ = ["judge_cells", "kind_of", "told_apart", "verdicts"]
 
 _WITHOUT_CAUSE = frozenset({Verdict.PASS, Verdict.NO_PROMISE})
 _BY_RECIPE = frozenset({Outcome.DIFFERENT, Outcome.UNSTABLE})
@@ -21,6 +24,25 @@ def judge_cells(rule: RuleEntry, cells: Cells, verdict: Verdict) -> Judgement:
     """A judgement of cells that are alike. Values that differ have their recipe as cause, errors their message."""
     cause = None if verdict in _WITHOUT_CAUSE else _cause(cells)
     return Judgement(rule.id, verdict, cells.subject, cause, cells)
+
+
+def told_apart(cells: Cells, some: int) -> Iterator[tuple[Cells, bool]]:
+    """Cells that are alike in two parts: those of some readers, with True, and the others; neither is empty."""
+    for bits, among in ((cells.readers & some, True), (cells.readers & ~some, False)):
+        if bits:
+            yield (cells if bits == cells.readers else replace(cells, readers=bits)), among
+
+
+def verdicts(evidence: Evidence, cells: Cells, table: Mapping[Outcome, Verdict]) -> Iterator[tuple[Cells, Verdict]]:
+    """The verdicts on cells that are alike: by their outcome, a failure where the table has none.
+
+    A value where the writer raised is no promise where a stated change is its cause, and a failure where none is.
+    """
+    if cells.outcome is not Outcome.RELAXED:
+        yield cells, table.get(cells.outcome, Verdict.FAIL)
+        return
+    for part, named in told_apart(cells, evidence.relaxations.named(cells)):
+        yield part, Verdict.NO_PROMISE if named else Verdict.FAIL
 
 
 def kind_of(cells: Cells) -> tuple[str, str]:
@@ -34,6 +56,10 @@ def _cause(cells: Cells) -> Cause:
     what, subject = kind_of(cells)
     if cells.outcome in _BY_RECIPE:
         return Cause(what, subject, _difference(cells))
+    if cells.outcome is Outcome.RELAXED:
+        return Cause(
+            what, subject, f"{cells.fixture.recipe}: gives a value where the writer raised, and no stated change says so"
+        )
     return Cause(what, subject, cells.message or f"{cells.fixture.recipe}: {cells.outcome}")
 
 

@@ -85,7 +85,7 @@ class Differences:
     def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
         """Every difference that matters, and every call that raised or no longer does."""
         found, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
-        return [one for one in found if one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, _extent(one))]
+        return [one for one in found if one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, one)]
 
     def _told(self, one: Difference) -> list[Any]:
         expected, got = one.content
@@ -126,10 +126,6 @@ def _words(one: Difference) -> str:
         return f"{shown[1]} instead of {shown[0]}{f' ({one.dtype}{more})' if one.dtype else ''}"
     of = f" of {one.dtype}" if one.dtype and one.kind != "dtype" else ""
     return f"{one.kind} {one.facts.get('got')} instead of {one.facts.get('expected')}{of}"
-
-
-def _extent(one: Difference) -> dict[str, object]:
-    return {"kind": one.kind, "dtype": one.dtype, "frontier": one.facts.get("frontier")}
 
 
 def _errors(errors: Iterable[Mapping[str, str]]) -> list[list[str]]:

@@ -7,15 +7,18 @@ import itertools
 import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import cell_key
 from torch_compat.corpus.recorded import together
+from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
 from torch_compat.rules.readers import Reader, Readers
+from torch_compat.rules.relaxed import Relaxations
+from torch_compat.values.compare import distances
 from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.policy import OptionSet, Policy
+    from torch_compat.values.compare import Difference, Distances
+
+Results = tuple[dict[str, Any], dict[str, Any]]
+"""Two results, as the worker gives them: the expected one and another."""
 
 __all__ = ["Cells", "Direction", "Evidence", "deprecation_key"]
 
@@ -79,12 +86,6 @@ class Cells:
         """Whether the load call returned."""
         dead_while_loading = self.outcome in {Outcome.CRASHED, Outcome.TIMED_OUT} and self.observation.stage == "load"
         return self.outcome is not Outcome.REFUSED and not dead_while_loading
-
-    @property
-    def refusal_expected(self) -> bool:
-        """Whether they are refused, as the load options are there to do."""
-        allowed = self.options.may_refuse
-        return self.outcome is Outcome.REFUSED and allowed is not None and allowed.covers(self.fixture.container, self.message)
 
     @property
     def message(self) -> str:
@@ -203,6 +204,11 @@ class Evidence:
         return found
 
     @cached_property
+    def relaxations(self) -> Relaxations:
+        """Which values where the writer raised have a stated change as their cause."""
+        return Relaxations(self)
+
+    @cached_property
     def operator_changes(self) -> OperatorChanges | None:
         """What broke in the operators from one recorded release to the next; None where nothing is recorded."""
         return operator_changes(self)
@@ -234,6 +240,27 @@ class Evidence:
         """The place of each release in the calendar, by version: 0 for the oldest, and what is synthetic before all."""
         return {SYNTHETIC: -1, **{release.version: index for index, release in enumerate(self.policy.calendar)}}
 
+    def refusals_expected(self, cells: Cells) -> int:
+        """The readers of cells that refuse as their load options are there to do, and as our model of them predicts where they ask."""
+        allowed = cells.options.may_refuse
+        if cells.outcome is not Outcome.REFUSED or allowed is None or not allowed.covers(cells.fixture.container, cells.message):
+            return 0
+        return cells.readers & (self.predicted_refusals(cells.fixture) or 0) if allowed.predicted else cells.readers
+
+    def predicted_refusals(self, fixture: Fixture) -> int | None:
+        """The readers that refuse a fixture under ``weights_only=True``, by our model of them; None where nothing is predicted."""
+        if fixture.id not in self._predicted:
+            writer = None if fixture.release == SYNTHETIC else Release(fixture.release)
+            told = [one.readers for one in self.policy.weights_only_refusals if one.of(fixture.recipe, writer)]
+            self._predicted[fixture.id] = (
+                self.readers.where(lambda reader: any(Release(reader.release) in one for one in told)) if told else None
+            )
+        return self._predicted[fixture.id]
+
+    @cached_property
+    def _predicted(self) -> dict[str, int | None]:
+        return {}
+
     def _sides(self, fixture: Fixture) -> list[tuple[Direction, int]]:
         """The readers in each direction from the writer of a fixture."""
         if fixture.release not in self._known_sides:
@@ -259,31 +286,64 @@ class Evidence:
         apart = calendar.days_between(reader.release, writer)
         return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
 
-    def outcome(self, fixture: Fixture, observation: Observation) -> Outcome:
-        """The outcome of an observation, under the policy's tolerances for the fixture's operators."""
+    def outcome(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> Outcome:
+        """The outcome of an observation, under the policy's tolerances for the fixture's operators.
+
+        Parameters:
+            between: the two results that were compared; the golden and the reader's own unless given.
+        """
         if observation.result != "differs":
             return Outcome(observation.result)
         kinds = set()
         for extent in observation.extent:
             if extent["kind"] in {"raised", "relaxed"}:
                 kinds.add(extent["kind"])
-            elif self.matters(fixture, extent):
+            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(
+                fixture, observation, extent, between
+            ):
                 return Outcome.DIFFERENT
         if "raised" in kinds:
             return Outcome.RAISED
         return Outcome.RELAXED if kinds else Outcome.CLOSE
 
-    def matters(self, fixture: Fixture, extent: dict[str, object]) -> bool:
-        """Whether values, types or state that differ are held against the reader.
+    def matters(self, fixture: Fixture, one: Difference) -> bool:
+        """Whether one difference of values, types or state is held against the reader."""
+        if self.policy.disregards(one.kind, fixture.family):
+            return False
+        tolerance = self.policy.tolerance(fixture.family, fixture.operators, one.dtype)
+        frontier = one.facts.get("frontier")
+        if one.kind != "value" or not isinstance(frontier, list) or tolerance is None:
+            return True
+        if all(float(steps) <= tolerance.max_ulp for _, steps in frontier):
+            return False
+        return not all(tolerance.covers(apart) for apart in one.distances)
 
-        Parameters:
-            extent: ``kind``, ``dtype`` and ``frontier`` of what differs (see :class:`torch_compat.values.compare.Comparison`).
+    def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:
+        """Whether all differences of one kind and dtype are within the tolerance.
+
+        What is recorded of all differences decides mostly. Only where an element is beyond the bound in ULP and within the absolute
+        one, the elements themselves are looked at, for the relative one.
         """
-        return not self.policy.disregards(str(extent["kind"]), fixture.family) and not self._within(fixture, extent)
-
-    def _within(self, fixture: Fixture, extent: dict[str, object]) -> bool:
-        frontier = extent["frontier"]
-        tolerance = self.policy.tolerance(fixture.operators, str(extent["dtype"]))
+        frontier, dtype = extent["frontier"], str(extent["dtype"])
+        tolerance = self.policy.tolerance(fixture.family, fixture.operators, dtype)
         if extent["kind"] != "value" or not isinstance(frontier, list) or tolerance is None:
             return False
-        return all(float(gap) <= tolerance.max_abs or float(steps) <= tolerance.max_ulp for gap, steps in frontier)
+        beyond = [float(gap) for gap, steps in frontier if float(steps) > tolerance.max_ulp]
+        if not beyond or max(beyond) > tolerance.max_abs:
+            return not beyond
+        apart = [one for one in self.distances(fixture, observation, between) if one.dtype == dtype]
+        told = any((one.steps > tolerance.max_ulp).any() for one in apart)  # else what is recorded contradicts itself
+        return told and all(tolerance.covers(one) for one in apart)
+
+    def distances(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> list[Distances]:
+        """How far every floating-point number of an observation is from the golden's; of the parameters as :meth:`outcome`."""
+        if between is not None:
+            return distances(*between)
+        key = (fixture.subject, observation.digest)
+        if not observation.digest or key not in self._distances:
+            self._distances[key] = distances(fixture.golden, observation.own_result(fixture.golden))
+        return self._distances[key]
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, str], list[Distances]]:
+        return {}

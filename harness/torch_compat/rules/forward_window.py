@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cells
+from torch_compat.rules.cells import judge_cells, told_apart, verdicts
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.RELAXED: Verdict.NO_PROMISE}
+VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell inside the window."""
     for cells in evidence.cells:
         if cells.direction == "forward-in-window":
-            expected = cells.refusal_expected
-            yield judge_cells(rule, cells, Verdict.EXPECTED if expected else VERDICTS.get(cells.outcome, Verdict.FAIL))
+            for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
+                for one, verdict in verdicts(evidence, part, VERDICTS):
+                    yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)

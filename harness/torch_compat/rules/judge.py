@@ -40,7 +40,20 @@ __all__ = ["Finding", "Measured", "Report", "judge", "measure"]
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
-    {"cells", "evidence", "judge", "judgement", "operator_changes", "readers", "sweep", "timelines", "differences", "waiving"}
+    {
+        "cells",
+        "differences",
+        "evidence",
+        "forgiven",
+        "judge",
+        "judgement",
+        "operator_changes",
+        "readers",
+        "relaxed",
+        "sweep",
+        "timelines",
+        "waiving",
+    }
 )  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})

@@ -1,7 +1,8 @@
 """A newer reader computes what the older writer computed.
 
 What: what a newer release loads has the values, dtypes, shapes, sharing and state of the golden, within the policy's
-tolerances; an error in the writer's memory is an error in the reader.
+tolerances; an error in the writer's memory is an error in the reader. Where it is not, a stated change of an operator has to be the
+cause (a ``refusal`` of ``policies/torch/changes.toml``); then nobody was promised either.
 
 Why: an archive that loads and computes something else is worse than one that is refused: nobody notices.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cells
+from torch_compat.rules.cells import judge_cells, verdicts
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.RELAXED: Verdict.NO_PROMISE}
+VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell that loaded by what it computed."""
     for cells in evidence.cells:
         if cells.direction == "backward" and cells.loaded:
-            yield judge_cells(rule, cells, VERDICTS.get(cells.outcome, Verdict.FAIL))
+            for part, verdict in verdicts(evidence, cells, VERDICTS):
+                yield judge_cells(rule, part, verdict)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cells
+from torch_compat.rules.cells import judge_cells, told_apart
 from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
@@ -30,6 +30,6 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell by whether it loaded."""
     for cells in evidence.cells:
         if cells.direction == "backward":
-            expected = cells.refusal_expected
-            bad = Verdict.EXPECTED if expected else Verdict.FAIL
-            yield judge_cells(rule, cells, Verdict.PASS if cells.loaded else bad)
+            for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
+                bad = Verdict.EXPECTED if expected else Verdict.FAIL
+                yield judge_cells(rule, part, Verdict.PASS if cells.loaded else bad)

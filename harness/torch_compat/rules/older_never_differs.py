@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.cells import judge_cells
+from torch_compat.rules.cells import judge_cells, verdicts
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ VERDICTS = {
     Outcome.CLOSE: Verdict.PASS,
     Outcome.REFUSED: Verdict.PASS,
     Outcome.RAISED: Verdict.NO_PROMISE,
-    Outcome.RELAXED: Verdict.NO_PROMISE,
 }
 
 
@@ -40,4 +39,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell outside the window."""
     for cells in evidence.cells:
         if cells.direction == "forward":
-            yield judge_cells(rule, cells, VERDICTS.get(cells.outcome, Verdict.FAIL))
+            for part, verdict in verdicts(evidence, cells, VERDICTS):
+                yield judge_cells(rule, part, verdict)

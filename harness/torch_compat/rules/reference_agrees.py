@@ -109,7 +109,7 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
     expected, got = _own_result(fixture, own), _own_result(fixture, now)
     found = compare(expected, got)
     apart = replace(now, result=found.result, errors=found.errors, differences=found.differences, extent=found.extent)
-    outcome = evidence.outcome(fixture, apart)
+    outcome = evidence.outcome(fixture, apart, (expected, got))
     if outcome in AGREE:
         return Verdict.PASS, outcome, ""
     return Verdict.FAIL, outcome, _in_words(apart, own)

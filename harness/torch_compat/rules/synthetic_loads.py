@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import Synthetic
 from torch_compat.releases.release import Release
-from torch_compat.rules.cells import judge_cells, kind_of
+from torch_compat.rules.cells import judge_cells, kind_of, told_apart, verdicts
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-TAKEN = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS, Outcome.RELAXED: Verdict.NO_PROMISE}
+TAKEN = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 NOT_TAKEN = {
     Outcome.REFUSED: Verdict.PASS,
     Outcome.RAISED: Verdict.NO_PROMISE,
     Outcome.SAME: Verdict.NO_PROMISE,
     Outcome.CLOSE: Verdict.NO_PROMISE,
-    Outcome.RELAXED: Verdict.NO_PROMISE,
 }
 
 
@@ -53,19 +52,23 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if isinstance(cells.fixture, Synthetic):
             formats = [known[label] for label in cells.fixture.formats if label in known]
             for readers, foreign in _told_apart(cells.readers, formats, takers):
-                yield _judge(rule, replace(cells, readers=readers), foreign)
+                yield from _judge(evidence, rule, replace(cells, readers=readers), foreign)
 
 
-def _judge(rule: RuleEntry, cells: Cells, foreign: list[Format]) -> Judgement:
-    """A judgement of cells that are alike; ``foreign`` are the formats of their fixture that none of the readers takes."""
+def _judge(evidence: Evidence, rule: RuleEntry, cells: Cells, foreign: list[Format]) -> Iterator[Judgement]:
+    """Judgements of cells that are alike; ``foreign`` are the formats of their fixture that none of the readers takes."""
     if not foreign:
-        expected = cells.refusal_expected
-        return judge_cells(rule, cells, Verdict.EXPECTED if expected else TAKEN.get(cells.outcome, Verdict.FAIL))
+        for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
+            for one, verdict in verdicts(evidence, part, TAKEN):
+                yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+        return
     mistaken = next((entry for entry in foreign if entry.mistaken), None)
     if mistaken is not None and cells.outcome is Outcome.DIFFERENT:
         text = f"{mistaken.label}: {mistaken.mistaken}"
-        return replace(judge_cells(rule, cells, Verdict.EXPECTED), cause=Cause(*kind_of(cells), text))
-    return judge_cells(rule, cells, NOT_TAKEN.get(cells.outcome, Verdict.FAIL))
+        yield replace(judge_cells(rule, cells, Verdict.EXPECTED), cause=Cause(*kind_of(cells), text))
+        return
+    for one, verdict in verdicts(evidence, cells, NOT_TAKEN):
+        yield judge_cells(rule, one, verdict)
 
 
 def _takers(evidence: Evidence, entry: Format) -> int:

@@ -25,7 +25,9 @@ from torch_compat.values.form import kind_of, number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Comparison", "Difference", "all_differences", "compare", "result_digest", "tensor_array"]
+__all__ = [
+    "Comparison", "Difference", "Distances", "all_differences", "compare", "distances", "result_digest", "tensor_array",
+]  # fmt: skip
 
 _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
@@ -46,7 +48,7 @@ class Difference:
         facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
             (flat index), ``expected`` and ``got`` there; for the rest ``expected`` and ``got``. Non-finite numbers as strings.
         content: all that was expected, and all that there is instead, what is not compared any further included: of values of another
-            type, dtype, shape or length the values themselves, of a tensor with other values its bytes in base64, of a call its
+            type, dtype, shape or length the values themselves, of numbers with other bits the bytes in hex, of a call its
             error or its turn. Is not recorded: what a reader computed is recorded as departures.
     """
 
@@ -62,6 +64,15 @@ class Difference:
         if self.dtype:
             shown["dtype"] = self.dtype
         return {**shown, **self.facts}
+
+    @property
+    def distances(self) -> list[Distances]:
+        """How far each element is off, where they are floating-point numbers and their bits differ; else nothing."""
+        if self.kind != "value" or "frontier" not in self.facts:
+            return []
+        found: list[Distances] = []
+        _Measure(found).apart(self.where, self.dtype, *map(bytes.fromhex, self.content))
+        return found
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Difference:
@@ -122,17 +133,53 @@ def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list
     """Every difference between two results of loaded archives, in their order, and every error where none was expected."""
     found: list[Difference] = []
     errors: list[dict[str, str]] = []
+    _compare_results(expected, got, lambda: _Walk(found), found, errors)
+    return found, errors
+
+
+@dataclass(frozen=True)
+class Distances:
+    """How far the floating-point numbers of one tensor, or one number, are from the expected ones, where their bits differ.
+
+    Attributes:
+        where, dtype: as of :class:`Difference`.
+        gap: absolute distances.
+        relative: the same over the magnitude of the greater of the two: 1 where one of them is zero, infinite for a NaN on one side.
+        steps: representable values in between.
+    """
+
+    where: str
+    dtype: str
+    gap: np.ndarray[Any, np.dtype[np.float64]]
+    relative: np.ndarray[Any, np.dtype[np.float64]]
+    steps: np.ndarray[Any, np.dtype[np.float64]]
+
+
+def distances(expected: dict[str, Any], got: dict[str, Any]) -> list[Distances]:
+    """Every element by itself, where :func:`compare` tells the greatest and the frontier. Both results have values or calls."""
+    found: list[Distances] = []
+    _compare_results(expected, got, lambda: _Measure(found), [], [])
+    return found
+
+
+def _compare_results(
+    expected: dict[str, Any],
+    got: dict[str, Any],
+    walk: Callable[[], _Walk],
+    found: list[Difference],
+    errors: list[dict[str, str]],
+) -> None:
+    """Walk through all values of two results that both came to an end."""
     if "value" in expected:
-        _Walk(found).compare(expected["value"], got["value"], "value")
-        return found, errors
+        walk().compare(expected["value"], got["value"], "value")
+        return
     # A reader may be unable to say the state (the lite interpreter); then there is nothing to hold against it.
     for part in ("state", "state_after"):
         if expected[part] is not None and got[part] is not None:
-            _Walk(found).compare(expected[part], got[part], part)
+            walk().compare(expected[part], got[part], part)
     for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
         for turn in ("first", "second"):
-            _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", found, errors)
-    return found, errors
+            _compare_call(wanted[turn], given[turn], f"calls[{index}].{turn}", walk, found, errors)
 
 
 def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
@@ -181,7 +228,12 @@ def _frontier(points: Iterable[Iterable[Any]]) -> list[tuple[float, float]]:
 
 
 def _compare_call(
-    wanted: dict[str, Any], given: dict[str, Any], where: str, found: list[Difference], errors: list[dict[str, str]]
+    wanted: dict[str, Any],
+    given: dict[str, Any],
+    where: str,
+    walk: Callable[[], _Walk],
+    found: list[Difference],
+    errors: list[dict[str, str]],
 ) -> None:
     if "error" in wanted and "error" in given and given["error"]["type"] != NOT_ASKED:
         return
@@ -191,9 +243,9 @@ def _compare_call(
     elif "error" in wanted:
         found.append(Difference("relaxed", where, content=(wanted["error"], given)))
     else:
-        walk = _Walk(found)
-        walk.compare(wanted["value"], given["value"], f"{where}.value")
-        walk.compare(wanted["inputs"], given["inputs"], f"{where}.inputs")
+        both = walk()
+        both.compare(wanted["value"], given["value"], f"{where}.value")
+        both.compare(wanted["inputs"], given["inputs"], f"{where}.inputs")
 
 
 class _Walk:
@@ -209,6 +261,11 @@ class _Walk:
     ) -> None:
         """Put down what is of another kind; ``content`` is what nobody looks into any further."""
         self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, content or (expected, got)))
+
+    def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
+        """Elements of one dtype of which some are other bits."""
+        content = expected.hex(), got.hex()
+        self.found.append(Difference("value", where, dtype, _distance(dtype, expected, got), content))
 
     def compare(self, a: Any, b: Any, where: str) -> None:
         kind_a, kind_b = kind_of(a), kind_of(b)
@@ -236,7 +293,7 @@ class _Walk:
         dtype, parts = _SCALARS[kind]
         x, y = (struct.pack(f"<{parts}d", *map(float, side[kind] if parts > 1 else [side[kind]])) for side in (a, b))
         if x != y:
-            self.found.append(Difference("value", where, dtype, _distance(dtype, x, y), (a[kind], b[kind])))
+            self.apart(where, dtype, x, y)
 
     def _items(self, a: list[Any], b: list[Any], where: str) -> None:
         if len(a) != len(b):
@@ -265,8 +322,7 @@ class _Walk:
         if not self._same_sharing(a, b):
             self.note("sharing", where, a.get("storage"), b.get("storage"), a["dtype"])
         if a["bytes"] != b["bytes"]:
-            facts = _distance(a["dtype"], base64.b64decode(a["bytes"]), base64.b64decode(b["bytes"]))
-            self.found.append(Difference("value", where, a["dtype"], facts, (a["bytes"], b["bytes"])))
+            self.apart(where, a["dtype"], base64.b64decode(a["bytes"]), base64.b64decode(b["bytes"]))
 
     def _same_sharing(self, a: dict[str, Any], b: dict[str, Any]) -> bool:
         """Whether the storages of both sides correspond one to one. Where a storage starts is nobody's business."""
@@ -280,6 +336,19 @@ class _Walk:
         self.storages[x] = y
         self.taken.add(y)
         return True
+
+
+class _Measure(_Walk):
+    """The same walk, which notes how far each element is off."""
+
+    def __init__(self, measured: list[Distances]) -> None:
+        super().__init__([])
+        self.measured = measured
+
+    def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
+        x, y = tensor_array(dtype, expected), tensor_array(dtype, got)
+        if x.dtype.kind in "fc":
+            self.measured.append(Distances(where, dtype, *_elementwise(x, y, dtype)))
 
 
 def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
@@ -315,6 +384,25 @@ def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
     ``frontier`` lists ``[absolute, ULP]`` of the elements that no other one exceeds in both: a tolerance of the form
     "absolute or ULP" holds for all elements exactly if it holds for these.
     """
+    gap, _, steps = _elementwise(x, y, dtype)
+    with np.errstate(all="ignore"):
+        plain = x.view(f"<f{x.dtype.itemsize // 2}") if x.dtype.kind == "c" else x
+        other = y.view(plain.dtype) if x.dtype.kind == "c" else y
+        size = np.abs(plain[~(np.isnan(plain) & np.isnan(other))].astype(np.float64))
+        relative = np.where(gap == 0, 0.0, gap / size)
+    relative[np.isnan(relative)] = np.inf
+    return {
+        "max_abs": _plain(gap.max(initial=0.0)),
+        "max_rel": _plain(relative.max(initial=0.0)),
+        "max_ulp": _plain(steps.max(initial=0.0)),
+        "frontier": [[_plain(p), _plain(q)] for p, q in _frontier(zip(gap, steps, strict=True))],
+    }
+
+
+def _elementwise(
+    x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], ...]:
+    """Absolute, relative and ULP distances of elements that are not both NaN; complex ones as their two parts."""
     if x.dtype.kind == "c":
         x, y = (side.view(f"<f{side.dtype.itemsize // 2}") for side in (x, y))
     both_nan = np.isnan(x) & np.isnan(y)
@@ -323,16 +411,11 @@ def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
         a, b = x.astype(np.float64), y.astype(np.float64)
         gap = np.where(a == b, 0.0, np.abs(a - b))
         gap[np.isnan(gap)] = np.inf  # a NaN on one side only
-        relative = np.where(gap == 0, 0.0, gap / np.abs(a))
+        relative = np.where(gap == 0, 0.0, gap / np.maximum(np.abs(a), np.abs(b)))
     relative[np.isnan(relative)] = np.inf
     steps = _ulp(x, y, dtype)
     steps[~(np.isfinite(a) & np.isfinite(b)) & (gap > 0)] = np.inf
-    return {
-        "max_abs": _plain(gap.max(initial=0.0)),
-        "max_rel": _plain(relative.max(initial=0.0)),
-        "max_ulp": _plain(steps.max(initial=0.0)),
-        "frontier": [[_plain(p), _plain(q)] for p, q in _frontier(zip(gap, steps, strict=True))],
-    }
+    return gap, relative, steps
 
 
 def _ulp(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -1,0 +1,94 @@
+"""An older reader takes something of what a release wrote, or a stated format is why it does not.
+
+What: a reader older than the writer, outside the forward window, that refuses, or raises in, every archive of one family which a
+release wrote, under one set of load options, does so for a version of a format that it does not know, or for a stated layout
+(``[[layout]]`` of ``policies/torch/formats.toml``); or as the load options are there to do. Each of the archives has to be explained.
+A layout that explains no archive is out of date.
+
+Why: one archive that an older reader refuses says little, and nobody was promised it. A writer of whose archives none is read any more
+has changed its format; nobody deploys that unseen.
+
+Example: torch 2.16.0 writes another pickle into every program, and torch 2.15.0 raises in all of them; the version stays 10.
+
+Reference: dynamic versioning, pytorch/pytorch#40279: what changes the format changes its number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from torch_compat.releases.release import Release
+from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.policy.model import Layout
+    from torch_compat.releases.sets import ReleaseSet
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.readers import Reader
+
+__all__ = ["judge"]
+
+NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every older reader by each family of archives that a release wrote."""
+    known = {entry.label: entry.readers for entry in evidence.policy.formats}
+    written: dict[tuple[str, str, str], list[Cells]] = {}
+    for cells in evidence.cells:
+        if cells.direction == "forward":
+            written.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), []).append(cells)
+    used: set[str] = set()
+    for (writer, family, options), line in written.items():
+        asked, some = 0, 0
+        for cells in line:
+            asked |= cells.readers
+            some |= 0 if cells.outcome in NOTHING else cells.readers
+        for at, reader in enumerate(evidence.readers):
+            if not asked >> at & 1:
+                continue
+            unexplained: Counter[str] = Counter()
+            for cells in line:
+                if cells.readers >> at & 1 and cells.outcome in NOTHING:
+                    layouts = _layouts(evidence, cells, reader)
+                    used.update(layouts)
+                    explained = layouts or _by_version(cells, reader, known) or evidence.refusals_expected(cells) >> at & 1
+                    unexplained[cells.message] += not (explained or some >> at & 1)
+            unexplained = +unexplained
+            named = family if options == "default" else f"{family} ({options})"
+            subject = f"{named} archives of {writer} read by {reader.name}"
+            if not unexplained:
+                yield Judgement(rule.id, Verdict.PASS, subject, reader=reader.release)
+                continue
+            ((message, _),) = unexplained.most_common(1)
+            cause = Cause("nothing read", named, f"{subject}: none, and no version or layout says why: {message}")
+            yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=reader.release, at=writer)
+    for layout in evidence.policy.layouts:
+        if layout.id not in used and _recorded(evidence, layout):
+            cause = Cause("unused layout", layout.id, f"the layout {layout.id} explains no archive that is recorded")
+            yield Judgement(rule.id, Verdict.FAIL, layout.id, cause)
+
+
+def _layouts(evidence: Evidence, cells: Cells, reader: Reader) -> list[str]:
+    """The layouts that explain why a reader takes nothing of an archive."""
+    writer, release = Release(cells.fixture.release), Release(reader.release)
+    return [one.id for one in evidence.policy.layouts if one.explains(cells.fixture.family, writer, release, cells.message)]
+
+
+def _by_version(cells: Cells, reader: Reader, known: dict[str, ReleaseSet]) -> bool:
+    """Whether an archive has a version of a format that a reader does not know."""
+    fixture = cells.fixture
+    labels = [*(f"{kind} {version}" for kind, version in fixture.versions.items()), f"container {fixture.container}"]
+    return any(label in known and Release(reader.release) not in known[label] for label in labels)
+
+
+def _recorded(evidence: Evidence, layout: Layout) -> bool:
+    """Whether archives of a layout and readers without it are there at all."""
+    wrote = {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.family == layout.family}
+    return any(writer in evidence.policy.calendar and Release(writer) in layout.writers for writer in wrote) and any(
+        Release(reader.release) in layout.readers for reader in evidence.readers
+    )

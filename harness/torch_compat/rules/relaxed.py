@@ -1,0 +1,123 @@
+"""Where a reader gives a value although the writer raised: whether a stated change of an operator is the cause.
+
+An error that went is no broken promise where people asked for it to go, and a silent change of meaning where nobody did. So each
+call that is relaxed is held against the policy's ``[[change]]`` tables: the change is of an operator that the program exercises
+(or that the error quotes), lies between the last release that still raised and the first that did not, and states the error.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.readers import highest, lowest
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.rules.evidence import Cells, Evidence
+
+__all__ = ["Relaxations"]
+
+_QUOTED = re.compile(r"\btorch\.(\w+)\(")
+UNTOLD = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
+"""Outcomes that say nothing of single calls."""
+WHOLE = ""
+"""The place of what went wrong before any call: the load, or the process."""
+
+
+class Relaxations:
+    """The relaxed calls of some evidence, and which of them stated changes explain. What it found out once, it keeps."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._known: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+
+    def named(self, cells: Cells) -> int:
+        """The readers of relaxed cells of which every relaxed call has a stated cause."""
+        if cells.fixture.release not in self._evidence.policy.calendar:
+            return 0
+        errors, places = _errors(cells.fixture.golden), self._places(cells)
+        relaxed = _relaxed(cells.fixture, cells)
+        if not relaxed:
+            return 0  # what is recorded does not say where
+        readers = [(1 << at, reader.rank) for at, reader in enumerate(self._evidence.readers) if cells.readers >> at & 1]
+        return sum(
+            bit for bit, rank in readers if all(self._caused(cells, errors[place], rank, *places[place]) for place in relaxed)
+        )
+
+    def _caused(self, cells: Cells, error: str, rank: int, raised: int, gave: int) -> bool:
+        """Whether a change lies between a release that raises and the next one that does not, or the other way round.
+
+        Parameters:
+            error: what the writer raised.
+            rank: the place of the reader in the calendar.
+            raised, gave: the releases that raise in this call, the writer among them, and those that give a value.
+        """
+        evidence = self._evidence
+        if rank > evidence.rank[cells.fixture.release]:  # the error went
+            before = highest(raised & ((1 << rank) - 1))
+            after = lowest(gave & (-1 << before))
+        else:  # it came after the reader
+            after = lowest(raised & (-1 << rank))
+            before = highest(gave & ((1 << after) - 1))
+        operators = {operator.partition(".")[0].removesuffix("_") for operator in cells.fixture.operators}
+        operators |= {f"aten::{name}" for name in _QUOTED.findall(error)}
+        return any(
+            any(text in error for text in change.refusal)
+            and operators.intersection(change.operators)
+            and before < evidence.rank[change.since] <= after
+            for change in evidence.policy.changes
+            if change.refusal
+        )
+
+    def _places(self, cells: Cells) -> dict[str, tuple[int, int]]:
+        """By place: the releases that raise there, and those that give a value. Of what was refused or died, nothing is known."""
+        key = (cells.fixture.id, cells.options.id)
+        if key not in self._known:
+            wrote = 1 << self._evidence.rank[cells.fixture.release]
+            found = dict.fromkeys(_errors(cells.fixture.golden), (wrote, 0))
+            for one in self._lines.get(key, ()):
+                ranks = self._evidence.readers.ranks(one.readers)
+                if one.outcome in UNTOLD:
+                    continue
+                gives = set(_relaxed(one.fixture, one))
+                for place, (raised, gave) in found.items():
+                    found[place] = (raised, gave | ranks) if place in gives else (raised | ranks, gave)
+            self._known[key] = found
+        return self._known[key]
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, str], list[Cells]]:
+        """All cells of each fixture and options of which some are relaxed."""
+        keys = {(one.fixture.id, one.options.id) for one in self._evidence.cells if one.outcome is Outcome.RELAXED}
+        found: dict[tuple[str, str], list[Cells]] = {}
+        for one in self._evidence.cells:
+            if (one.fixture.id, one.options.id) in keys:
+                found.setdefault((one.fixture.id, one.options.id), []).append(one)
+        return found
+
+
+def _errors(result: dict[str, Any]) -> dict[str, str]:
+    """What was raised in a result, by place."""
+    for ending in ("crashed", "timed-out"):
+        if ending in result:
+            return {WHOLE: result[ending].get("signal") or ending}
+    if "error" in result:
+        return {WHOLE: result["error"]["message"]}
+    return {
+        f"{index}/{turn}": call[turn]["error"]["message"]
+        for index, call in enumerate(result.get("calls", ()))
+        for turn in ("first", "second")
+        if "error" in call[turn]
+    }
+
+
+def _relaxed(fixture: Fixture, cells: Cells) -> list[str]:
+    """The places where a reader gives a value and the writer none."""
+    wanted = _errors(fixture.golden)
+    if not wanted or cells.observation.result == "same":
+        return []
+    given = _errors(cells.observation.own_result(fixture.golden))
+    return [place for place in wanted if place not in given]

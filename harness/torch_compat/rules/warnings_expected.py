@@ -1,0 +1,94 @@
+"""What a release says while it loads an archive, or runs it, is known.
+
+What: every warning is stated as policy (``policies/torch/warnings.toml``): its category, its text, the releases that say it. One that is not
+is new; one that is stated with another category was re-categorised; and where a stated warning is not said by a release that loads an
+archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing.
+
+Why: a warning is how a release speaks to those whose archives it will stop reading. A new one is read by everybody, a lost one by
+nobody, and one that became a DeprecationWarning is hidden from users by default.
+
+Example: every load of torch 2.16.0 warns that archives will not be read from 2.17 on.
+
+Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: a deprecation warns for two releases before it ends.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from torch_compat.releases.release import Release
+from torch_compat.rules.cells import judge_cells, told_apart
+from torch_compat.rules.judgement import Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import RuleEntry
+    from torch_compat.policy.model import KnownWarning
+    from torch_compat.rules.evidence import Cells, Evidence
+
+__all__ = ["judge"]
+
+Failures = list[tuple[int, Cause]]
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every cell in which something is said, or should be."""
+    spans = {
+        one.id: evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.readers)  # type: ignore[misc]
+        for one in evidence.policy.warnings
+    }
+    for (fixture, options), group in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
+        line = list(group)
+        family = line[0].fixture.family
+        known = [one for one in evidence.policy.warnings if one.during == "loading" and one.concerns(family, options)]
+        failures = [*_unstated(line, known, spans), *_missing(line, known, spans, fixture)]
+        for cells in line:
+            left = cells.readers
+            for bits, cause in failures:
+                for part, failed in told_apart(cells, bits):
+                    if failed:
+                        left &= ~part.readers
+                        yield Judgement(rule.id, Verdict.FAIL, part.subject, cause, part)
+            for part, fine in told_apart(cells, left):
+                if fine and cells.observation.warnings:
+                    yield judge_cells(rule, part, Verdict.PASS)
+
+
+def _unstated(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
+    """The readers that say what is not stated of them, with the cause."""
+    said: dict[tuple[str, str], int] = {}
+    for cells in line:
+        for warning in cells.observation.warnings:
+            said[warning] = said.get(warning, 0) | cells.readers
+    failures: Failures = []
+    for (category, text), bits in said.items():
+        unknown, moved = bits, 0
+        for one in known:
+            if one.says(text) and one.category == category:
+                unknown &= ~spans[one.id]
+            elif one.says(text):
+                moved |= spans[one.id]
+        told = [one.category for one in known if one.says(text)]
+        if unknown & moved:
+            failures.append((unknown & moved, Cause("another category", text, f"{category} instead of {told[0]}: {text}")))
+        if unknown & ~moved:
+            failures.append((unknown & ~moved, Cause("new warning", text, f"{category}: {text}")))
+    return failures
+
+
+def _missing(line: list[Cells], known: list[KnownWarning], spans: dict[str, int], fixture: str) -> Failures:
+    """The readers that load without a warning which is stated of them, with the cause."""
+    failures: Failures = []
+    loaded = sum(cells.readers for cells in line if cells.loaded)  # of one fixture and set of options: no reader is in two
+    for one in known:
+        said = 0
+        for cells in line:
+            if any(one.says(text) for _, text in cells.observation.warnings):
+                said |= cells.readers
+        missing = loaded & spans[one.id] & ~said
+        if missing and not one.varies and (one.always or said & spans[one.id]):
+            text = f"{fixture} loads without the {one.category}: {one.text}"
+            failures.append((missing, Cause("missing warning", one.id, text)))
+    return failures

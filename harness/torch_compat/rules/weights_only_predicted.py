@@ -1,0 +1,91 @@
+"""Under ``weights_only=True`` a release refuses what its own lists rule out, and takes the rest.
+
+What: an archive of ``torch.save`` that our model of a release says it refuses, given or by default, is refused by it. What a
+restricted unpickler refuses although the model says that it takes it fails as any other refusal does, in the rules about loading;
+here, where the reader is older than the writer or no release wrote the archive: an older reader may refuse for its age, but then it
+refuses without ``weights_only``, too.
+
+Why: refusing is the purpose of a restricted unpickler, so its refusals look expected whatever it refuses. One that begins to take
+what runs code, or to refuse plain tensors, is noticed only by who knows what it should do.
+
+Example: torch 2.15.0 loads an archive that names a class of its writer; its list does not have that class.
+
+Reference: the documentation of torch.load and torch.serialization.add_safe_globals. The model is policies/torch/weights_only.toml, taken
+from what every release answered, and what it says of each archive policies/torch/weights_only_refusals.toml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch_compat.releases.release import Release
+from torch_compat.rules.cells import judge_cells, told_apart
+from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.policy import OptionSet, RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+ELSEWHERE = frozenset({"backward", "own", "forward-in-window"})
+"""Directions in which the rules about loading look at every refusal."""
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every cell of an archive of torch.save whose reader restricts its unpickler."""
+    restricting = {options.id: _restricting(evidence, options) for options in evidence.policy.options}
+    aged = _refused_anyway(evidence, restricting)
+    unpredicted = set()
+    for cells in evidence.cells:
+        if cells.fixture.family != "torch-save":
+            continue
+        for part, restricted in told_apart(cells, restricting[cells.options.id]):
+            if not restricted:
+                continue
+            refusing = evidence.predicted_refusals(part.fixture)
+            if refusing is None:
+                unpredicted.add(part.fixture.id)
+                continue
+            for one, refused in told_apart(part, refusing):
+                if refused and one.outcome is Outcome.REFUSED:
+                    yield judge_cells(rule, one, Verdict.PASS)
+                elif refused and one.loaded:
+                    text = f"{one.fixture.recipe}: loaded, though what it names is not on the lists of the release"
+                    failed = judge_cells(rule, one, Verdict.FAIL)
+                    yield replace(failed, cause=Cause("taken", one.fixture.recipe, text))
+                elif not refused and one.direction not in ELSEWHERE and _by_unpickler(evidence, one.outcome, one.message):
+                    for same, old in told_apart(one, aged.get(one.fixture.id, 0)):
+                        yield judge_cells(rule, same, Verdict.PASS if old else Verdict.FAIL)
+    for name in sorted(unpredicted):
+        text = "what releases say to it under weights_only is not worked out: `nox -s generate`"
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("no prediction", name, text))
+
+
+def _restricting(evidence: Evidence, options: OptionSet) -> int:
+    """The readers that restrict their unpickler under a set of load options."""
+    given = options.load.weights_only
+    if given is not None:
+        return (1 << len(evidence.readers)) - 1 if given else 0
+    default = [one.readers for one in evidence.policy.weights_only if one.default]
+    return evidence.readers.where(lambda reader: any(Release(reader.release) in readers for readers in default))
+
+
+def _refused_anyway(evidence: Evidence, restricting: dict[str, int]) -> dict[str, int]:
+    """The readers that refuse a fixture whenever their unpickler is not restricted, by fixture."""
+    refused: dict[str, int] = {}
+    loaded: dict[str, int] = {}
+    for cells in evidence.cells:
+        if cells.fixture.family == "torch-save":
+            found = refused if cells.outcome is Outcome.REFUSED else loaded
+            found[cells.fixture.id] = found.get(cells.fixture.id, 0) | cells.readers & ~restricting[cells.options.id]
+    return {name: bits & ~loaded.get(name, 0) for name, bits in refused.items()}
+
+
+def _by_unpickler(evidence: Evidence, outcome: Outcome, message: str) -> bool:
+    """Whether a refusal says that it is a restricted unpickler's."""
+    said = [one.may_refuse.message for one in evidence.policy.options if one.may_refuse is not None and one.may_refuse.predicted]
+    return outcome is Outcome.REFUSED and any(text in message for text in said)

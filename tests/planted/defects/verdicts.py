@@ -1,0 +1,285 @@
+"""Defects in what releases did, each recorded whole, as if the release had done it: only a verdict can tell."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.planted.defects.table import defect, version_of
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.policy import load_policy
+from torch_compat.replay.observe import observation
+from torch_compat.replay.plan import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from tests.planted.conftest import Cells, Tree
+    from tests.planted.defects.table import Plant
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.policy import Policy
+
+    Result = dict[str, Any]
+    Chosen = Callable[[Fixture, Observation, str], bool]
+
+
+def did(
+    tree: Tree, random: Random, chosen: Chosen, do: Callable[[Result], Result | None], *, every: bool = False, by: str = ""
+) -> list[str]:
+    """Record another result of a reader in one of the chosen cells, or in all; the ids of their fixtures.
+
+    Parameters:
+        chosen: whether a cell is one, by its fixture, what is recorded, and the direction.
+        do: changes the result that is recorded, or gives another one.
+        by: the release of the reader; any unless given.
+    """
+    fixtures, policy = load_corpus(tree.fixtures).fixtures, load_policy(tree.policy)
+    of = {reader: [cell for cell in tree.cells(reader).values() if cell.fixture in fixtures] for reader in tree.readers()}
+    found = {
+        reader: [cell for cell in cells if chosen(fixtures[cell.fixture], cell, _direction(policy, cell, reader))]
+        for reader, cells in of.items()
+    }
+    reader = random.choice([reader for reader, cells in found.items() if cells and by in {"", version_of(reader)}])
+    cells = sorted(found[reader], key=lambda cell: cell.cell)
+    cells = cells if every else [random.choice(cells)]
+    options = {one.id: one for one in policy.options}
+
+    def record(known: Cells) -> None:
+        for cell in cells:
+            fixture = fixtures[cell.fixture]
+            result = copy.deepcopy(cell.own_result(fixture.golden))
+            result["warnings"] = [list(one) for one in cell.warnings]
+            task = Task(fixture, tree.fixtures / cell.fixture, options[cell.options])
+            known[cell.cell] = observation(task, {"result": do(result) or result})
+
+    tree.observe(reader, record)
+    return [cell.fixture for cell in cells]
+
+
+def _direction(policy: Policy, cell: Observation, reader: str) -> str:
+    writer = cell.fixture.partition("/")[0].removeprefix("torch-")
+    if writer not in policy.calendar:
+        return "synthetic"
+    if writer == version_of(reader):
+        return "own"
+    return "backward" if policy.calendar.is_newer(version_of(reader), writer) else "forward"
+
+
+def tensors(value: Any) -> Iterator[dict[str, Any]]:
+    """Every tensor of a result, as it stands in it."""
+    if isinstance(value, dict):
+        if "tensor" in value and len(value) == 1:
+            yield value["tensor"]
+        else:
+            for one in value.values():
+                yield from tensors(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from tensors(one)
+
+
+def loaded_as_it_was(fixture: Fixture, cell: Observation, direction: str) -> bool:
+    """A newer reader got what is stored, bit for bit."""
+    stored = fixture.family == "torch-save" and any(one["dtype"] == "float32" for one in tensors(fixture.golden))
+    return stored and direction == "backward" and cell.result == "same"
+
+
+@defect(seeds=1)
+def stored_values_off_by_four_steps(tree: Tree, random: Random) -> str:
+    """As if a release rounded on loading: too little for any tolerance."""
+
+    def shift(result: Result) -> None:
+        for tensor in tensors(result):
+            if tensor["dtype"] == "float32":
+                values = np.frombuffer(base64.b64decode(tensor["bytes"]), "<i4")
+                tensor["bytes"] = base64.b64encode((values + 4).tobytes()).decode()
+
+    (name,) = did(tree, random, loaded_as_it_was, shift)
+    return f"newer-computes:different:{name.partition('/')[2]}"
+
+
+def refuse(result: Result) -> Result:
+    """What a restricted unpickler says to a global that is not on its list."""
+    said = "Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL torch.x was not an allowed global by default."
+    return {"error": {"stage": "load", "type": "_pickle.UnpicklingError", "message": said}, "warnings": []}
+
+
+@defect(seeds=1)
+def plain_tensors_refused_under_weights_only(tree: Tree, random: Random) -> str:
+    """As if a release lost an entry of its list: newer archives of plain tensors, which it took until then."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return cell.options == "weights-only" and direction == "backward" and cell.result == "same"
+
+    did(tree, random, chosen, refuse)
+    return "newer-loads:refused:weights-only-load-failed"
+
+
+@defect(seeds=1)
+def everything_refused_under_weights_only(tree: Tree, random: Random) -> tuple[str, ...]:
+    """Every archive that the newest release reads, those of its own, too."""
+    did(
+        tree,
+        random,
+        lambda fixture, cell, direction: cell.options == "weights-only" and cell.result == "same",
+        refuse,
+        every=True,
+    )
+    return "refused:weights-only-load-failed", "(weights-only)"
+
+
+@defect(seeds=1)
+def taken_that_runs_code(tree: Tree, random: Random) -> str:
+    """As if a release put a class of the writer on its list: what it refused under weights_only is loaded."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return cell.options == "weights-only" and cell.result == "refused"
+
+    (name,) = did(tree, random, chosen, lambda result: result)
+    return f"weights-only-predicted:taken:{name.partition('/')[2]}(weights-only)"
+
+
+@defect(seeds=1)
+def predictions_removed(tree: Tree, random: Random) -> str:
+    """Nothing is expected then, and what cannot be checked says so."""
+    (tree.policy / "weights_only_refusals.toml").unlink()
+    return "what releases say to it under weights_only is not worked out"
+
+
+@defect(seeds=1)
+def value_where_the_writer_raised(tree: Tree, random: Random) -> str:
+    """As if a newer release no longer noticed an error in what it is given."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        raised = any("error" in call["first"] for call in fixture.golden.get("calls", ()))
+        return raised and direction == "backward" and cell.result == "same"
+
+    def give(result: Result) -> None:
+        call = next(call for call in result["calls"] if "error" in call["first"])
+        call["first"] = call["second"] = {"value": 1, "inputs": {"tuple": []}, "warnings": []}
+
+    (name,) = did(tree, random, chosen, give)
+    return f"newer-computes:relaxed:{name.partition('/')[2]}"
+
+
+def nothing_read(say: Callable[[Result], Result]) -> Plant:
+    """Nothing that the newest release of the tree wrote in a family is read by the one before it any more."""
+
+    def plant(tree: Tree, random: Random) -> str:
+        policy = load_policy(tree.policy)
+        *_, older, newest = policy.corpus.writers
+        family = random.choice(["torchscript", "torch-save"])
+
+        def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+            return fixture.release == newest and fixture.family == family and cell.options == "default"
+
+        did(tree, random, chosen, say, every=True, by=older)
+        return f"older-reads-some:nothing-read:{family}@{newest}"
+
+    plant.__name__ = f"newest_archives_{say.__name__}_by_the_release_before"
+    return plant
+
+
+def refused(result: Result) -> Result:
+    return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": "this archive is too new"}, "warnings": []}
+
+
+def raised(result: Result) -> Result | None:
+    """In every call; what has none is refused."""
+    if not result.get("calls"):
+        return refused(result)
+    for call in result["calls"]:
+        call["first"] = call["second"] = {
+            "error": {"stage": "call", "type": "builtins.RuntimeError", "message": "too new"},
+            "warnings": [],
+        }
+    return None
+
+
+defect(seeds=1)(nothing_read(refused))
+defect(seeds=1)(nothing_read(raised))
+
+
+@defect(seeds=1)
+def layout_that_explains_nothing(tree: Tree, random: Random) -> str:
+    """Read after all: what the layout says of the reader is out of date."""
+    text = (tree.policy / "formats.toml").read_text()
+    (tree.policy / "formats.toml").write_text(
+        text.replace('message = "this release has no lite interpreter', 'message = "this one has no')
+    )
+    return "older-reads-some:unused-layout:no-lite-interpreter"
+
+
+def speaking(said: Callable[[Any], list[list[str]]]) -> Plant:
+    """The newest release says something else on every load of a program."""
+
+    def plant(tree: Tree, random: Random) -> str:
+        def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+            return fixture.family == "torchscript" and cell.result == "same" and bool(cell.warnings)
+
+        def speak(result: Result) -> None:
+            result["warnings"] = said(result["warnings"])
+
+        did(tree, random, chosen, speak, every=True, by=load_policy(tree.policy).corpus.readers[-1])
+        return f"warnings-expected:{NAMES[said]}"
+
+    plant.__name__ = f"warnings_on_loading_{said.__name__}"
+    return plant
+
+
+def added(warnings: Any) -> list[list[str]]:
+    return [*warnings, ["FutureWarning", "archives of this kind will not be read from 2.16 on"]]
+
+
+def silenced(warnings: Any) -> list[list[str]]:
+    return []
+
+
+def hidden(warnings: Any) -> list[list[str]]:
+    return [["PendingDeprecationWarning", text] for _, text in warnings]
+
+
+NAMES = {added: "new-warning", silenced: "missing-warning:jit-load-deprecated", hidden: "another-category"}
+for _said in NAMES:
+    defect(seeds=1)(speaking(_said))
+
+
+@defect(seeds=1)
+def small_values_lost(tree: Tree, random: Random) -> str:
+    """As if a kernel gave half of what is smaller than the absolute tolerance: far less than the others' last place."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        computed = [one for one in tensors(fixture.golden.get("calls")) if one["dtype"] == "float32" and one["bytes"]]
+        return fixture.family == "torchscript" and direction == "backward" and cell.result == "same" and bool(computed)
+
+    def lose(result: Result) -> None:
+        for tensor in tensors([call[turn]["value"] for call in result["calls"] for turn in call if "value" in call[turn]]):
+            if tensor["dtype"] == "float32":
+                values = np.frombuffer(base64.b64decode(tensor["bytes"]), "<f4")
+                tensor["bytes"] = base64.b64encode(
+                    np.where(values == 0, np.float32(1e-7), values).astype("<f4").tobytes()
+                ).decode()
+
+    def zeros(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        values = [tensor["bytes"] for tensor in tensors(fixture.golden.get("calls")) if tensor["dtype"] == "float32"]
+        return chosen(fixture, cell, direction) and any(
+            (np.frombuffer(base64.b64decode(one), "<f4") == 0).any() for one in values
+        )
+
+    (name,) = did(tree, random, zeros, lose)
+    return f"newer-computes:different:{name.partition('/')[2]}"
+
+
+@defect(2, seeds=1)
+def tolerance_of_absurd_size(tree: Tree, random: Random) -> str:
+    with (tree.policy / "promises.toml").open("a") as stream:
+        stream.write(
+            '\n[[tolerance]]\ndtype = "float32"\noperators = ["aten::conv2d", "aten::linear", "aten::softmax", "aten::layer_norm"]\n'
+        )
+        stream.write('max_ulp = 4\nmax_abs = 1e30\nmax_rel = 0\nreason = "kernels differ"\n')
+    return "must be at most 0.01"
