@@ -123,6 +123,10 @@ def _words(one: Difference) -> str:
         shown = one.facts.get("expected", expected), one.facts.get("got", got)
         count = one.facts.get("count")
         more = f", {count} elements" if isinstance(count, int) and count > 1 else ""
+        if "max_abs" in one.facts:
+            more += f", by up to {float(one.facts['max_abs']):.3g}"
+        if "max_rel" in one.facts:
+            more += f", relative {float(one.facts['max_rel']):.3g}"
         return f"{shown[1]} instead of {shown[0]}{f' ({one.dtype}{more})' if one.dtype else ''}"
     of = f" of {one.dtype}" if one.dtype and one.kind != "dtype" else ""
     return f"{one.kind} {one.facts.get('got')} instead of {one.facts.get('expected')}{of}"
