@@ -96,6 +96,7 @@ class Report:
         outcomes: cells by (writer, reader, family, options) and outcome.
         findings: failures first, then what is waived, then what is expected.
         not_checked: what could not be checked, why, and how many times.
+        no_promise: of which nothing was promised, by rule and reason ("" where the rule itself is the reason), and how many times.
         waivers: those of the policy.
         modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
         operators: what became of operators from each recorded release to the next, oldest first.
@@ -112,6 +113,7 @@ class Report:
     waivers: tuple[Waiver | OperatorWaiver, ...] = ()
     modelled: dict[Verdict, int] = field(default_factory=dict)
     operators: tuple[PairCounts, ...] = ()
+    no_promise: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def judge(evidence: Evidence) -> Report:
         waivers=(*evidence.policy.waivers, *evidence.policy.operator_waivers),
         modelled={verdict: modelled[verdict] for verdict in Verdict},
         operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
+        no_promise=tuple(sorted((what, why, count) for (what, why), count in tally.no_promise.items())),
     )
 
 
@@ -175,6 +178,7 @@ class _Tally:
         counts: all others, by verdict.
         modelled: those of ``counts`` that rest on the reference reader alone.
         not_checked: those that could not be checked, by rule and reason.
+        no_promise: those that nobody was promised, by rule and reason.
     """
 
     def __init__(self) -> None:
@@ -182,6 +186,7 @@ class _Tally:
         self.counts: Counter[Verdict] = Counter()
         self.modelled: Counter[Verdict] = Counter()
         self.not_checked: Counter[tuple[str, str]] = Counter()
+        self.no_promise: Counter[tuple[str, str]] = Counter()
 
     def take(self, judgements: Iterable[Judgement]) -> int:
         """Take what one rule says; how many things it said something of."""
@@ -201,6 +206,8 @@ class _Tally:
             self.modelled[judgement.verdict] += judgement.count
         if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause is not None:
             self.not_checked[judgement.rule, judgement.cause.text] += judgement.count
+        elif judgement.verdict is Verdict.NO_PROMISE:
+            self.no_promise[judgement.rule, judgement.cause.text if judgement.cause else ""] += judgement.count
 
 
 def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Outcome]]:

@@ -65,7 +65,7 @@ class Judgement:
         rule: id of the rule.
         verdict: what it says.
         subject: a fixture, file, reader or version, as people name it.
-        cause: for every verdict but ``pass`` and ``no-promise``.
+        cause: for every verdict but ``pass``; of ``no-promise`` only where the reason is not the rule's own.
         cells: the cells, where the rule judges cells.
         reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
         modelled: whether it rests on the reference reader alone.
