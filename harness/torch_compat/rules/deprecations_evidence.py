@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.timelines import State, hidden, mismatches, seen
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 OF_THE_ALTERNATIVE: Final = "wrong alternative warning"
 """What no file can be wrong of: a release warned people off what it had sent them to. Before the policy that was not promised."""

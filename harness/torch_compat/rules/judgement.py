@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells
 
-__all__ = ["Cause", "Judgement", "Outcome", "Verdict", "slug"]
+__all__ = ["Asks", "Cause", "Judgement", "Outcome", "Verdict", "slug"]
 
 
 class Outcome(enum.StrEnum):
@@ -40,6 +40,19 @@ class Verdict(enum.StrEnum):
     WAIVED = "waived"
     NO_PROMISE = "no-promise"
     NOT_CHECKED = "not-checked"
+
+
+class Asks(enum.StrEnum):
+    """What a rule asks. Each rule says it of itself, as ``ASKS``, so that what it finds is counted with its like."""
+
+    VALUES = "values"
+    """Whether what was read is right. No two of these rules judge one cell."""
+    LOADING = "loading"
+    """Whether an archive is read at all: the same cells once more."""
+    OTHER = "other"
+    """Whether another promise is kept: of operators, deprecations, options, or of our own reader."""
+    BOOKKEEPING = "bookkeeping"
+    """Whether the evidence is whole and the exceptions exact. Nothing of it is about a release."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.lines import digest
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 LACKS: Final = re.compile(r"this release lacks (?P<what>\S.*)")
 """The note of a check that could not be asked."""
