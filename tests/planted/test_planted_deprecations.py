@@ -779,6 +779,14 @@ def documentation_was_silent(tree: Tree, random: Random) -> str:
     return f"{name}: in 1.{line}.0 the documentation must hold"
 
 
+@defect()
+def documentation_of_what_is_gone_does_not_say_so(tree: Tree, random: Random) -> str:
+    """A thing that is gone need not have a docstring; one that it has must tell of it."""
+    line = random.randrange(4, LINES)
+    tree.observe(line, "name", lambda found: replace(found, docs=("It is a name.",)))
+    return f"name: in 1.{line}.0 the documentation must hold 'deprecated'"
+
+
 @defect(4)
 def release_not_asked(tree: Tree, random: Random) -> str:
     line, name = random.randrange(LINES), random.choice(sorted(EVENTS))
