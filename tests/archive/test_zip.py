@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.archive.torch_zip import write_end, write_member, write_torch_zip
-from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.archive import ZipArchive, open_archive, zip_member
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
@@ -548,13 +548,20 @@ def placed(*members: tuple[int, bytes, int, bytes, bytes, bytes]) -> bytes:
     return bytes(raw) + directory + end
 
 
-@pytest.mark.parametrize("size", [100, 4 << 20])
-def test_bytes_behind_deflated_data_are_damage(size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("behind", [b"behind", b"b" * 100_000])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_bytes_behind_deflated_data_are_damage(
+    pieces: bool, behind: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is inflated at once or, as a large one is, piece by piece; and whether the rest is in the same piece or in another."""
+    if pieces:
+        monkeypatch.setattr(zip_member, "AT_ONCE", 10)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    data = bytes(range(100)) * (size // 100)
+    data = bytes(range(100)) * 10
     body = packer.compress(data) + packer.flush()
+    monkeypatch.setattr(zip_member, "FED", len(body) if len(behind) > 10 else zip_member.FED)  # the rest in a piece of its own
     assert codes(verified(tmp_path, placed((0, b"a/x", 8, body, data, b"")))) == set()
-    archive = verified(tmp_path, placed((0, b"a/x", 8, body + b"behind", data, b"")))
+    archive = verified(tmp_path, placed((0, b"a/x", 8, body + behind, data, b"")))
     assert codes(archive) == {("size-disagrees", "x")}
     with pytest.raises(Corrupt, match="has bytes behind its compressed data"):
         archive.record("x")
