@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.archive.torch_zip import write_end, write_member, write_torch_zip
-from torch_compat.archive import ZipArchive, open_archive
+from torch_compat.archive import ZipArchive, open_archive, zip_member
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 
 if TYPE_CHECKING:
@@ -525,3 +525,53 @@ def test_each_flipped_bit_is_named_or_changes_no_record(file: str, tmp_path: Pat
         for name in records.keys() & set(archive.names) - {owner}:
             assert archive.record(name) == records[name], said
     assert named >= 48
+
+
+def test_a_folder_of_exactly_half_of_the_members_is_not_common(tmp_path: Path) -> None:
+    archive = verified(tmp_path, joined([(b"a/x", b"1"), (b"y", b"2")]))
+    assert codes(archive) == {("no-folder", None)}
+    assert archive.names == ("a/x", "y")
+
+
+def placed(*members: tuple[int, bytes, int, bytes, bytes, bytes]) -> bytes:
+    """An archive whose members lie where they are put: offset, name, method, what is stored, what that is, extra field."""
+    raw, directory = bytearray(), b""
+    for at, name, method, stored, data, extra in members:
+        raw[at:] = raw[at:] if len(raw) < at else raw[at:at]
+        head = struct.pack(
+            "<4s5HIIIHH", b"PK\3\4", 20, 0, method, 0, 0, zlib.crc32(data), len(stored), len(data), len(name), len(extra)
+        )
+        raw[at:] = head + name + extra + stored
+        fields = (0, 20, 0, method, 0, 0, zlib.crc32(data), len(stored), len(data), len(name), 0, 0, 0, 0, 0, at)
+        directory += struct.pack("<4s6H3I5H2I", b"PK\1\2", *fields) + name
+    end = struct.pack("<4s4HIIH", b"PK\5\6", 0, 0, len(members), len(members), len(directory), len(raw), 0)
+    return bytes(raw) + directory + end
+
+
+@pytest.mark.parametrize("behind", [b"behind", b"b" * 100_000])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_bytes_behind_deflated_data_are_damage(
+    pieces: bool, behind: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is inflated at once or, as a large one is, piece by piece; and whether the rest is in the same piece or in another."""
+    if pieces:
+        monkeypatch.setattr(zip_member, "AT_ONCE", 10)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = bytes(range(100)) * 10
+    body = packer.compress(data) + packer.flush()
+    monkeypatch.setattr(zip_member, "FED", len(body) if len(behind) > 10 else zip_member.FED)  # the rest in a piece of its own
+    assert codes(verified(tmp_path, placed((0, b"a/x", 8, body, data, b"")))) == set()
+    archive = verified(tmp_path, placed((0, b"a/x", 8, body + behind, data, b"")))
+    assert codes(archive) == {("size-disagrees", "x")}
+    with pytest.raises(Corrupt, match="has bytes behind its compressed data"):
+        archive.record("x")
+
+
+def test_a_member_that_reaches_into_the_next_by_its_padding_alone(tmp_path: Path) -> None:
+    """The directory alone does not show it: it does not say how long the field in the local header is."""
+    second = (63, b"a/y", 0, b"2", b"2", b"")
+    head = placed((0, *second[1:]))[:10]
+    data = b"1" * 20 + head
+    archive = verified(tmp_path, placed((0, b"a/x", 0, data, data, b"FB\6\0" + b"Z" * 6), second))
+    assert codes(archive) == {("overlap", "y")}
+    assert archive.record("x") == data

@@ -396,3 +396,22 @@ def test_errors_say_where() -> None:
     with pytest.raises(Corrupt, match=r"^file, record, offset 4: takes 9 from the memo") as raised:
         read(b"\x80\x02NNh\x09.")
     assert raised.value.code == "pickle-memo"
+
+
+def test_positions_of_a_list_count_from_its_end_as_in_python() -> None:
+    def setting(position: bytes) -> bytes:
+        return b"](K\1K\2eJ" + position + b"K\x09s."
+
+    for position in (b"\xff\xff\xff\xff", b"\xfe\xff\xff\xff", b"\0\0\0\0", b"\1\0\0\0"):
+        assert read(setting(position)) == pickle.loads(setting(position))
+    for position in (b"\xfd\xff\xff\xff", b"\2\0\0\0"):
+        with pytest.raises(Corrupt, match="sets an item of a list that it does not have"):
+            read(setting(position))
+
+
+def test_the_memo_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STRIDE", 16)
+    data = b"N" + b"\x94" * 200 + b"."
+    assert unpickle(data, where="file", limits=Limits(memo=201)).value is None
+    with pytest.raises(Unsafe, match="memoizes more than 100"):
+        unpickle(data, where="file", limits=Limits(memo=100))

@@ -46,7 +46,15 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Cell", "Planter", "Tried"]
 
 RULES: Final = frozenset(
-    {"newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads", "observations-reproduce"}
+    {
+        "newer-loads",
+        "newer-computes",
+        "reads-back",
+        "older-never-differs",
+        "forward-window",
+        "synthetic-loads",
+        "observations-reproduce",
+    }
 )
 """The rules that look at cells one by one."""
 VALUED: Final = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
@@ -181,7 +189,9 @@ class Planter:
                 held.append((fixture, options, (lines or {}).get(options.id, line[2])))
         policy = replace(self.evidence.policy, accepted=self._lock(fixture), rules=self._rules)
         manifests = tuple(
-            replace(one, fixtures=(fixture,), not_writable=()) for one in self.evidence.corpus.manifests if one.release == fixture.release
+            replace(one, fixtures=(fixture,), not_writable=())
+            for one in self.evidence.corpus.manifests
+            if one.release == fixture.release
         )
         alone = Alone(
             policy,
@@ -212,7 +222,9 @@ class Planter:
             for block in self.accepted.blocks:
                 readers = dict(self.accepted.members(block)).get(writer, 0) if fixture.recipe in block.recipes else 0
                 if readers:
-                    blocks.append(block._replace(writers=-1 if writer < 0 else 1 << writer, readers=readers, recipes=(fixture.recipe,)))
+                    blocks.append(
+                        block._replace(writers=-1 if writer < 0 else 1 << writer, readers=readers, recipes=(fixture.recipe,))
+                    )
             self._locks[key] = replace(self.accepted, blocks=tuple(blocks), findings={})
         return self._locks[key]
 
@@ -486,7 +498,9 @@ def mended(_: Random, cell: Cell, __: Planter) -> Reply | Observation | None:
     """Gave what was written."""
     golden = cell.fixture.golden
     if "error" in golden or "crashed" in golden or "timed-out" in golden:
-        return replace(cell.observation, result="same", stage="", signal="", errors=(), differences=(), extent=(), count=0, both=())
+        return replace(
+            cell.observation, result="same", stage="", signal="", errors=(), differences=(), extent=(), count=0, both=()
+        )
     return {"result": copy.deepcopy(golden)}
 
 

@@ -639,11 +639,152 @@ def alternative_was_lacking(tree: Tree, random: Random) -> str:
     return f"{name}: in 1.{line}.0 the alternative is lacking"
 
 
+def control(found: DeprecationObservation, **change: Any) -> DeprecationObservation:
+    return replace(found, alternative=replace(found.alternative, **change))
+
+
+WARNING = {"keyword": (3, 4), "default": (2, 3), "pending": (9, 10, 11), "mode": (2, 3)}  # lines that warn
+
+
+@defect(seeds=3)
+def alternative_raised_in_a_release_that_warns(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    line, error = random.choice(WARNING[name]), {"type": "RuntimeError", "message": "no kernel"}
+    tree.observe(line, name, lambda found: control(found, outcome="raised", behaves=None, error=error))
+    return f"{name}: in 1.{line}.0 the alternative raised: RuntimeError: no kernel"
+
+
+@defect()
+def alternative_crashed(tree: Tree, random: Random) -> str:
+    name, line = random.choice([("mode", 3), ("name", 1), ("function", 5)])
+    died = {"type": "SIGABRT", "message": ""}
+    tree.observe(line, name, lambda found: control(found, outcome="crashed", behaves=None, error=died))
+    return f"{name}: in 1.{line}.0 the alternative crashed: SIGABRT"
+
+
+@defect(seeds=3)
+def alternative_itself_warned(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    line, text = random.choice(WARNING[name]), "torch.other is deprecated"
+    said: dict[str, Any] = random.choice([{"warnings": (("FutureWarning", text),)}, {"said": f"[W other.cpp:N] {text}"}])
+    tree.observe(line, name, lambda found: control(found, **said))
+    return f"{name}: in 1.{line}.0 the alternative itself warns: "
+
+
+@defect(seeds=3)
+def warning_that_python_hides(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    line, category = random.choice(WARNING[name]), random.choice(["DeprecationWarning", "PendingDeprecationWarning"])
+    tree.observe(line, name, lambda found: use(found, warnings=((category, f"{name} is deprecated"),)))
+    return f"{name}: in 1.{line}.0 it warns with a {category}, which Python hides by default"
+
+
+@defect()
+def warning_said_to_be_hidden(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    hide(tree, name, f"1.{WARNING[name][0]}.0..")
+    return f"{name}: in 1.{WARNING[name][0]}.0 its warning is said to be a DeprecationWarning, which Python hides by default"
+
+
+@defect()
+def warning_said_to_be_hidden_where_there_is_none(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    hide(tree, name, "1.0.0")
+    return f"{name}: no release of 1.0.0 that was asked warns"
+
+
+@defect()
+def warning_in_another_hidden_category(tree: Tree, random: Random) -> str:
+    hide(tree, "pending", "1.9.0..")
+    other = random.randrange(9, LINES)
+    for line in range(9, LINES):
+        category = "PendingDeprecationWarning" if line == other else "DeprecationWarning"
+        tree.observe(line, "pending", lambda found, to=category: use(found, warnings=((to, "pending is deprecated"),)))  # type: ignore[misc]
+    return f"pending: in 1.{other}.0 it warns with a PendingDeprecationWarning, which Python hides by default, not a Deprecation"
+
+
+def hide(tree: Tree, name: str, readers: str) -> None:
+    """Say of releases that Python hides their warning."""
+    path = tree.deprecation(name)
+    text = f'\n[[deprecation.hidden]]\nreaders = "{readers}"\ncategory = "DeprecationWarning"\n'
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+@defect(2)
+def hidden_by_a_release_that_nobody_knows(tree: Tree, random: Random) -> str:
+    hide(tree, random.choice(sorted(WARNING)), "1.77.0..")
+    return "release '1.77.0' is not in the calendar"
+
+
+@defect()
+def alternative_said_to_be_deprecated(tree: Tree, random: Random) -> str:
+    """By a file by which it must have warned, or be gone."""
+    other = random.choice(["function", "keyword"])
+    tree.edit(
+        tree.deprecation("pending"), 'alternative = "torch.other"', f'alternative = "it"\nalternative_deprecation = "{other}"'
+    )
+    return f"by the file of {other}, but it is silent"
+
+
+@defect(2)
+def alternative_deprecated_by_no_file(tree: Tree, random: Random) -> str:
+    name = random.choice(["nobody", "pending"])
+    tree.edit(
+        tree.deprecation("pending"), 'alternative = "torch.other"', f'alternative = "it"\nalternative_deprecation = "{name}"'
+    )
+    return f"there is no other deprecation '{name}'"
+
+
+@defect()
+def alternative_said_to_be_in_another_package(tree: Tree, random: Random) -> str:
+    name = random.choice(sorted(WARNING))
+    tree.edit(tree.deprecation(name), 'alternative = "torch.other"', 'alternative = "it"\nalternative_package = "other"')
+    return f"{name}: in 1.{2 if name == 'mode' else 0}.0 the alternative worked, but it is said to be in other"
+
+
+@defect(seeds=4)
+def removal_announced_in_the_documentation(tree: Tree, random: Random) -> str:
+    name = random.choice(["keyword", "pending", "behaviour", "mode"])
+    line, when = random.randrange(5, LINES), random.choice(["in 1.13", "in a future release", "in the next release of PyTorch"])
+    sentence = f"torch.{name} will be removed {when}."
+    tree.observe(line, name, lambda found: replace(found, docs=(*(found.docs or ()), sentence)))
+    return f"{name}: in 1.{line}.0 the documentation announces 'will be removed {when.removesuffix(' of PyTorch')}"
+
+
+@defect(seeds=3)
+def removal_announced_in_a_sentence_that_is_quoted(tree: Tree, random: Random) -> str:
+    line = random.randrange(9, LINES)
+    words = random.choice(["will be removed in 1.13", "may change in a future version"])
+    tree.observe(line, "pending", lambda found: replace(found, docs=(f"It deprecated since 1.9 and {words}.",)))
+    return f"pending: in 1.{line}.0 the documentation announces {words!r}"
+
+
+@defect()
+def deprecation_announced_in_the_documentation(tree: Tree, random: Random) -> str:
+    line = random.randrange(2)
+    tree.observe(line, "function", lambda found: replace(found, docs=("torch.function is deprecated.",)))
+    return f"function: in 1.{line}.0 the documentation a"
+
+
+@defect()
+def announcement_that_is_none(tree: Tree, random: Random) -> str:
+    tree.edit(tree.deprecation("pending"), 'holds = "deprecated"', 'holds = "deprecated"\nannounces = ["will go in 1.13"]')
+    return "pending: in 1.9.0 the documentation must announce 'will go in 1.13', but it does not"
+
+
 @defect()
 def documentation_was_silent(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("default", 3), ("pending", 10)])
     tree.observe(line, name, lambda found: replace(found, docs=()))
     return f"{name}: in 1.{line}.0 the documentation must hold"
+
+
+@defect()
+def documentation_of_what_is_gone_does_not_say_so(tree: Tree, random: Random) -> str:
+    """A thing that is gone need not have a docstring; one that it has must tell of it."""
+    line = random.randrange(4, LINES)
+    tree.observe(line, "name", lambda found: replace(found, docs=("It is a name.",)))
+    return f"name: in 1.{line}.0 the documentation must hold 'deprecated'"
 
 
 @defect(4)
@@ -737,3 +878,46 @@ def test_a_planted_defect_is_found(planted: Defect, seed: int, tree: Tree) -> No
     judged = tree.judge(*planted.arguments)
     assert named in judged.said, judged.said
     assert judged.status in planted.status, judged.said
+
+
+def test_a_warning_of_the_alternative_was_not_promised_away_before_the_policy(tree: Tree) -> None:
+    tree.observe(1, "function", lambda found: control(found, warnings=(("UserWarning", "torch.other is in beta"),)))
+    assert tree.judge().status == 0
+
+
+def test_what_is_said_of_the_machine_is_no_warning_of_the_alternative(tree: Tree) -> None:
+    tree.observe(9, "pending", lambda found: control(found, said="[W flop_counter.py:N] triton not found; no flops"))
+    assert tree.judge().status == 0
+
+
+def test_an_alternative_that_was_deprecated_does_what_its_own_file_says(tree: Tree) -> None:
+    """``name`` is gone since 1.4.0 and sent people to torch.function, which raised in the same release."""
+    tree.edit(tree.deprecation("name"), 'alternative = "torch.other"', 'alternative = "it"\nalternative_deprecation = "function"')
+    raised = {"type": "RuntimeError", "message": "function is gone"}
+    for line in range(1, LINES):
+        change: dict[str, Any] = {"outcome": "raised", "error": raised}
+        if line < 4:
+            change = {"warnings": (("UserWarning", "function is deprecated"),)}
+        elif line >= 6:
+            change = {"outcome": "lacks", "error": {"type": "lacks", "message": "torch.function"}}
+        tree.observe(line, "name", lambda found, to=change: control(found, **to))  # type: ignore[misc]
+    assert tree.judge().status == 0, tree.judge().said
+
+
+def test_a_warning_that_the_file_says_is_hidden_is_expected(tree: Tree) -> None:
+    hide(tree, "pending", "1.9.0..")
+    for line in range(9, LINES):
+        tree.observe(line, "pending", lambda found: use(found, warnings=(("DeprecationWarning", "pending is deprecated"),)))
+    assert tree.judge().status == 0
+
+
+def test_a_warning_that_is_printed_is_not_hidden(tree: Tree) -> None:
+    warned: dict[str, Any] = {"warnings": (("DeprecationWarning", "pending is deprecated"),), "said": "pending is deprecated"}
+    tree.observe(9, "pending", lambda found: use(found, **warned))
+    assert tree.judge().status == 0
+
+
+def test_a_warning_that_comes_in_two_categories_is_seen(tree: Tree) -> None:
+    given = (("DeprecationWarning", "pending is deprecated"), ("FutureWarning", "pending is deprecated"))
+    tree.observe(9, "pending", lambda found: use(found, warnings=given))
+    assert tree.judge().status == 0

@@ -8,7 +8,7 @@ import pytest
 
 from torch_compat.policy.model import Covers, Waiver
 from torch_compat.rules.judge import Finding, Report
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 
 def waiver(name: str, title: str) -> Waiver:
@@ -39,6 +39,10 @@ def finding(name: str, verdict: Verdict, **change: object) -> Finding:
     return Finding(**(facts | change))  # type: ignore[arg-type]
 
 
+def by_verdict(passed: int, failed: int) -> dict[Verdict, int]:
+    return dict.fromkeys(Verdict, 0) | {Verdict.PASS: passed, Verdict.FAIL: failed}
+
+
 @pytest.fixture
 def report() -> Report:
     def key(writer: str, reader: str, options: str = "default") -> tuple[str, str, str, str]:
@@ -49,6 +53,14 @@ def report() -> Report:
         evidence="0123456789abcdef" * 4,
         exit_status=1,
         counts={verdict: index for index, verdict in enumerate(Verdict)},
+        questions={
+            "backward": by_verdict(7, 1),
+            "own": by_verdict(5, 0),
+            "forward": by_verdict(0, 0),
+            "synthetic": by_verdict(0, 0),
+        },
+        asked={Asks.VALUES: by_verdict(12, 1), Asks.LOADING: by_verdict(0, 0), Asks.OTHER: by_verdict(0, 2), Asks.BOOKKEEPING: by_verdict(99, 0)},
+        no_promise=(("newer-computes", "", 3), ("probes-hold", "options: it is not there yet; 2.0.0 can be asked", 1)),
         outcomes={
             key("1.10.0", "2.0.0+cpu"): Counter(dict.fromkeys(Outcome, 1)),
             key("1.9.0", "2.0.0+cpu"): Counter({Outcome.SAME: 5}),

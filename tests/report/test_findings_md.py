@@ -138,3 +138,10 @@ def test_operators_have_a_section_of_their_own(report: Report) -> None:
 
 def test_without_operators_there_is_no_such_section(report: Report) -> None:
     assert "Operators that changed" not in findings_md(report)
+
+
+def test_what_was_asked_comes_first_and_bookkeeping_apart(report: Report) -> None:
+    text = findings_md(report)
+    assert "| reader | asked | pass | fail |\n|---|---:|---:|---:|\n| newer | 8 | 7 | 1 |\n| own | 5 | 5 | 0 |\n" in text
+    assert "- Bookkeeping, which says nothing of a release: 99 pass\n" in text
+    assert text.index("## What was asked") < text.index("## What broke")

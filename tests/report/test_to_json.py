@@ -34,6 +34,14 @@ def test_it_says_everything(report: Report) -> None:
     assert [one["id"] for one in document["findings"]] == [finding.id for finding in report.findings]
     assert document["not_checked"] == [{"what": "pairs-observed", "reason": "torch-2.0.0: not observed", "count": 12}]
     assert document["notes"] == list(report.notes)
+    assert document["values_right"]["backward"] == {
+        "pass": 7, "fail": 1, "expected": 0, "waived": 0, "no-promise": 0, "not-checked": 0,
+    }  # fmt: skip
+    assert document["asked"]["bookkeeping"]["pass"] == 99
+    assert document["no_promise"] == [
+        {"what": "newer-computes", "reason": None, "count": 3},
+        {"what": "probes-hold", "reason": "options: it is not there yet; 2.0.0 can be asked", "count": 1},
+    ]
 
 
 def test_what_a_finding_has_not_is_null(report: Report) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from torch_compat.report.breaks import LEGEND, MARKS
-from torch_compat.report.to_text import MOST, WIDEST, print_report
+from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def section(text: str, title: str) -> str:
 
 
 def test_cells_are_counted_by_family_and_by_what_the_reader_is_to_the_writer(report: Report) -> None:
-    lines = [line.split() for line in shown(report).splitlines()[:4]]
+    lines = [line.split() for line in summary_text(report).splitlines()[:4]]
     assert lines[0][:7] == ["Cells", "of", "2", "writers", "and", "2", "readers"]
     assert lines[1][:5] == ["family", "reader", "cells", "same✓", "differs≠"]
     assert lines[2] == ["torchscript", "newer", "16", "7", "1", "1", "1", "1", "2", "1", "2"]
@@ -51,7 +51,7 @@ def test_other_options_have_their_own_line(report: Report) -> None:
 
 
 def test_every_cell_is_counted_once(report: Report) -> None:
-    numbers = [line.split() for line in shown(report).splitlines()[2:4]]
+    numbers = [line.split() for line in summary_text(report).splitlines()[2:4]]
     default = sum(counts.total() for (*_, options), counts in report.outcomes.items() if options == "default")
     assert sum(int(row[-8 - 1]) for row in numbers) == default
     assert all(sum(int(one) for one in row[-8:] if one != "·") == int(row[-9]) for row in numbers)
@@ -207,3 +207,23 @@ def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     codes = {code for found in ESCAPE.findall(shown(report, color=True)) for code in found[2:-1].split(";")}
     assert codes <= {"0", "1", "2", "22"}  # bold and dim are no colours
+
+
+def test_what_comes_first_is_how_many_questions_were_asked(report: Report) -> None:
+    title, *rows = [line.split() for line in shown(report).split("\n\n")[0].splitlines()]
+    assert title[:6] == ["Were", "the", "values", "right?", "13", "questions:"]
+    assert rows == [["reader", "asked", "pass", "fail"], ["newer", "8", "7", "1"], ["own", "5", "5", "0"]]
+
+
+def test_bookkeeping_is_counted_apart(report: Report) -> None:
+    assert "Bookkeeping, which says nothing of a release: 99 pass\n" in shown(report)
+    full = shown(report, full=True)
+    assert "Values, under all load options (an older reader may refuse): 12 pass, 1 fail\n" in full
+    assert "Other promises: 2 fail\n" in full
+
+
+def test_why_nothing_was_promised_is_said_in_full(report: Report) -> None:
+    full = shown(report, full=True)
+    assert "  1 × options: it is not there yet; 2.0.0 can be asked  [probes-hold]\n" in full
+    assert "  3 × by the rule itself  [newer-computes]\n" in full
+    assert "it is not there yet" not in shown(report)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 
 from torch_compat.policy import load_policy
+from torch_compat.rules.judgement import Asks
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "harness" / "torch_compat" / "rules"
@@ -42,3 +44,8 @@ def test_a_rule_explains_itself(module: str) -> None:
     assert summary.endswith(".")
     headings = {word for word, colon, rest in (part.partition(":") for part in paragraphs) if colon and rest.strip()}
     assert headings >= {"What", "Why", "Example", "Reference"}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES - ENGINE))
+def test_a_rule_says_what_it_asks(module: str) -> None:
+    assert isinstance(importlib.import_module(f"torch_compat.rules.{module}").ASKS, Asks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,7 @@ from torch_compat.errors import UsageError
 from torch_compat.policy.model import CorpusScope
 from torch_compat.rules.judge import ENGINE, measure
 from torch_compat.rules.judge import judge as judge_evidence
-from torch_compat.rules.judgement import Verdict, slug
+from torch_compat.rules.judgement import Asks, Verdict, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -493,6 +494,37 @@ def test_every_real_cell_has_a_judgement(real: tuple[Report, set[str], list[str]
     assert cells
     assert set(subjects) == cells
     assert sum(sum(counts.values()) for counts in report.outcomes.values()) == len(cells)
+
+
+def test_every_real_cell_that_was_loaded_is_asked_for_its_values_once(small_tree: Path) -> None:
+    place = Root(small_tree)
+    evidence = gather(place, place.policy(), as_of=None)
+    report = judge_evidence(evidence)
+    asked = Counter[str]()
+    for cells in evidence.cells:
+        if cells.loaded and cells.options.id == "default":
+            asked[cells.direction.removesuffix("-in-window")] += cells.count
+    assert {direction: sum(counts.values()) for direction, counts in report.questions.items() if any(counts.values())} == asked
+    assert sum((Counter(counts) for counts in report.asked.values()), Counter()) == Counter(report.counts)
+
+
+def test_what_was_waived_is_a_question_that_was_asked(world: World) -> None:
+    fixture = world.fixture()
+    world.observe(fixture, "2.0.0", "different")
+    world.promise(waivers=(waiver("newer-computes:different:add@2.0.0", 1, "2.0.0"),))
+    world.ask("newer-loads", "newer-computes", "waivers-exact")
+    report = world.judge()
+    assert {verdict: count for verdict, count in report.questions["backward"].items() if count} == {Verdict.WAIVED: 1}
+    assert {asks: sum(counts.values()) for asks, counts in report.asked.items()} == {
+        Asks.VALUES: 1, Asks.LOADING: 1, Asks.OTHER: 0, Asks.BOOKKEEPING: 1,
+    }  # fmt: skip
+
+
+def test_what_was_refused_or_read_with_other_options_was_not_asked_for_its_values(world: World) -> None:
+    world.observe(world.fixture(), "2.0.0", "refused")
+    world.observe(world.fixture(recipe="other", family="torch-save"), "2.0.0", "same", STRICT)
+    world.ask("newer-loads", "newer-computes")
+    assert not any(count for counts in world.judge().questions.values() for count in counts.values())
 
 
 def test_real_findings_have_different_ids_and_name_themselves(real: tuple[Report, set[str], list[str]]) -> None:

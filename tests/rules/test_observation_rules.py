@@ -9,6 +9,7 @@ import pytest
 
 from tests.rules.conftest import FAR, STRICT, covers, extent, waiver
 from torch_compat.corpus.observations import Observation
+from torch_compat.policy.model import CorpusScope
 from torch_compat.rules.judgement import Verdict
 from torch_compat.values.delta import departures
 
@@ -240,10 +241,10 @@ def test_a_fresh_answer_to_a_probe_against_the_recorded_one(now: bool, error: st
 
 def test_each_check_of_each_reader_is_judged(world: World) -> None:
     probe = world.probe()
-    world.answer(probe, "1.0.0", ("a", None, "lacks it"), ("b", True, ""))
+    world.answer(probe, "1.0.0", ("a", None, "this release lacks it"), ("b", True, ""))
     world.answer(probe, "2.0.0+cpu", ("a", True, ""), ("b", False, "is 3"))
     assert world.verdicts("probes-hold") == {
-        "options in torch-1.0.0: a": "no-promise",
+        "options in torch-1.0.0: a": "no-promise: lacks",
         "options in torch-1.0.0: b": "pass",
         "options in torch-2.0.0: a": "pass",
         "options in torch-2.0.0: b": "fail: does not hold",
@@ -275,3 +276,79 @@ def test_a_probe_that_answered_nothing_is_not_a_pass(world: World) -> None:
     for version in ("1.0.0", "2.0.0"):
         world.answer(probe, version)
     assert set(world.verdicts("probes-hold").values()) == {"not-checked: nothing checked"}
+
+
+LACK = "this release lacks the thing"
+
+
+def probed(world: World, **answers: str) -> tuple[dict[str, str], list[str]]:
+    """What is said of a probe whose answers are given by release (``v1_0_0="a+ b?"``: a holds, b lacks the thing), and the texts."""
+    world.promise(corpus=CorpusScope(writers=("1.0.0",), readers=("1.0.0", "1.1.0", "2.0.0")))
+    probe = world.probe()
+    marks = {"+": (True, ""), "-": (False, "no"), "?": (None, LACK), "!": (None, "")}
+    for version, checks in answers.items():
+        said = tuple((check[:-1], *marks[check[-1]]) for check in checks.split())
+        world.answer(probe, version.removeprefix("v").replace("_", "."), *said)
+    texts = [one.cause.text for one in world.judgements("probes-hold") if one.cause]
+    return {key.removeprefix("options in torch-"): one for key, one in world.verdicts("probes-hold").items()}, texts
+
+
+def test_what_a_release_had_a_newer_one_has(world: World) -> None:
+    verdicts, texts = probed(world, v1_0_0="a+", v1_1_0="a?", v2_0_0="a?")
+    assert verdicts == {"1.0.0: a": "pass", "1.1.0: a": "fail: lost", "2.0.0: a": "fail: lost"}
+    assert texts == [f"options: a cannot be asked of 1.1.0 ({LACK}), though 1.0.0 answered it"] * 2
+
+
+def test_what_was_lost_and_came_back_was_lost_once(world: World) -> None:
+    verdicts, _ = probed(world, v1_0_0="a+", v1_1_0="a?", v2_0_0="a+")
+    assert verdicts == {"1.0.0: a": "pass", "1.1.0: a": "fail: lost", "2.0.0: a": "pass"}
+
+
+def test_a_loss_begins_with_one_release(world: World) -> None:
+    probed(world, v1_0_0="a+", v1_1_0="a?", v2_0_0="a!")
+    assert {one.at for one in world.judgements("probes-hold") if one.cause} == {"1.1.0"}
+
+
+def test_a_release_that_lacks_a_thing_says_so_and_who_has_it(world: World) -> None:
+    verdicts, texts = probed(world, v1_0_0="a?", v1_1_0="a+", v2_0_0="a+")
+    assert verdicts == {"1.0.0: a": "no-promise: lacks", "1.1.0: a": "pass", "2.0.0: a": "pass"}
+    assert texts == ["options: the thing is not there yet; 1.1.0 to 2.0.0 can be asked"]
+    world.ask("probes-hold")
+    assert world.judge().no_promise == (("probes-hold", texts[0], 1),)
+
+
+def test_a_check_that_was_not_asked_for_no_reason_was_not_checked(world: World) -> None:
+    verdicts, texts = probed(world, v1_0_0="a!", v1_1_0="a?", v2_0_0="a+")
+    assert verdicts == {"1.0.0: a": "not-checked: no reason", "1.1.0: a": "no-promise: lacks", "2.0.0: a": "pass"}
+    assert texts[0] == "options in torch-1.0.0: a was not asked, and does not say what the release lacks: no reason"
+
+
+def test_a_check_that_no_release_answers_was_not_checked(world: World) -> None:
+    verdicts, texts = probed(world, v1_0_0="a? b+", v1_1_0="a? b+", v2_0_0="a? b+")
+    assert {key: verdict for key, verdict in verdicts.items() if key.endswith("a")} == {
+        f"{version}: a": "not-checked: asked nowhere" for version in ("1.0.0", "1.1.0", "2.0.0")
+    }
+    assert texts[0] == "options: no release that was asked answers a: each lacks something, such as the thing"
+
+
+def test_a_release_does_not_lack_what_it_was_asked_about(world: World) -> None:
+    verdicts, texts = probed(world, v1_0_0="a? b?", v1_1_0="a? b+", v2_0_0="a+ b+")
+    assert verdicts["1.1.0: a"] == "fail: contradiction"
+    assert f"options in torch-1.1.0: a: {LACK}, but b, which needs it, was answered" in texts
+
+
+def test_every_release_is_asked_all_checks(world: World) -> None:
+    verdicts, _ = probed(world, v1_0_0="a+ b?", v1_1_0="a+", v2_0_0="a+ b+")
+    assert verdicts == {
+        "1.0.0: a": "pass",
+        "1.0.0: b": "no-promise: lacks",
+        "1.1.0: a": "pass",
+        "1.1.0: b": "fail: check missing",
+        "2.0.0: a": "pass",
+        "2.0.0: b": "pass",
+    }
+
+
+def test_a_release_that_made_no_check_misses_all(world: World) -> None:
+    verdicts, _ = probed(world, v1_0_0="a+", v1_1_0="", v2_0_0="a+")
+    assert verdicts["1.1.0: a"] == "fail: check missing"

@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.archives import archive, described, program
 from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
+from torch_compat.needs.verdict import Item
 from torch_compat.policy import load_policy
 from torch_compat.policy.model import SLIP_SIGN
 from torch_compat.releases.release import Release
@@ -86,6 +87,14 @@ def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -
     assert slips.in_place_of_refusing(facts, Release("1.8.1")) is not None
     facts.extra["debug_format"] = "plain"
     assert slips.in_place_of_refusing(facts, Release("1.8.1")) is None
+
+
+@pytest.mark.parametrize(("where", "dead"), [("code/__torch__/m.py", True), ("constants.pkl", False), ("data.pkl", False)])
+def test_debug_records_are_deadly_only_where_something_in_the_source_is_refused(where: str, dead: bool) -> None:
+    """Only what is refused in the source is quoted, and only a quotation asks the debug records."""
+    facts = read_facts(FIXTURES / "torch-2.0.0" / "div_out.pt", verify=False)
+    found = slips.while_loading(facts, [Item(0, "operator", where, "")], (), Release("1.8.1"))
+    assert (found is not None) is dead
 
 
 def test_a_condition_asks_for_all_any_and_none() -> None:
@@ -235,3 +244,11 @@ def test_a_death_is_told_in_the_form_of_a_reply() -> None:
     assert [*met] == ["newer-debug-records"]
     assert (done["crashed"]["stage"], done["crashed"]["signal"]) == ("load", "SIGABRT")
     assert "reference@1.8.1" in done["crashed"]["predicted"]
+
+
+@pytest.mark.parametrize(("horizon", "buffers"), [("1.8.1", ["w"]), ("1.9.1", [])])
+def test_up_to_1_8_each_declared_tensor_is_a_buffer_where_the_source_names_none(horizon: str, buffers: list[str]) -> None:
+    source = "class Model(Module):\n  __parameters__ = []\n  training : bool\n  w : Tensor\n  def forward(self: __torch__.m.Model) -> int:\n    return 1\n"
+    module = program(source, f"reference@{horizon}", attributes={"w": None})
+    module.object.a_w = Tensor(np.array([1.0], np.float32))  # type: ignore[attr-defined]
+    assert [name for name, kind, _ in module.named_tensors() if kind == "buffer"] == buffers

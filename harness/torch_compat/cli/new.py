@@ -246,9 +246,9 @@ Reference: {mark}where the promise comes from>
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,6 +257,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER  # the class says what else a rule may ask; only one rule may ask a cell for its values
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

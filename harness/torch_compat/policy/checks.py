@@ -288,11 +288,12 @@ def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
         places += [
             ((key, at, "release"), list(dates)) for key in ("events", "docs") for at, _ in enumerate(_tables_in(entry, key))
         ]
-        for at, span in enumerate(_tables_in(entry, "unclear")):
-            for name in _ends(span.get("readers")):
-                if name not in real:
-                    message = f"release {found(name)} is not in the calendar{suggestion(name, real)}"
-                    yield entry.problem(message, "unclear", at, "readers")
+        for key in ("unclear", "hidden"):
+            for at, span in enumerate(_tables_in(entry, key)):
+                for name in _ends(span.get("readers")):
+                    if name not in real:
+                        message = f"release {found(name)} is not in the calendar{suggestion(name, real)}"
+                        yield entry.problem(message, key, at, "readers")
         for place, known in places:
             name = entry.get(*place)
             if isinstance(name, str) and name not in known:
@@ -352,6 +353,20 @@ def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
 
 
+def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
+    """An alternative that is said to be deprecated by a file that there is not, or that is in another package as well."""
+    known = [name for entry in _of(entries, "deprecation") if isinstance(name := entry.get("id"), str)]
+    for entry in _of(entries, "deprecation"):
+        name = entry.get("alternative_deprecation")
+        others = [one for one in known if one != entry.get("id")]
+        if isinstance(name, str) and name not in others:
+            yield entry.problem(
+                f"there is no other deprecation {found(name)}{suggestion(name, others)}", "alternative_deprecation"
+            )
+        if name is not None and "alternative_package" in entry.raw:
+            yield entry.problem("says of another package what a deprecation of torch cannot say", "alternative_package")
+
+
 def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
     """The tables of an array in a table, as far as it is one."""
     value = entry.get(key)
@@ -381,6 +396,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     deprecation_releases,
     deprecation_events,
     deprecation_statements,
+    deprecation_alternatives,
     operator_waiver_releases,
 )
 

@@ -22,6 +22,7 @@ from torch_compat.policy.model import (
     Identifier,
     NamedReleases,
     ReleaseName,
+    Releases,
     Several,
     Table,
     Text,
@@ -33,6 +34,7 @@ __all__ = [
     "Announcement",
     "Deprecation",
     "Event",
+    "Hidden",
     "Kind",
     "Planned",
     "Profile",
@@ -87,6 +89,8 @@ class Statement(Table):
     """Words of its docstring that tell of the deprecation. Either this or `absent`."""
     absent: Literal[True] | None = None
     """It says nothing of the deprecation (any more). Either this or `holds`."""
+    announces: Several[Text] | None = None
+    """What else it announces for a release to come, in its own words, where `holds` does not hold it."""
 
 
 class Announcement(Table):
@@ -107,6 +111,15 @@ class Unclear(Table):
     """Why it cannot."""
 
 
+class Hidden(Table):
+    """Releases whose warning Python hides, unless it is asked to show it."""
+
+    readers: Releases
+    """The releases, as far as they warn."""
+    category: Literal["DeprecationWarning", "PendingDeprecationWarning"]
+    """The category in which they warn."""
+
+
 class Deprecation(Table):
     """One thing that users are asked to stop using, and its history."""
 
@@ -120,6 +133,10 @@ class Deprecation(Table):
     """Whether the last step changes results without an error; a phase that raises must then come between."""
     alternative: Text
     """What to use instead."""
+    alternative_deprecation: Identifier | None = None
+    """The deprecation of the alternative itself, where it was deprecated later. What the alternative does is held to that file."""
+    alternative_package: Text | None = None
+    """The package that has the alternative, where that is not torch: then no release of torch can be asked."""
     warning: Pattern | None = None
     """A regular expression that finds the warning's text; needed where an event is `warned`."""
     error: Pattern | None = None
@@ -133,6 +150,8 @@ class Deprecation(Table):
     """For which release its end was announced, where a release was named. What is still there then is late."""
     unclear: Annotated[tuple[Unclear, ...], Field(strict=False)] = ()
     """Releases of which the probe cannot tell, and why."""
+    hidden: Annotated[tuple[Hidden, ...], Field(strict=False)] = ()
+    """Releases whose warning Python hides by default, and its category; without any everybody sees it."""
     events: Annotated[tuple[Event, ...], Field(strict=False, min_length=1)]
     """What happened, oldest first."""
     docs: Annotated[tuple[Statement, ...], Field(strict=False)] = ()

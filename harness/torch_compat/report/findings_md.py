@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch_compat.escapes import escaped
 from torch_compat.report.breaks import LEGEND, breaks
 from torch_compat.report.matrix import matrix
+from torch_compat.report.to_text import ASKED, QUESTION, questions
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -46,9 +47,32 @@ NAMED = 6  # names written out; of more, only the first, the last and how many
 
 def findings_md(report: Report) -> str:
     """The document: the same evidence gives the same bytes, whatever the day."""
-    parts = (_breakages, _operators, _deprecations, _others, _expected, _matrix)
+    parts = (_asked, _breakages, _operators, _deprecations, _others, _expected, _matrix)
     lines = (escaped(line) for part in parts for line in part(report))  # no name may begin a line, or move a cursor
     return "\n".join([HEAD, *lines]).rstrip("\n") + "\n"
+
+
+def _asked(report: Report) -> Iterator[str]:
+    """How many independent questions were asked; bookkeeping apart."""
+    rows = questions(report)
+    if not rows:
+        return
+    yield "## What was asked"
+    yield ""
+    yield f"Were the values right: {QUESTION}."
+    yield ""
+    for at, row in enumerate(rows):
+        yield f"| {' | '.join(row)} |"
+        if not at:
+            yield "|---" + "|---:" * (len(row) - 1) + "|"
+    yield ""
+    for asks, what in ASKED.items():
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in report.asked.get(asks, {}).items() if count)
+        if counts:
+            yield f"- {what}: {counts}"
+    yield ""
+    yield "## What broke"
+    yield ""
 
 
 def _breakages(report: Report) -> Iterator[str]:

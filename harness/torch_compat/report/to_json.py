@@ -22,7 +22,9 @@ def report_json(report: Report) -> str:
         "as_of": report.as_of,
         "evidence": report.evidence,
         "exit_status": report.exit_status,
-        "counts": {str(verdict): count for verdict, count in report.counts.items()},
+        "counts": _counts(report.counts),
+        "values_right": {direction: _counts(counts) for direction, counts in report.questions.items()},
+        "asked": {str(asks): _counts(counts) for asks, counts in report.asked.items()},
         "modelled": {str(verdict): report.modelled.get(verdict, 0) for verdict in Verdict},
         "matrix": [
             {
@@ -57,6 +59,11 @@ def report_json(report: Report) -> str:
             for finding in report.findings
         ],
         "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
+        "no_promise": [{"what": what, "reason": why or None, "count": count} for what, why, count in report.no_promise],
         "notes": list(report.notes),
     }
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _counts(counts: dict[Verdict, int]) -> dict[str, int]:
+    return {str(verdict): count for verdict, count in counts.items()}

@@ -17,15 +17,17 @@ from rich.text import Text
 
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_compat.report.breaks import Break
     from torch_compat.rules.judge import Finding, Report
 
-__all__ = ["print_report", "summary_text"]
+__all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 
-MOST = 6  # causes, or lines, of a section of the short report
+MOST = 5  # causes, or lines, of a section of the short report
 WIDEST = 100  # columns of its lines
 COLUMNS = {
     "same": {Outcome.SAME, Outcome.CLOSE},
@@ -36,6 +38,14 @@ COLUMNS = {
     "unstable": {Outcome.UNSTABLE, Outcome.TIMED_OUT},
     "relaxed": {Outcome.RELAXED},
     "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
+}
+QUESTION = "what loaded with default options, once with each reader"
+READERS = {"backward": "newer", "own": "own", "forward": "older", "synthetic": "synthetic"}  # directions, by what the reader is
+ASKED = {
+    Asks.VALUES: "Values, under all load options (an older reader may refuse)",
+    Asks.LOADING: "Loading, of the same cells",
+    Asks.OTHER: "Other promises",
+    Asks.BOOKKEEPING: "Bookkeeping, which says nothing of a release",
 }
 MEANING = {
     0: ("every promise that was checked holds, or its breach is waived", "bold green"),
@@ -51,6 +61,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console: decides on colour and width.
         full: every finding, and the matrix of every family, instead of a page.
     """
+    _questions(report, console)
     _summary(report, console)
     if full and report.outcomes:
         for title, lines in matrix(report):
@@ -76,18 +87,61 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console.print(Text("Could not be checked", style="bold yellow"))
         lines = [f"{count} × {why}  [{what}]" for what, why, count in report.not_checked]
         _lines(console, lines, full=full)
+    if full and report.no_promise:
+        console.print()
+        console.print(Text(f"No promise ({report.counts[Verdict.NO_PROMISE]})", style="bold"))
+        _lines(
+            console, [f"{count} × {why or 'by the rule itself'}  [{what}]" for what, why, count in report.no_promise], full=True
+        )
     if report.notes:
         console.print()
         for note in report.notes:
             _print(console, Text(f"Note: {note}", style="dim"), 0, full=full)
     console.print()
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
-    console.print(Text(f"{counts or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}"))
-    modelled = ", ".join(f"{count} {verdict}" for verdict, count in report.modelled.items() if count)
+    for asks, what in ASKED.items():
+        counts = _listed(report.asked.get(asks, {}))
+        if counts and (full or asks is Asks.BOOKKEEPING):
+            console.print(Text(f"{what}: {counts}", style="dim"))
+    console.print(
+        Text(f"{_listed(report.counts) or 'nothing was judged'}; as of {report.as_of}; evidence {report.evidence[:12]}")
+    )
+    modelled = _listed(report.modelled)
     if modelled:
         console.print(Text(f"of these, modelled by the reference reader alone: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
+
+
+def _listed(counts: Mapping[Verdict, int]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+
+
+def questions(report: Report) -> list[tuple[str, ...]]:
+    """How many independent questions were asked, as rows of a table, its head first; none where none was asked."""
+    asked = {direction: counts for direction, counts in report.questions.items() if any(counts.values())}
+    shown = [verdict for verdict in Verdict if any(counts[verdict] for counts in asked.values())]
+    rows = [
+        (READERS[direction], str(sum(counts.values())), *(str(counts[verdict]) for verdict in shown))
+        for direction, counts in asked.items()
+    ]
+    return [("reader", "asked", *map(str, shown)), *rows] if rows else []
+
+
+def _questions(report: Report, console: Console) -> None:
+    """What comes first: whether values were right, each asked once, and nothing else counted with it."""
+    rows = questions(report)
+    if not rows:
+        return
+    total = sum(sum(counts.values()) for counts in report.questions.values())
+    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    for _ in rows[0][1:]:
+        table.add_column(justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(Text(f"Were the values right? {total} questions: {QUESTION}", style="bold"))
+    console.print(table)
+    console.print()
 
 
 def summary_text(report: Report) -> str:

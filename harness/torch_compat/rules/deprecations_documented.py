@@ -14,10 +14,10 @@ the alternatives to it are", and again when it is removed and restored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.timeline import histories
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.timelines import statement_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

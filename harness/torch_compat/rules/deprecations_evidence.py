@@ -1,11 +1,12 @@
 """What a policy file says of a deprecation agrees with what releases did.
 
 What: in every release that was asked, the deprecated thing is in the state that the events of its file leave it in: silent, warned,
-raising, removed, or behaving as new; its alternative is there from the release on that the file names; its documentation holds the
-words that the file quotes, from that release on and not before. Where the probe cannot tell, the file must say so and why, and
-only there.
+raising, removed, or behaving as new; everybody sees its warning, unless the file says that Python hides it; its alternative is there
+from the release on that the file names, works, and does not warn itself; its documentation holds the words that the file quotes, from
+that release on and not before, and announces nothing that the file does not quote. Where the probe cannot tell, the file must say so
+and why, and only there.
 
-Why: a timeline that is judged by dates which nobody checked judges nothing. An event must lie between the last release without it
+Why: a warning that nobody sees, or that sends people to what warns as well, is none; a timeline that is judged by dates which nobody checked judges nothing. An event must lie between the last release without it
 and the first with it.
 
 Example: a file says that 1.9.0 was the first to warn; the probe's warning was recorded in 1.8.1 already. The file is wrong.
@@ -15,12 +16,12 @@ Reference: this project; the states are recorded under reports/observations, fro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
-from torch_compat.rules.timelines import State, mismatches, seen
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.rules.timelines import State, hidden, mismatches, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
+ASKS: Final = Asks.OTHER
+
+OF_THE_ALTERNATIVE: Final = "wrong alternative warning"
+"""What no file can be wrong of: a release warned people off what it had sent them to. Before the policy that was not promised."""
+
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every deprecation in every release that was asked."""
     for history in histories(evidence.policy):
         deprecation = history.deprecation
         states = seen(evidence, deprecation)
+        observed = evidence.deprecations.get(deprecation.probe, {})
         wrong: dict[str, list[Cause]] = {}
         since: dict[str, str] = {}
         for one in mismatches(evidence, history, states):
@@ -45,8 +52,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for release, found in states.items():
             subject = f"{deprecation.id} in torch-{release}"
             excuse = _excuse(deprecation, release)
+            promised = evidence.policy.calendar[release].date >= evidence.policy.in_force_from
             for cause in wrong.get(release, ()):
-                yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=release, at=since[release])
+                broken = Verdict.FAIL if promised or cause.what != OF_THE_ALTERNATIVE else Verdict.NO_PROMISE
+                yield Judgement(rule.id, broken, subject, cause, reader=release, at=since[release])
             if found.state is State.CANNOT_TELL and not excuse:
                 cause = Cause("cannot tell", deprecation.id, f"{subject}: {found.why}")
                 yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=release)
@@ -55,8 +64,20 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             elif excuse:
                 text = f"{subject}: is said to be unclear ({excuse}), but the probe tells that it is {found.state}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, Cause("excuse outdated", deprecation.id, text), reader=release)
+            elif (
+                release not in wrong
+                and found.state is State.WARNED
+                and (unseen := hidden(deprecation, observed[release].deprecated))
+            ):
+                text = f"{deprecation.id}: warns with a {unseen}, which Python hides by default"
+                yield Judgement(rule.id, Verdict.EXPECTED, subject, Cause("hidden warning", deprecation.id, text), reader=release)
             elif release not in wrong:
                 yield Judgement(rule.id, Verdict.PASS, subject, reader=release)
+        for span in deprecation.hidden:
+            asked = [found.state for release, found in states.items() if Release(release) in span.readers]
+            if asked and State.WARNED not in asked:
+                text = f"{deprecation.id}: no release of {span.readers} that was asked warns, though Python is said to hide its warning"
+                yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("nothing hidden", deprecation.id, text))
 
 
 def _excuse(deprecation: Deprecation, release: str) -> str:

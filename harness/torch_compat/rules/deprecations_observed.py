@@ -12,9 +12,9 @@ Reference: this project.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

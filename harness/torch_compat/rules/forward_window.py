@@ -14,10 +14,10 @@ file says which one is encoded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.cells import judge_cells, told_apart, verdicts
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.VALUES
 
 VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 

@@ -6,7 +6,7 @@ Pure: no archive is opened, no clock is read, and the same evidence gives the sa
 from __future__ import annotations
 
 import importlib
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
@@ -18,8 +18,9 @@ from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
 from torch_compat.policy.accepted import ACCEPT
 from torch_compat.policy.messages import UNFINISHED
+from torch_compat.rules import waivers_exact
 from torch_compat.rules.cells import kind_of
-from torch_compat.rules.judgement import Judgement, Outcome, Verdict, slug
+from torch_compat.rules.judgement import Asks, Judgement, Outcome, Verdict, slug
 from torch_compat.rules.operator_changes import PairCounts, pair_counts
 from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Measured", "Report", "judge", "measure"]
 
+DEFAULT = "default"  # the load options that pass nothing, as most programs do
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
@@ -55,6 +57,14 @@ ENGINE = frozenset(
         "waiving",
     }
 )  # modules of this package that are no rules
+DIRECTIONS = {
+    "backward": "backward",
+    "own": "own",
+    "forward": "forward",
+    "forward-in-window": "forward",
+    "synthetic": "synthetic",
+}
+"""The directions of cells as they are counted."""
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
@@ -111,6 +121,10 @@ class Report:
         outcomes: cells by (writer, reader, family, options) and outcome.
         findings: failures first, then what is waived, then what is expected.
         not_checked: what could not be checked, why, and how many times.
+        no_promise: of which nothing was promised, by rule and reason ("" where the rule itself is the reason), and how many times.
+        questions: whether the values are right, asked once of each cell that was loaded with default options: by direction
+            (``backward``, ``own``, ``forward``, ``synthetic``) and verdict.
+        asked: ``counts`` by what the rules ask.
         waivers: those of the policy.
         modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
         operators: what became of operators from each recorded release to the next, oldest first.
@@ -127,6 +141,9 @@ class Report:
     waivers: tuple[Waiver | OperatorWaiver, ...] = ()
     modelled: dict[Verdict, int] = field(default_factory=dict)
     operators: tuple[PairCounts, ...] = ()
+    no_promise: tuple[tuple[str, str, int], ...] = ()
+    questions: dict[str, dict[Verdict, int]] = field(default_factory=dict)
+    asked: dict[Asks, dict[Verdict, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -140,7 +157,13 @@ class _Named:
 
 
 class Rule(Protocol):
-    """A module of this package that judges. One with a ``READER`` is about what that reader did, where it was let read."""
+    """A module of this package that judges. One with a ``READER`` is about what that reader did, where it was let read.
+
+    Attributes:
+        ASKS: what it asks.
+    """
+
+    ASKS: Asks
 
     def judge(self, evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         """Judge everything that the rule selects."""
@@ -156,6 +179,7 @@ def judge(evidence: Evidence) -> Report:
     waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
     named, waiving = _waive(evidence, tally.caused)
     if waiver_rule is not None:
+        tally.asks[WAIVERS_EXACT] = waivers_exact.ASKS
         before = len(tally.caused)
         tally.take(judge_waivers(evidence, waiver_rule, waiving))
         named.extend(_Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
@@ -179,6 +203,9 @@ def judge(evidence: Evidence) -> Report:
         waivers=(*evidence.policy.waivers, *evidence.policy.operator_waivers),
         modelled={verdict: modelled[verdict] for verdict in Verdict},
         operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
+        questions={direction: _by_verdict(tally.questions[direction]) for direction in dict.fromkeys(DIRECTIONS.values())},
+        asked={asks: _by_verdict(tally.asked[asks]) for asks in Asks},
+        no_promise=tuple(sorted((what, why, count) for (what, why), count in tally.no_promise.items())),
     )
 
 
@@ -190,6 +217,10 @@ class _Tally:
         counts: all others, by verdict.
         modelled: those of ``counts`` that rest on the reference reader alone.
         not_checked: those that could not be checked, by rule and reason.
+        no_promise: those that nobody was promised, by rule and reason.
+        asks: what each rule asks, by its id.
+        asked: those of ``counts`` that a rule said, by what it asks.
+        questions: those of cells that were loaded with default options, by direction: see :class:`Report`.
     """
 
     def __init__(self) -> None:
@@ -197,6 +228,10 @@ class _Tally:
         self.counts: Counter[Verdict] = Counter()
         self.modelled: Counter[Verdict] = Counter()
         self.not_checked: Counter[tuple[str, str]] = Counter()
+        self.no_promise: Counter[tuple[str, str]] = Counter()
+        self.asks: dict[str, Asks] = {}
+        self.asked: defaultdict[Asks, Counter[Verdict]] = defaultdict(Counter)
+        self.questions: defaultdict[str, Counter[Verdict]] = defaultdict(Counter)
 
     def take(self, judgements: Iterable[Judgement]) -> int:
         """Take what one rule says; how many things it said something of."""
@@ -212,10 +247,21 @@ class _Tally:
     def count(self, judgement: Judgement) -> None:
         """Count a judgement as it stands."""
         self.counts[judgement.verdict] += judgement.count
+        asks, cells = self.asks[judgement.rule], judgement.cells
+        self.asked[asks][judgement.verdict] += judgement.count
+        if asks is Asks.VALUES and cells is not None and cells.loaded and cells.options.id == DEFAULT:
+            self.questions[DIRECTIONS[cells.direction]][judgement.verdict] += judgement.count
         if judgement.modelled:
             self.modelled[judgement.verdict] += judgement.count
         if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause is not None:
             self.not_checked[judgement.rule, judgement.cause.text] += judgement.count
+        elif judgement.verdict is Verdict.NO_PROMISE:
+            self.no_promise[judgement.rule, judgement.cause.text if judgement.cause else ""] += judgement.count
+
+
+def _by_verdict(counts: Counter[Verdict]) -> dict[Verdict, int]:
+    """Every verdict named."""
+    return {verdict: counts[verdict] for verdict in Verdict}
 
 
 def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Outcome]]:
@@ -301,6 +347,7 @@ def _asked(
         if entry.id in left_out:
             continue
         module = _rule(entry)
+        tally.asks[entry.id] = module.ASKS
         reader = getattr(module, "READER", None)
         if reader is not None and evidence.reference is None:
             notes.append(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells
 
-__all__ = ["Cause", "Judgement", "Outcome", "Verdict", "slug"]
+__all__ = ["Asks", "Cause", "Judgement", "Outcome", "Verdict", "slug"]
 
 
 class Outcome(enum.StrEnum):
@@ -47,6 +47,19 @@ class Verdict(enum.StrEnum):
     NOT_CHECKED = "not-checked"
 
 
+class Asks(enum.StrEnum):
+    """What a rule asks. Each rule says it of itself, as ``ASKS``, so that what it finds is counted with its like."""
+
+    VALUES = "values"
+    """Whether what was read is right. No two of these rules judge one cell."""
+    LOADING = "loading"
+    """Whether an archive is read at all: the same cells once more."""
+    OTHER = "other"
+    """Whether another promise is kept: of operators, deprecations, options, or of our own reader."""
+    BOOKKEEPING = "bookkeeping"
+    """Whether the evidence is whole and the exceptions exact. Nothing of it is about a release."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Why a judgement is not a pass, in a form by which equal ones are grouped.
@@ -70,7 +83,7 @@ class Judgement:
         rule: id of the rule.
         verdict: what it says.
         subject: a fixture, file, reader or version, as people name it.
-        cause: for every verdict but ``pass`` and ``no-promise``.
+        cause: for every verdict but ``pass``; of ``no-promise`` only where the reason is not the rule's own.
         cells: the cells, where the rule judges cells.
         reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
         modelled: whether it rests on the reference reader alone.

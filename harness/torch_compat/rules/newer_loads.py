@@ -11,10 +11,10 @@ Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.judgement import Asks, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.LOADING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -13,10 +13,10 @@ Reference: dynamic versioning, pytorch/pytorch#40279.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.cells import judge_cells, verdicts
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.VALUES
 
 VERDICTS = {
     Outcome.SAME: Verdict.PASS,

@@ -16,10 +16,10 @@ Reference: dynamic versioning, pytorch/pytorch#40279: what changes the format ch
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.readers import Reader
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.LOADING
 
 NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
 

@@ -13,11 +13,11 @@ Reference: this project; PyTorch's own list of exceptions matches anywhere in a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.operators.breaks import UNKNOWN
 from torch_compat.policy.operator_waivers import wrong
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.operator_changes import NOT_RECORDED
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.operator_changes import OperatorChanges
 
 __all__ = ["judge", "unknown_operators"]
+
+ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -1,64 +1,149 @@
 """Probes hold.
 
-What: every check of every probe holds in every reader that has the thing it asks about.
+What: every check of every probe holds in every reader that has the thing it asks about. A check that could not be asked says what
+the release lacks, and some other release answers it; what a release had, a newer one still has. Every release is asked the same
+checks.
 
 Why: load options moved from single functions to one configuration object; whoever still uses the older accessors must
-reach the same settings.
+reach the same settings. A check that was quietly not asked would look like one that holds.
 
-Example: ``set_default_load_endianness`` sets what ``torch.utils.serialization.config.load.endianness`` reads.
+Example: ``set_default_load_endianness`` sets what ``torch.utils.serialization.config.load.endianness`` reads. 2.6.0 lacks the
+configuration object, so that it cannot be asked, and 2.7.1 can. A newer release that lacks it again has lost it.
 
 Reference: pytorch/pytorch#143324.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.lines import digest
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.corpus.observations import Probe
+    from torch_compat.corpus.recipes import ProbeFile
     from torch_compat.policy import RuleEntry
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 
+ASKS: Final = Asks.OTHER
+
+LACKS: Final = re.compile(r"this release lacks (?P<what>\S.*)")
+"""The note of a check that could not be asked."""
+
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every probe with every reader of the policy."""
     for probe in evidence.corpus.probes:
-        for version in evidence.policy.corpus.readers:
-            observed = [
-                (reader, reader.probes[probe.name])
-                for source in (evidence.recorded, evidence.fresh)
-                for _, reader in sorted(source.items())
-                if reader.release == version and probe.name in reader.probes
-            ]
-            current = [
-                entry
-                for reader, entry in observed
-                if entry.key == digest(probe.sha256, reader.identity_digest, reader.protocol)[:20]
-            ]
+        found = {version: _observed(evidence, probe, version) for version in evidence.policy.corpus.readers}
+        asked = {version: entry for version, (entry, _) in found.items() if entry is not None and entry.error is None}
+        peers = _Peers(probe.name, {version: asked[version] for version in sorted(asked, key=evidence.rank.__getitem__)})
+        for version, (entry, why) in found.items():
             subject = f"{probe.name} in torch-{version}"
-            if not current:
-                why = "the probe changed since it was observed" if observed else "not observed"
+            if entry is None:
                 text = f'{subject}: {why}; run nox -s "observe(torch-{version})" -- --record'
                 yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause(why, probe.name, text), reader=version)
-                continue
-            entry = current[0]
-            if entry.error is not None:
+            elif entry.error is not None:
                 text = f"{subject}: {entry.error['type']}: {entry.error['message']}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, Cause("error", probe.name, text), reader=version)
-            elif not entry.checks:
-                cause = Cause("nothing checked", probe.name, f"{subject}: it made no check at all")
-                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
+            else:
+                yield from _judge(rule, entry, version, peers)
+
+
+def _observed(evidence: Evidence, probe: ProbeFile, version: str) -> tuple[Probe | None, str]:
+    """What a release said to a probe as it is now; else None, and why there is nothing."""
+    observed = [
+        (reader, reader.probes[probe.name])
+        for source in (evidence.recorded, evidence.fresh)
+        for _, reader in sorted(source.items())
+        if reader.release == version and probe.name in reader.probes
+    ]
+    for reader, entry in observed:
+        if entry.key == digest(probe.sha256, reader.identity_digest, reader.protocol)[:20]:
+            return entry, ""
+    return None, "the probe changed since it was observed" if observed else "not observed"
+
+
+class _Peers:
+    """What all releases say of the checks of one probe.
+
+    Attributes:
+        name: of the probe.
+        entries: what each release said, oldest first.
+        checks: every check that a release was asked or could not be asked.
+    """
+
+    def __init__(self, name: str, entries: dict[str, Probe]) -> None:
+        self.name, self.entries = name, entries
+        self.checks = dict.fromkeys(check for entry in entries.values() for check, _, _ in entry.checks)
+        self._answered: dict[str, list[str]] = {}  # the releases that answer a check, oldest first
+        self._needing: dict[str, set[str]] = {}  # the checks that a release could not be asked, by what it lacks
+        for version, entry in entries.items():
             for check, holds, note in entry.checks:
-                if holds is None:
-                    yield Judgement(rule.id, Verdict.NO_PROMISE, f"{subject}: {check}", reader=version)
-                elif holds:
-                    yield Judgement(rule.id, Verdict.PASS, f"{subject}: {check}", reader=version)
-                else:
-                    cause = Cause("does not hold", check, f"{check}: {note}")
-                    yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
+                if holds is not None:
+                    self._answered.setdefault(check, []).append(version)
+                elif lack := LACKS.fullmatch(note):
+                    self._needing.setdefault(lack["what"], set()).add(check)
+
+    def answer(self, check: str) -> str:
+        """Which releases answer a check, for people; "" where none does."""
+        found = self._answered.get(check, [""])
+        return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+    def lost(self, check: str, version: str) -> tuple[str, str]:
+        """The newest release before this one that answers a check, and the one after that, where the loss begins; "" where none did."""
+        order = list(self.entries)
+        older = [one for one in self._answered.get(check, ()) if order.index(one) < order.index(version)]
+        return (older[-1], order[order.index(older[-1]) + 1]) if older else ("", "")
+
+    def witness(self, what: str, version: str) -> str:
+        """A check that this release answers, though it needs a thing; "" where there is none."""
+        needing = self._needing.get(what, set())
+        return next((check for check, holds, _ in self.entries[version].checks if holds is not None and check in needing), "")
+
+
+def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterator[Judgement]:
+    """Judge what one release said."""
+    subject = f"{peers.name} in torch-{version}"
+    if not peers.checks:
+        cause = Cause("nothing checked", peers.name, f"{subject}: it made no check at all")
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
+    for check, holds, note in entry.checks:
+        if holds:
+            yield Judgement(rule.id, Verdict.PASS, f"{subject}: {check}", reader=version)
+        elif holds is not None:
+            cause = Cause("does not hold", check, f"{check}: {note}")
+            yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
+        else:
+            yield _unasked(rule, check, note, version, peers)
+    made = {check for check, _, _ in entry.checks}
+    for check in peers.checks:
+        if check not in made:
+            text = f"{subject}: it does not speak of the check {check}, which other releases were asked"
+            cause = Cause("check missing", check, text)
+            yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
+
+
+def _unasked(rule: RuleEntry, check: str, note: str, version: str, peers: _Peers) -> Judgement:
+    """Judge a check that could not be asked of a release."""
+    subject, lack = f"{peers.name} in torch-{version}: {check}", LACKS.fullmatch(note)
+    answer, (before, since) = peers.answer(check), peers.lost(check, version)
+    if before:
+        text = f"{peers.name}: {check} cannot be asked of {since} ({note or 'it does not say why'}), though {before} answered it"
+        return Judgement(rule.id, Verdict.FAIL, subject, Cause("lost", check, text), reader=version, at=since)
+    if lack is None:
+        text = f"{subject} was not asked, and does not say what the release lacks: {note or 'no reason'}"
+        return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("no reason", check, text), reader=version)
+    if witness := peers.witness(lack["what"], version):
+        text = f"{subject}: {note}, but {witness}, which needs it, was answered"
+        return Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", check, text), reader=version)
+    if not answer:
+        text = f"{peers.name}: no release that was asked answers {check}: each lacks something, such as {lack['what']}"
+        return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("asked nowhere", check, text), reader=version)
+    text = f"{peers.name}: {lack['what']} is not there yet; {answer} can be asked"
+    return Judgement(rule.id, Verdict.NO_PROMISE, subject, Cause("lacks", lack["what"], text), reader=version)

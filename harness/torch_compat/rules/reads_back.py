@@ -12,10 +12,10 @@ Reference: the documentation of torch.save and torch.load, torch.jit.save and to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.cells import judge_cells, told_apart, verdicts
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.VALUES
 
 VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 

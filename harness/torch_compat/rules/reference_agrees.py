@@ -18,10 +18,10 @@ where it was not.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import alike, headline
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
+
+ASKS: Final = Asks.OTHER
 
 READER = "reference"
 """The rule is about what this reader did, and is asked where it was let read."""

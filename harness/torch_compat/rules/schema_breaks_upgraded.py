@@ -17,10 +17,10 @@ test/forward_backward_compatibility/check_forward_backward_compatibility.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.operators.breaks import UNKNOWN
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.operator_changes import judged, not_recorded
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.operator_changes import Pair
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -15,12 +15,12 @@ Reference: this project; the formats are those of policies/torch/formats.toml.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import Synthetic
 from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, kind_of, told_apart, verdicts
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.VALUES
 
 TAKEN = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 NOT_TAKEN = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from torch_compat.policy.timeline import Kept, histories
+from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import slug
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "derive",
     "expected",
     "finding_of",
+    "hidden",
     "mismatches",
     "rows",
     "seen",
@@ -100,7 +102,8 @@ class Mismatch:
     """A release in which the policy file and the evidence disagree.
 
     Attributes:
-        what: ``state``, ``alternative`` or ``documentation``.
+        what: ``state``, ``warning`` (nobody sees it), ``alternative``, ``alternative warning`` (it warns itself), ``documentation`` or
+            ``announcement`` (what the documentation says is to come).
         since: the first release of an unbroken run of releases with this disagreement.
     """
 
@@ -120,6 +123,25 @@ EXPECTED: Final[dict[str, frozenset[State]]] = {
     "restored": frozenset({State.SILENT, State.WARNED}),
 }
 """The states that each newest event leaves a release in."""
+HIDDEN: Final = frozenset({"DeprecationWarning", "PendingDeprecationWarning"})
+"""Categories that Python shows in ``__main__`` alone, unless it is asked (the documentation of ``warnings``, "Default Warning Filter")."""
+
+_FUTURE = r"(?:a |an |the |any |some )?(?:future|next|upcoming|later|newer)"
+_WHEN = r"(?:[ ,]+(?:in|from|after|by|as|of|with|on|a|an|the|next|future|upcoming|major|minor|versions?|releases?|pytorch|torch|v?\d+(?:\.\d+)*)\b)*"
+_ANNOUNCES = re.compile(
+    # what is to be done to a thing, and when
+    rf"\b(?:(?:will|may|might|to) be (?:removed|dropped|changed|deprecated|required|enforced|disallowed|unsupported)"
+    rf"|(?:will|may|might) (?:change|go away|disappear|raise an (?:error|exception)|throw an error|no longer)"
+    rf"|subject to change){_WHEN}"
+    # when something is to be otherwise
+    rf"|\b(?:in|from|as of) {_FUTURE}(?: (?:major |minor )?(?:pytorch )?(?:releases?|versions?))?\b|\b{_FUTURE} (?:major |minor )?(?:pytorch )?(?:releases?|versions?)\b"
+    rf"|\b(?:is|are|was|were|been|being|now) (?:now )?deprecated\b|\bdeprecated::"
+    rf"|\b(?:in|from|as of) (?:pytorch |version |release |v)+\d+(?:\.\d+)+\b(?=[^.]*\bwill\b)",
+    re.IGNORECASE,
+)
+"""The words of a docstring that announce something for a release to come."""
+_OF_THE_MACHINE = re.compile(r"CUDA is not available|triton not found")
+"""What is said of the machine on which a release was asked, and not of what was used."""
 
 
 def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> Seen:
@@ -149,6 +171,15 @@ def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> See
 def _warned(deprecation: Deprecation, use: Used) -> bool:
     pattern = deprecation.warning
     return pattern is not None and any(re.search(pattern, text) for text in (*(text for _, text in use.warnings), use.said))
+
+
+def hidden(deprecation: Deprecation, use: Used) -> str:
+    """The category of the warning, where Python hides every one that a release gave; "" where one is seen, or there is none."""
+    pattern = deprecation.warning
+    if pattern is None or re.search(pattern, use.said):
+        return ""
+    given = [category for category, text in use.warnings if re.search(pattern, text)]
+    return given[0] if given and HIDDEN.issuperset(given) else ""
 
 
 def _error(use: Used) -> str:
@@ -188,8 +219,11 @@ def mismatches(evidence: Evidence, history: History, states: Mapping[str, Seen])
     for release, found in states.items():
         said = {
             "state": _state(history, release, found),
-            "alternative": _alternative(history, release, observed[release]),
+            "warning": _hidden(deprecation, release, observed[release], found),
+            "alternative": _alternative(evidence, history, release, observed[release], found),
+            "alternative warning": _alternative_warning(evidence, history, release, observed[release]),
             "documentation": _documentation(history, release, observed[release], found),
+            "announcement": _announcement(history, release, observed[release], found),
         }
         for what, text in said.items():
             if text:
@@ -205,16 +239,88 @@ def _state(history: History, release: str, found: Seen) -> str:
     return f"in {release} it must be {' or '.join(sorted(allowed))} by its events, but it is {found.state}"
 
 
-def _alternative(history: History, release: str, observed: Observed) -> str:
-    points = list(history.axis.points)
-    since = next((one.release for one in history.deprecation.events if one.what == "alternative"), None)
-    there = since is None or points.index(since) <= points.index(release)
-    outcome = observed.alternative.outcome
-    if there and since is not None and outcome == "lacks":
+def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: Seen) -> str:
+    """Whether people see the warning, unless the file says that they do not."""
+    if found.state is not State.WARNED:
+        return ""
+    said = next((one.category for one in deprecation.hidden if Release(release) in one.readers), "")
+    category = hidden(deprecation, observed.deprecated)
+    if category == said:
+        return ""
+    if category:
+        return f"in {release} it warns with a {category}, which Python hides by default" + (f", not a {said}" if said else "")
+    return f"in {release} its warning is said to be a {said}, which Python hides by default, but everybody sees it"
+
+
+def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> History | None:
+    """The history of the alternative, where it was deprecated itself."""
+    name = deprecation.alternative_deprecation
+    return next((one for one in histories(evidence.policy) if one.deprecation.id == name), None) if name else None
+
+
+def _there(history: History, release: str) -> bool:
+    """Whether the alternative is said to be in a release."""
+    points, since = list(history.axis.points), _since(history)
+    return not since or points.index(since) <= points.index(release)
+
+
+def _since(history: History) -> str:
+    """The release from which the alternative is said to be there; "" where it always is."""
+    return next((one.release for one in history.deprecation.events if one.what == "alternative"), "")
+
+
+def _alternative(evidence: Evidence, history: History, release: str, observed: Observed, found: Seen) -> str:
+    """Whether the alternative is there when it is said to be, and works wherever it is to be used instead."""
+    deprecation, since, use = history.deprecation, _since(history), observed.alternative
+    if deprecation.alternative_package is not None:
+        if use.outcome == "lacks":
+            return ""
+        return f"in {release} the alternative {use.outcome}, but it is said to be in {deprecation.alternative_package}"
+    if not _there(history, release):
+        return (
+            f"in {release} the alternative is there already, but it is said to come in {since}" if use.outcome == "worked" else ""
+        )
+    other = _of_alternative(evidence, deprecation)
+    if other is not None:
+        state = derive(other.deprecation, _Alone(use), exists=True)
+        if state.state not in (allowed := expected(other, release)):
+            texts = " or ".join(sorted(allowed))
+            return f"in {release} the alternative must be {texts} by the file of {other.deprecation.id}, but it is {state.state}"
+        return ""
+    if since and use.outcome == "lacks":
         return f"in {release} the alternative is lacking, but it is said to be there since {since}"
-    if not there and outcome == "worked":
-        return f"in {release} the alternative is there already, but it is said to come in {since}"
+    if use.outcome != "worked" and (since or found.state not in {State.ABSENT, State.SILENT, State.CANNOT_TELL}):
+        return f"in {release} the alternative {_did(use)}{_error(use)}"
     return ""
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A use without a control."""
+
+    deprecated: Used
+    docs: Sequence[str] | None = None
+
+    @property
+    def alternative(self) -> Used:
+        """Itself: an error of it is one of a deprecation only where the file says how that reads."""
+        return self.deprecated
+
+
+def _did(use: Used) -> str:
+    return {"lacks": "is lacking", "timed-out": "came to no end"}.get(use.outcome, use.outcome)
+
+
+def _alternative_warning(evidence: Evidence, history: History, release: str, observed: Observed) -> str:
+    """Whether the alternative can be used without being warned, unless it was deprecated itself."""
+    deprecation, use = history.deprecation, observed.alternative
+    if not _there(history, release) or use.outcome != "worked":
+        return ""
+    other = _of_alternative(evidence, deprecation)
+    known = [_OF_THE_MACHINE] + ([re.compile(other.deprecation.warning)] if other and other.deprecation.warning else [])
+    texts = [f"{category}: {text}" for category, text in use.warnings] + use.said.splitlines()
+    left = [text for text in texts if not any(pattern.search(text) for pattern in known)]
+    return f"in {release} the alternative itself warns: {left[0]}" if left else ""
 
 
 def statement_of(deprecation: Deprecation, points: Sequence[str], release: str) -> Statement | None:
@@ -236,6 +342,23 @@ def _documentation(history: History, release: str, observed: Observed, found: Se
         early = sorted(word for word in words if any(word in sentence for sentence in docs or ()))
         if early:
             return f"in {release} the documentation already holds {early[0]!r}, which it is said not to"
+    return ""
+
+
+def _announcement(history: History, release: str, observed: Observed, found: Seen) -> str:
+    """Whether the file states all that the documentation says is to come, and no more."""
+    said = statement_of(history.deprecation, list(history.axis.points), release)
+    words = () if said is None else tuple(filter(None, (said.holds, *(said.announces or ()))))
+    for sentence in observed.docs or ():
+        stated = [(one.start(), one.end()) for text in words for one in re.finditer(re.escape(text), sentence)]
+        for one in _ANNOUNCES.finditer(sentence):
+            if not any(start <= one.start() and one.end() <= end for start, end in stated):
+                return f"in {release} the documentation announces {one[0]!r}, which the file does not state: {sentence!r}"
+    if observed.docs is None and found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL}:
+        return ""
+    for text in (said.announces or ()) if said is not None else ():
+        if not any(text in sentence for sentence in observed.docs or ()):
+            return f"in {release} the documentation must announce {text!r}, but it does not"
     return ""
 
 

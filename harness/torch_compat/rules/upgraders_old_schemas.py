@@ -13,9 +13,9 @@ Reference: torch/csrc/jit/operator_upgraders/README.md: the entry holds the old 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.operator_changes import judged, not_recorded
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.operator_changes import Misstated
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

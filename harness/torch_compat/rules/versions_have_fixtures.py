@@ -14,10 +14,10 @@ Reference: this project.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import Synthetic
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["due", "judge", "witnesses"]
+
+ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.policy.accepted import ACCEPT
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.waiving import Covered
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ __all__ = ["judge_waivers"]
 _SHOWN: Final = 3
 Cell = tuple[str, str, str, str]
 """Options, recipe, writer and reader."""
+
+ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge_waivers(evidence: Evidence, rule: RuleEntry, waiving: Waiving) -> Iterator[Judgement]:

@@ -15,11 +15,11 @@ Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: 
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
 
 Failures = list[tuple[int, Cause]]
 

@@ -17,11 +17,11 @@ from what every release answered, and what it says of each archive policies/torc
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
+
+ASKS: Final = Asks.LOADING
 
 ELSEWHERE = frozenset({"backward", "own", "forward-in-window"})
 """Directions in which the rules about loading look at every refusal."""

@@ -356,3 +356,34 @@ def probe_failed(tree: Tree, random: Random) -> str:
     error = {"type": "builtins.ImportError", "message": "no such thing"}
     tree.change_reader(reader, probes={probe.name: replace(probe, checks=(), error=error)})
     return "builtins.ImportError: no such thing"
+
+
+@defect()
+def probe_makes_one_check(tree: Tree, random: Random) -> str:
+    reader, probe = probe_of(tree, random)
+    one, other = random.sample(probe.checks, 2)
+    tree.change_reader(reader, probes={probe.name: replace(probe, checks=(one,))})
+    return f"torch-{version_of(reader)}: it does not speak of the check {other[0]}"
+
+
+def answering(tree: Tree) -> tuple[str, Probe]:
+    """The newest reader, which answers every check of the probe, and the probe."""
+    reader = max(tree.readers(), key=lambda one: [int(part) for part in version_of(one).split(".")])
+    return reader, next(iter(reader_of(tree.path, version_of(reader)).probes.values()))
+
+
+@defect(4)
+def probe_asks_nothing(tree: Tree, random: Random) -> str:
+    reader, probe = answering(tree)
+    checks = tuple((check, None, "") for check, _, _ in probe.checks)
+    tree.change_reader(reader, probes={probe.name: replace(probe, checks=checks)})
+    return f"torch-{version_of(reader)}: {random.choice(checks)[0]} was not asked, and does not say what the release lacks"
+
+
+@defect(4, 1)
+def probe_lacks_everything(tree: Tree, random: Random) -> str:
+    """The newest reader says what an old one says."""
+    reader, probe = answering(tree)
+    old = next(iter(reader_of(tree.path, version_of(tree.readers()[0])).probes.values()))
+    tree.change_reader(reader, probes={probe.name: replace(probe, checks=old.checks)})
+    return f"no release that was asked answers {random.choice(old.checks)[0]}"
