@@ -6,27 +6,21 @@ from typing import TYPE_CHECKING
 
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
 from torch_compat.policy.model import Waiver
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.operator_waivers import OperatorGap
 from torch_compat.policy.source import read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from torch_compat.policy.counts import Key
+    from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Table
 
-__all__ = ["CountedGap", "CountedOperatorWaiver", "CountedWaiver", "counts_of", "relock"]
+__all__ = ["CountedGap", "CountedWaiver", "counts_of", "relock"]
 
 
 class CountedWaiver(Waiver):
     """A waiver, and how many cells the lock says that it covers."""
-
-    count: int = 1
-
-
-class CountedOperatorWaiver(OperatorWaiver):
-    """A waiver for operators, and how many the lock says that it covers."""
 
     count: int = 1
 
@@ -43,15 +37,13 @@ def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
     for one in tables:
         if isinstance(one, CountedWaiver):
             counts["waiver", one.id] = one.count
-        elif isinstance(one, CountedOperatorWaiver):
-            counts["operator_waiver", one.id] = one.count
         elif isinstance(one, CountedGap):
             counts["operator_gap", one.release] = one.count
     return counts
 
 
-def relock(policy: Path, counts: Mapping[Key, int] | None = None) -> None:
-    """Write the lock of a policy folder anew: these counts, else what it stated; nothing of what the policy does not have."""
+def relock(policy: Path, counts: Mapping[Key, Value] | None = None) -> None:
+    """Write the lock of a policy folder anew: these entries, else what it stated; nothing of what the policy does not have."""
     wanted = counted_tables(read_folder(policy).entries)
-    stated = {**read_lock(policy).counts, **(counts or {})}
+    stated = {**read_lock(policy).values, **(counts or {})}
     (policy / LOCK).write_text(lock_text({key: count for key, count in stated.items() if key in wanted}), encoding="utf-8")

@@ -10,10 +10,13 @@ from rich.text import Text
 from torch_compat.cli._counting import LOCK_FILE, count, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
 from torch_compat.cli._root import find_root, root_option
+from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from torch_compat.cli._counting import Change
 
 __all__ = ["accept"]
 
@@ -25,6 +28,8 @@ __all__ = ["accept"]
 def accept(root: Path | None, format_: str, *, write: bool) -> int:
     """Count what every waiver and gap covers in the recorded evidence, and show each difference from the lock.
 
+    Of an operator it shows what changed, both schemas, and the command that shows them again.
+
     Without --write nothing is written, and a difference ends with 1. A waiver that covers nothing is never accepted. Nothing is
     written while something could not be checked, because the counts are not final then.
     """
@@ -35,7 +40,9 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
     if format_ == "json":
         print_json({
             "exit_status": status, "lock": LOCK_FILE, "written": written, "entries": len(counted.entries),
-            "changes": [{"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new} for one in counted.changes],
+            "changes": [
+                {"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new, **_became(one)} for one in counted.changes
+            ],
             "unused": [{"kind": kind, "id": name, "why": why} for (kind, name), why in sorted(counted.unused.items())],
             "not_checked": list(counted.not_checked),
         })  # fmt: skip
@@ -50,3 +57,15 @@ def accept(root: Path | None, format_: str, *, write: bool) -> int:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
     console.print(Text(f"{LOCK_FILE}: {said}; {done}"), soft_wrap=True)
     return status
+
+
+def _became(change: Change) -> dict[str, object]:
+    """What an operator became, where the entry is of one."""
+    shown = [
+        {
+            "operator": one.operator, "side": one.side, "since": one.since, "change": list(one.change),
+            "words": in_words(one.change), "old": one.old, "new": one.new, "show": one.show,
+        }
+        for one in change.became
+    ]  # fmt: skip
+    return {"became": shown} if shown else {}

@@ -37,7 +37,7 @@ from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from torch_compat.policy.counts import Counts
@@ -77,7 +77,7 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
     problems.extend(check_lock(lock, counted_tables(entries)))
     if problems:
         raise PolicyError(problems)
-    return _assemble(tables, lock.counts)
+    return _assemble(tables, lock.values)
 
 
 def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
@@ -128,8 +128,17 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
         operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
-        counts=counts,
+        counts={key: count for key, count in counts.items() if isinstance(count, int)},
+        became={(waiver, operator): one for waiver, operator, one in _became(counts)},
     )
+
+
+def _became(counts: Counts) -> Iterator[tuple[str, str, str]]:
+    """Waiver, operator and what it became, of the entries that say so."""
+    for (_, name), one in counts.items():
+        if isinstance(one, str):
+            waiver, _, operator = name.partition(" ")
+            yield waiver, operator, one
 
 
 def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
