@@ -451,6 +451,18 @@ def test_a_file_stands_behind_the_newest_release(tmp_path: Path, monkeypatch: py
     }
 
 
+def test_a_waiver_explains_what_it_covers(capsys: pytest.CaptureFixture[str], small_tree: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "op-linalg-renamed", "--root", str(small_tree)])
+    said = capsys.readouterr().out
+    assert "  side: backward\n  since: 1.13.1\n" in said
+    assert (
+        "    2 × an argument with a default was added; an argument has another name (argument-added, argument-renamed): " in said
+    )
+    assert ": aten::linalg_solve, aten::linalg_solve.out\n" in said
+    assert "  file: policies/torch/operator_waivers/op-linalg-renamed.toml\n" in said
+
+
 def test_json_is_the_same_every_time(run: Run) -> None:
     documents = {run("check", "--old", "1.12.1", "--new", "1.13.1", "--format", "json")[1] for _ in range(2)}
     assert len(documents) == 1

@@ -88,7 +88,12 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
     merged = {**theirs, **ours}
     lines = {line for line in lock_text(merged).splitlines() if not line.startswith("#")}
     assert (
-        problems(shared, HEADER + "".join(f"{line}\n" for line in sorted(lines, key=lambda line: line.partition(" = ")[0].split(" ", 1))), merged) == []
+        problems(
+            shared,
+            HEADER + "".join(f"{line}\n" for line in sorted(lines, key=lambda line: line.partition(" = ")[0].split(" ", 1))),
+            merged,
+        )
+        == []
     )
 
 
