@@ -24,6 +24,8 @@ PAIRS: list[tuple[str, str, tuple[Difference, ...]]] = [
     ("int n", "int k", ("argument-renamed",)),
     ("int n", "int? k", ("argument-renamed", "type-widened")),
     ("int n", "str k", ("argument-removed", "required-argument-added")),
+    ("int n", "str s, int k", ("required-argument-added", "argument-renamed")),
+    ("int n, *", "*, int k", ("argument-removed", "required-argument-added")),  # given otherwise
     ("int n", "int n, int m=1", ("argument-added",)),
     ("int n", "int n, int m", ("required-argument-added",)),
     ("Tensor self, int n", "int n, Tensor self", ("argument-moved",)),
