@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.operator_waivers import OperatorGap
 from torch_compat.policy.source import read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from torch_compat.policy.counts import Key
+    from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Table
 
-__all__ = ["CountedGap", "CountedOperatorWaiver", "counts_of", "relock"]
-
-
-class CountedOperatorWaiver(OperatorWaiver):
-    """A waiver for operators, and how many the lock says that it covers."""
-
-    count: int = 1
+__all__ = ["CountedGap", "counts_of", "relock"]
 
 
 class CountedGap(OperatorGap):
@@ -34,15 +28,13 @@ def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
     """What the lock states of these tables."""
     counts: dict[Key, int] = {}
     for one in tables:
-        if isinstance(one, CountedOperatorWaiver):
-            counts["operator_waiver", one.id] = one.count
-        elif isinstance(one, CountedGap):
+        if isinstance(one, CountedGap):
             counts["operator_gap", one.release] = one.count
     return counts
 
 
-def relock(policy: Path, counts: Mapping[Key, int] | None = None) -> None:
-    """Write the lock of a policy folder anew: these counts, else what it stated; nothing of what the policy does not have."""
+def relock(policy: Path, counts: Mapping[Key, Value] | None = None) -> None:
+    """Write the lock of a policy folder anew: these entries, else what it stated; nothing of what the policy does not have."""
     wanted = counted_tables(read_folder(policy).entries)
-    stated = {**read_lock(policy).counts, **(counts or {})}
+    stated = {**read_lock(policy).values, **(counts or {})}
     (policy / LOCK).write_text(lock_text({key: count for key, count in stated.items() if key in wanted}), encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 from tests.counted import relock
 from tests.deprecated_tree import make_deprecated_tree
 from torch_compat.cli import main
-from torch_compat.policy.counts import LOCK, lock_text, read_lock
+from torch_compat.policy.counts import LOCK, key_of, lock_text, read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +156,44 @@ def test_a_waiver_that_has_expired_is_never_accepted(ask: Callable[..., Ended], 
     ended = ask("accept")
     assert ended.status == 1
     assert "waiver late-and-known: has expired: take it out of the policy, or give it another day" in ended.out
+
+
+def test_an_operator_is_shown_in_words_before_it_is_accepted(
+    small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "operators"
+    shutil.copytree(small_tree, root)
+    policies = root / "policies" / "torch"
+    right, key = (policies / LOCK).read_bytes(), key_of("op-can-cast", "aten::can_cast")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["accept", "--root", str(root), *arguments])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    for pinned, what in (("waits", "new"), ("0123456789abcdef", "another change than before")):
+        relock(policies, {key: pinned})
+        status, out = run()
+        assert (status, out.splitlines()[:-1]) == (
+            1,
+            [
+                f"operator_waiver op-can-cast aten::can_cast: {what}",
+                "    backward, since 2.4.1: an argument has another name (argument-renamed)",
+                "    old  aten::can_cast(ScalarType from, ScalarType to) -> bool",
+                "    new  aten::can_cast(ScalarType from_, ScalarType to) -> bool",
+                "    see  torch-compat operators history aten::can_cast",
+            ],
+        )
+    (change,) = json.loads(run("--write", "--format", "json")[1])["changes"]
+    (became,) = change["became"]
+    assert (became["operator"], became["change"], became["since"]) == ("aten::can_cast", ["argument-renamed"], "2.4.1")
+    assert (policies / LOCK).read_bytes() == right
+    waiver = policies / "operator_waivers" / "op-can-cast.toml"
+    waiver.write_text(waiver.read_text().replace('"argument-renamed"', '"removed"'))
+    status, out = run("--write")
+    assert status == 1
+    assert "operator_waiver op-can-cast aten::can_cast: did not change so: take it out of the policy, or mend it" in out
+    assert (policies / LOCK).read_bytes() == right  # as before: judging says what is wrong
 
 
 def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Path, policy: Path) -> None:

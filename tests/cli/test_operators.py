@@ -9,21 +9,22 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.counted import CountedOperatorWaiver, counts_of
 from torch_compat.cli import main
 from torch_compat.cli._operator_check import check_operators, read_set
 from torch_compat.cli._operators import release_of
 from torch_compat.errors import UsageError
 from torch_compat.operators.history import History
+from torch_compat.policy import load_policy
+from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.operators.differences import Difference
 
     Run = Callable[..., tuple[int, str, str]]
 
@@ -54,11 +55,15 @@ def write(name: str, *lines: str) -> str:
 
 
 def waiver(
-    *patterns: str, count: int = 1, since: str = "2.14.1", name: str = "known", expires: dt.date | None = None
+    *operators: str,
+    change: tuple[Difference, ...] = ("removed",),
+    since: str = "2.14.1",
+    name: str = "known",
+    expires: dt.date | None = None,
 ) -> OperatorWaiver:
-    return CountedOperatorWaiver(
-        id=name, title="It is known", patterns=patterns, side="backward", since=since, count=count, reason="so", evidence="seen",
-        owner="us", expires=expires,
+    return OperatorWaiver(
+        id=name, title="It is known", covers=(Covers(change=change, operators=operators),), side="backward", since=since, reason="so",
+        evidence="seen", owner="us", expires=expires,
     )  # fmt: skip
 
 
@@ -207,13 +212,17 @@ def test_a_break_says_what_to_do_and_drafts_the_waiver(run: Run) -> None:
     status, out, _ = run("check", "--old", old, "--new", new)
     assert status == 1
     assert "why     the new argument 'm' of type int has no default" in out
+    assert "change  an argument without a default was added (required-argument-added)" in out
     assert "do      give 'm' a default; or write an upgrader" in out
     assert "do      keep the operator; or write an upgrader" in out
     assert "but     code of TorchScript states no overload, and aten::g.y(Tensor self) -> Tensor takes the same calls" in out
     draft = out[out.index("[operator_waiver]") : out.index("old (2 schemas)")]
     lines = [line for line in draft.splitlines() if "<replace this" not in line]
     table = tomllib.loads("\n".join(lines))["operator_waiver"]
-    assert table["patterns"] == ["^aten::f$", "^aten::g[.]x$"]
+    assert table["covers"] == [
+        {"change": ["overload-moved"], "operators": ["aten::g.x"]},
+        {"change": ["required-argument-added"], "operators": ["aten::f"]},
+    ]
     assert table["side"] == "backward"
     assert "expires = <replace this" in draft
 
@@ -341,8 +350,8 @@ def test_recorded_releases_are_waived_exactly(run: Run) -> None:
 # ---------------------------------------------------------------------------------------------------------------- waivers
 
 
-def checked(old: str, new: str, *waivers: OperatorWaiver, day: int = 2026) -> tuple[int, list[str]]:
-    found = check_operators(read_set(old), read_set(new), waivers=waivers, counts=counts_of(waivers), as_of=dt.date(day, 1, 1))
+def checked(old: str, new: str, *waivers: OperatorWaiver, day: int = 2026, **more: Any) -> tuple[int, list[str]]:
+    found = check_operators(read_set(old), read_set(new), waivers=waivers, as_of=dt.date(day, 1, 1), **more)
     return found.exit_status, [f"{name} {problem}" for name, problem in found.problems]
 
 
@@ -353,48 +362,105 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     return write("old", ADD, OLD, "aten::g() -> ()"), write("new", ADD)
 
 
-def test_a_waiver_covers_what_it_says(pair: tuple[str, str]) -> None:
+def test_a_waiver_covers_what_it_names(pair: tuple[str, str]) -> None:
     assert checked(*pair)[0] == 1
-    assert checked(*pair, waiver("^aten::[fg]$", count=2)) == (0, [])
+    assert checked(*pair, waiver("aten::f", "aten::g")) == (0, [])
+    assert checked(*pair, waiver("aten::f")) == (1, [])
+    assert checked(*pair, waiver("aten::f"), waiver("aten::g", change=("alias-annotation",), name="other")) == (1, [])
 
 
-def test_a_waiver_that_hides_more_is_reported_with_the_number(pair: tuple[str, str]) -> None:
-    status, problems = checked(*pair, waiver("^aten::[fg]$", count=1))
-    assert status == 1
-    assert problems == ["known counts 1 operators, but hides 2: 1 more than it says"]
-
-
-def test_a_waiver_for_the_coming_release_waits_for_its_number(pair: tuple[str, str]) -> None:
+def test_a_waiver_for_the_coming_release_is_exact_but_for_what_it_becomes(pair: tuple[str, str]) -> None:
     coming = "2.99.0"
-    assert checked(*pair, waiver("^aten::[fg]$", count=2, since=coming)) == (0, [])
-    assert checked(*pair, waiver("^aten::[fg]$", count=0, since=coming)) == (0, [])  # nothing could be counted yet
-    status, problems = checked(*pair, waiver("^aten::[fgh]$", "^aten::k$", count=2, since=coming))
-    assert (status, len(problems)) == (1, 1)
-    _, problems = checked(*pair, waiver("^aten::[fg]$", count=2, since=coming), waiver("^aten::k$", since=coming, name="idle"))
-    assert problems == ["idle covers nothing: no operator that changed with 2.99.0 fits ^aten::k$"]
-    _, problems = checked(*pair, waiver("^aten::[fg]$", count=2, since=coming), waiver("^aten::f$", since=coming, name="more"))
+    assert checked(*pair, waiver("aten::f", "aten::g", since=coming)) == (0, [])
+    _, problems = checked(*pair, waiver("aten::f", "aten::g", "aten::h", since=coming))
+    assert problems == ["known names what did not change so with 2.99.0: aten::h"]
+    _, problems = checked(*pair, waiver("aten::f", "aten::g", since=coming), waiver("aten::k", since=coming, name="idle"))
+    assert problems == ["idle covers nothing: of what it names nothing changed so with 2.99.0"]
+    _, problems = checked(*pair, waiver("aten::f", "aten::g", since=coming), waiver("aten::f", since=coming, name="more"))
     assert [problem.split()[0] for problem in problems] == ["known", "more"]
+    status, problems = checked(*pair, waiver("aten::f", "aten::g", change=("argument-added",), since=coming))
+    assert (status, [problem.split()[:5] for problem in problems]) == (1, [["known", "is", "for", "another", "change:"]])
 
 
 def test_an_expired_waiver_is_reported_and_covers_nothing(pair: tuple[str, str]) -> None:
-    status, problems = checked(*pair, waiver("^aten::[fg]$", count=2, expires=dt.date(2026, 1, 1)))
+    status, problems = checked(*pair, waiver("aten::f", "aten::g", expires=dt.date(2026, 1, 1)))
     assert (status, problems) == (1, ["known expired on 2026-01-01"])
-    assert checked(*pair, waiver("^aten::[fg]$", count=2, expires=dt.date(2026, 1, 1)), day=2025) == (0, [])
+    assert checked(*pair, waiver("aten::f", "aten::g", expires=dt.date(2026, 1, 1)), day=2025) == (0, [])
+
+
+UNIFORM = waiver("prims::uniform", change=("required-argument-added",), since="2.11.0")
+PROFILER = waiver(
+    "profiler::_record_function_exit", "profiler::_record_function_exit._RecordFunction", change=("argument-renamed",),
+    since="2.11.0", name="profiler",
+)  # fmt: skip
 
 
 def test_a_waiver_between_other_releases_is_left_aside() -> None:
-    wide = waiver("^.*$", since="2.14.1")
-    assert checked("2.10.0", "2.11.0", wide)[0] == 1
-    assert checked("2.14.1", "2.15.0", wide) == (0, [])
-    assert checked("2.13.0", "2.14.1", wide.model_copy(update={"count": 8}))[0] == 4  # 2.13.0 itself is not complete
+    elsewhere = [one.model_copy(update={"since": "2.14.1"}) for one in (UNIFORM, PROFILER)]
+    assert checked("2.10.0", "2.11.0", *elsewhere) == (1, [])
+    assert checked("2.14.1", "2.15.0", *elsewhere) == (0, [])
 
 
 def test_between_two_recorded_releases_waivers_are_exact() -> None:
-    good = [waiver("^prims::uniform$", since="2.11.0"), waiver("^profiler::.*$", since="2.11.0", count=2, name="profiler")]
-    assert checked("2.10.0", "2.11.0", *good) == (0, [])
-    status, problems = checked("2.10.0", "2.11.0", *good, waiver("^aten::add$", since="2.11.0", name="idle"))
+    good = [UNIFORM, PROFILER]
+    policy = load_policy(Path(__file__).parents[2] / "policies" / "torch")
+    ids = {"known": "op-prims-2-11", "profiler": "op-profiler-renamed"}
+    became = {(one.id, name): policy.became[ids[one.id], name] for one in good for name in one.operators}
+    assert checked("2.10.0", "2.11.0", *good, became=became) == (0, [])
+    status, problems = checked("2.10.0", "2.11.0", *good, waiver("aten::add", since="2.11.0", name="idle"), became=became)
     assert status == 1
     assert [problem.split()[0] for problem in problems] == ["idle"]
+    status, problems = checked("2.10.0", "2.11.0", *good, became=became | {("known", "prims::uniform"): "waits"})
+    assert (status, len(problems)) == (1, 1)
+    assert problems[0].startswith("known covers what counts.lock does not state: prims::uniform became prims::uniform(")
+
+
+def test_farther_apart_each_step_needs_a_waiver() -> None:
+    """aten::_foreach_norm.Scalar was renamed in 1.13.1, which broke it, and got an argument in 2.5.1, which did not."""
+    name = "aten::_foreach_norm.Scalar"
+    renamed = waiver(name, change=("argument-renamed",), since="1.13.1")
+
+    def left(*waivers: OperatorWaiver) -> bool:
+        found = check_operators(read_set("1.12.1"), read_set("2.12.1"), waivers=waivers, as_of=dt.date(2026, 1, 1))
+        return name in {one.operator for one in found.broken}
+
+    assert left()
+    assert not left(renamed)
+    assert left(renamed.model_copy(update={"since": "2.0.0"}))
+    assert left(renamed.model_copy(update={"expires": dt.date(2026, 1, 1)}))
+
+
+def test_a_file_stands_behind_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What broke before it has its waivers; what breaks in it needs one for a release to come."""
+    monkeypatch.chdir(tmp_path)
+    texts = sorted(read_set("2.15.0").schemas)
+    gone = [text for text in texts if text.startswith(("aten::relu(", "prims::uniform("))]
+    assert len(gone) == 2
+    nightly = write("nightly.txt", *(text for text in texts if text not in gone))
+    before = [UNIFORM, PROFILER]
+    coming = waiver("aten::relu", "prims::uniform", since="2.99.0", name="coming")
+    left = {
+        count: {one.operator for one in check_operators(read_set("2.10.0"), read_set(nightly), waivers=waivers).broken}
+        & {"prims::uniform", "aten::relu", "profiler::_record_function_exit"}
+        for count, waivers in enumerate(([], before, [*before, coming]))
+    }
+    assert left == {
+        0: {"prims::uniform", "aten::relu", "profiler::_record_function_exit"},
+        1: {"prims::uniform", "aten::relu"},
+        2: set(),
+    }
+
+
+def test_a_waiver_explains_what_it_covers(capsys: pytest.CaptureFixture[str], small_tree: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "op-linalg-renamed", "--root", str(small_tree)])
+    said = capsys.readouterr().out
+    assert "  side: backward\n  since: 1.13.1\n" in said
+    assert (
+        "    2 × an argument with a default was added; an argument has another name (argument-added, argument-renamed): " in said
+    )
+    assert ": aten::linalg_solve, aten::linalg_solve.out\n" in said
+    assert "  file: policies/torch/operator_waivers/op-linalg-renamed.toml\n" in said
 
 
 def test_json_is_the_same_every_time(run: Run) -> None:

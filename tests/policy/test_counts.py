@@ -20,7 +20,9 @@ from torch_compat.policy.counts import (
     HEADER,
     LOCK,
     PREDICT,
+    WAITS,
     check_lock,
+    key_of,
     lock_text,
     read_lock,
     rewritten,
@@ -29,22 +31,27 @@ from torch_compat.policy.counts import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch_compat.policy.counts import Key
+    from torch_compat.policy.counts import Key, Value
 
-KINDS = sorted(BY_JUDGING | BY_PREDICTING)
-COUNTS: dict[Key, int] = {
+KINDS = sorted((BY_JUDGING | BY_PREDICTING) - {"operator_waiver"})
+SEEN = "0123456789abcdef"
+COUNTS: dict[Key, Value] = {
     ("operator_gap", "2.13.0"): 138,
-    ("operator_waiver", "op-a"): 0,
+    ("operator_waiver", "op-a aten::f.out"): SEEN,
     ("quirk", "odd"): 3,
     ("slip", "dies"): 40,
     ("slip", "known"): 2,
     ("slip", "known-too"): 7,
 }
 ids = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1)
-locks = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1, 999_999_999))
+counted = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1, 999_999_999))
+pinned = st.dictionaries(
+    st.builds(key_of, ids, ids.map("aten::{}".format)), st.just(WAITS) | st.text(string.hexdigits[:16], min_size=16, max_size=16)
+)
+locks = st.builds(lambda one, other: {**one, **other}, counted, pinned)
 
 
-def problems(folder: Path, text: str | None, wanted: dict[Key, int] = COUNTS) -> list[str]:
+def problems(folder: Path, text: str | None, wanted: dict[Key, Value] = COUNTS) -> list[str]:
     if text is not None:
         (folder / LOCK).write_bytes(text.encode())
     return [str(one).replace(f"{folder.as_posix()}/", "") for one in check_lock(read_lock(folder), wanted.keys())]
@@ -56,20 +63,20 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(locks)
-def test_what_is_written_is_read(shared: Path, counts: dict[Key, int]) -> None:
+def test_what_is_written_is_read(shared: Path, counts: dict[Key, Value]) -> None:
     assert problems(shared, lock_text(counts), counts) == []
-    assert read_lock(shared).counts == counts
+    assert read_lock(shared).values == counts
     assert lock_text(dict(reversed(counts.items()))) == lock_text(counts)
 
 
 @given(locks.filter(bool), st.data())
-def test_every_cut_is_noticed(shared: Path, counts: dict[Key, int], data: st.DataObject) -> None:
+def test_every_cut_is_noticed(shared: Path, counts: dict[Key, Value], data: st.DataObject) -> None:
     text = lock_text(counts)
     assert problems(shared, text[: data.draw(st.integers(0, len(text) - 1))], counts)
 
 
 @given(locks.filter(bool), st.data())
-def test_a_line_that_is_taken_out_or_repeated_is_noticed(shared: Path, counts: dict[Key, int], data: st.DataObject) -> None:
+def test_a_line_that_is_taken_out_or_repeated_is_noticed(shared: Path, counts: dict[Key, Value], data: st.DataObject) -> None:
     lines = lock_text(counts).splitlines(keepends=True)
     at = data.draw(st.integers(0, len(lines) - 1))
     assert problems(shared, "".join(lines[:at] + lines[at + 1 :]), counts)
@@ -77,12 +84,17 @@ def test_a_line_that_is_taken_out_or_repeated_is_noticed(shared: Path, counts: d
 
 
 @given(locks, locks)
-def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, int], theirs: dict[Key, int]) -> None:
+def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], theirs: dict[Key, Value]) -> None:
     """The lines of both, sorted, are the lock of both."""
     merged = {**theirs, **ours}
     lines = {line for line in lock_text(merged).splitlines() if not line.startswith("#")}
     assert (
-        problems(shared, HEADER + "".join(f"{line}\n" for line in sorted(lines, key=lambda line: line.split()[:2])), merged) == []
+        problems(
+            shared,
+            HEADER + "".join(f"{line}\n" for line in sorted(lines, key=lambda line: line.partition(" = ")[0].split(" ", 1))),
+            merged,
+        )
+        == []
     )
 
 
@@ -109,6 +121,10 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, int], the
         ("slip known = 2\n", "slip known = 2\nslip known = 3\n", f"counts.lock:8: slip known stands in line 7 already: remove one, then run {PREDICT}"),
         ("slip known = 2\n", "<<<<<<< HEAD\nslip known = 2\n", f"counts.lock:7: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
         ("slip known-too = 7\n", "slip known-too = 7", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
+        (f"= {SEEN}\n", "= 3\n", "counts.lock:4: must be 'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'; found"),
+        (f"aten::f.out = {SEEN}\n", f"= {SEEN}\n", "counts.lock:4: must be 'operator_waiver ID OPERATOR = DIGEST'"),
+        ("slip known = 2\n", f"slip known = {SEEN}\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("aten::f.out", "aten::f", f"counts.lock:4: the policy has no operator_waiver 'op-a aten::f'; did you mean 'op-a aten::f.out'?: {ACCEPT}"),
         (HEADER, "", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
         (HEADER, "# older words\n", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
     ],
@@ -182,4 +198,5 @@ def test_mistakes_of_hand_written_files_come_first(write: Callable[[dict[str, st
 
 def test_the_lock_of_the_repository_is_as_it_is_written(torch: Policy) -> None:
     path = Path(__file__).parents[2] / "policies" / "torch" / LOCK
-    assert path.read_text(encoding="utf-8") == lock_text(torch.counts)
+    assert path.read_text(encoding="utf-8") == lock_text(read_lock(path.parent).values)
+    assert len(read_lock(path.parent).values) == len(torch.counts) + len(torch.became)

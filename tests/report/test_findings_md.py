@@ -14,7 +14,7 @@ from tests.report.conftest import finding as made
 from tests.small_tree import once
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
-from torch_compat.policy.operator_waivers import OperatorWaiver
+from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
 from torch_compat.report.findings_md import findings_md
 from torch_compat.rules.judge import judge
 from torch_compat.rules.judgement import Verdict
@@ -107,8 +107,8 @@ def test_deprecations_have_a_section_of_their_own(shared: Path, tmp_path: Path) 
 def broken_operators() -> dict[str, Any]:
     """Two operators of one waiver, one that nothing explains, and the releases in numbers."""
     waiver = OperatorWaiver(
-        id="op-gone", title="They are gone", patterns=("^aten::[fg]$",), side="backward", since="2.0.0", reason="it *is*\nso",
-        evidence="seen", owner="us",
+        id="op-gone", title="They are gone", side="backward", since="2.0.0", reason="it *is*\nso", evidence="seen", owner="us",
+        covers=(Covers(change=("removed",), operators=("aten::f", "aten::g")),),
     )  # fmt: skip
     facts: dict[str, Any] = {
         "rule": "schema-breaks-upgraded", "what": "removed", "options": "", "families": (), "writers": (), "readers": ("2.0.0",),

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.counted import CountedGap, CountedOperatorWaiver
+from tests.counted import CountedGap
 from tests.rules.conftest import DATES, file_format, rule
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import CorpusError
 from torch_compat.policy.deprecations import Planned
 from torch_compat.policy.model import CorpusScope
+from torch_compat.policy.operator_waivers import Covers, OperatorWaiver, digest_of
+from torch_compat.rules.operator_changes import operators_became
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.rules.conftest import World
-    from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.operators.differences import Difference
 
     Write = Callable[..., None]
 
@@ -51,9 +53,18 @@ def record(world: World, tmp_path: Path) -> Write:
     return write
 
 
-def waiver(*patterns: str, since: str = "2.0.0", count: int = 1, name: str = "known", **more: Any) -> OperatorWaiver:
+def waiver(
+    *operators: str, change: tuple[Difference, ...] = ("removed",), since: str = "2.0.0", name: str = "known", **more: Any
+) -> OperatorWaiver:
     rest = {"side": "backward", "title": "It is known", "reason": "so", "evidence": "seen", "owner": "us", **more}
-    return CountedOperatorWaiver(id=name, patterns=patterns, since=since, count=count, **rest)
+    return OperatorWaiver(id=name, covers=(Covers(change=change, operators=operators),), since=since, **rest)
+
+
+def accept(world: World, *waivers: OperatorWaiver) -> None:
+    """Promise these waivers, and pin what they cover now."""
+    world.promise(operator_waivers=waivers)
+    became = {key: digest_of(shown) for key, shown in operators_became(world.evidence()).items() if shown}
+    world.promise(became={(name.split(" ")[0], name.split(" ")[1]): one for (_, name), one in became.items()})
 
 
 def causes(world: World, name: str) -> list[tuple[str, str, str]]:
@@ -213,7 +224,7 @@ def gone(record: Write) -> None:
 def test_a_waiver_covers_a_break_and_is_shown(world: World, record: Write) -> None:
     world.ask(BREAKS, EXACT)
     gone(record)
-    world.promise(operator_waivers=(waiver("^aten::(f|f[.]out|g)$", count=3),))
+    accept(world, waiver("aten::f", "aten::f.out", "aten::g"))
     report = world.judge()
     assert report.exit_status == 0
     assert {(one.id, one.verdict, one.waiver, one.title) for one in report.findings} == {
@@ -223,62 +234,98 @@ def test_a_waiver_covers_a_break_and_is_shown(world: World, record: Write) -> No
 
 
 def test_a_waiver_for_an_upgrader(world: World, record: Write) -> None:
-    world.promise(operator_waivers=(waiver("^aten::f$", since="1.0.0", side="upgrader"),))
     ((verdict, _, _),) = stated(world, record, OLD, f"{OLD}\t1.1.0..")
-    assert verdict == "waived"
+    assert verdict == "fail"
+    accept(world, waiver("aten::f", change=("never-there",), since="1.0.0", side="upgrader"))
+    assert [verdict for verdict, _, _ in causes(world, STATED)] == ["waived"]
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
+    stated(world, record, OLD.replace("int n", "int k"), f"{OLD}\t1.0.0..")  # now there was another one
+    assert world.verdicts(EXACT) == {"waiver known": "fail: another change"}
+    accept(world, waiver("aten::f", change=("argument-renamed",), since="1.0.0", side="upgrader"))
+    assert [verdict for verdict, _, _ in causes(world, STATED)] == ["waived"]
 
 
 def test_a_waiver_for_forward_breaks_is_counted(world: World, record: Write) -> None:
     record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor self, int n, int[] m=[1]) -> Tensor\t2.0.0..")
-    world.promise(operator_waivers=(waiver("^aten::f$", side="forward"),))
+    accept(world, waiver("aten::f", change=("argument-added",), side="forward"))
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
-    world.promise(operator_waivers=(waiver("^aten::add$", side="forward"),))
+    accept(world, waiver("aten::add", change=("argument-added",), side="forward"))
     assert world.verdicts(EXACT) == {"waiver known": "fail: unused"}
+
+
+def test_a_waiver_for_an_upgrader_that_goes(world: World, record: Write) -> None:
+    record(upgraders={"aten::add": [[4, "add_0_3", OLD]]}, shown="1.0.0..1.1.1")
+    accept(world, waiver("aten::add", change=("upgrader-dropped",)))
+    assert [verdict for verdict, _, _ in causes(world, BREAKS)] == ["waived"]
+    assert world.verdicts(EXACT) == {"waiver known": "pass"}
 
 
 @pytest.mark.parametrize(
     ("what", "waivers"),
     [
-        ("hides more", [waiver("^aten::f([.]out)?$")]),
-        ("inexact", [waiver("^aten::f$", count=2)]),
-        ("unused", [waiver("^aten::h$")]),
-        ("unused", [waiver("^aten::f$", since="1.1.1")]),
-        ("idle pattern", [waiver("^aten::f$", "^aten::h$")]),
-        ("expired", [waiver("^aten::f$", expires=dt.date(2026, 1, 1))]),
-        ("overlapping", [waiver("^aten::f$"), waiver("^aten::f([.]out)?$", count=2, name="wide")]),
+        ("another change", [waiver("aten::f", change=("alias-annotation",))]),
+        ("another change", [waiver("aten::f", change=("removed", "argument-added"))]),
+        ("did not change", [waiver("aten::f", "aten::h")]),
+        ("unused", [waiver("aten::h")]),
+        ("unused", [waiver("aten::f", since="1.1.1")]),
+        ("expired", [waiver("aten::f", expires=dt.date(2026, 1, 1))]),
+        ("overlapping", [waiver("aten::f"), waiver("aten::f", "aten::f.out", name="wide")]),
     ],
 )
 def test_a_waiver_that_is_not_exact_fails(world: World, record: Write, what: str, waivers: list[OperatorWaiver]) -> None:
     gone(record)
-    world.promise(operator_waivers=tuple(waivers))
+    accept(world, *waivers)
     assert world.verdicts(EXACT)["waiver known"] == f"fail: {what}"
 
 
-def test_a_waiver_that_hides_more_says_how_many(world: World, record: Write) -> None:
+def test_what_no_waiver_names_fails(world: World, record: Write) -> None:
     gone(record)
-    world.promise(operator_waivers=(waiver("^aten::.*$"),))
-    ((_, _, text),) = causes(world, EXACT)
-    assert text == "waiver known counts 1 operators, but hides 3: 2 more than it says"
+    accept(world, waiver("aten::f"))
+    assert world.verdicts(EXACT) == {"waiver known": "pass"}
+    assert sorted(text for verdict, _, text in causes(world, BREAKS) if verdict == "fail") == [
+        f"{name}: there is no such operator any more" for name in ("aten::f.out", "aten::g")
+    ]
+
+
+def test_another_change_of_a_named_operator_fails_twice(world: World, record: Write) -> None:
+    """Itself, since nothing covers it, and the waiver that was for something else."""
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor input, int n) -> Tensor\t2.0.0..")
+    accept(world, waiver("aten::f", change=("argument-renamed",)))
+    assert [verdict for verdict, _, _ in causes(world, BREAKS)] == ["waived"]
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor input, int n, int m) -> Tensor\t2.0.0..")
+    assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [("fail", "renamed")]
+    ((_, what, text),) = causes(world, EXACT)
+    assert what == "another change"
+    assert text.endswith("aten::f shows required-argument-added, argument-renamed, not argument-renamed")
+
+
+def test_another_outcome_of_the_same_change_fails(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor input, int n) -> Tensor\t2.0.0..")
+    accept(world, waiver("aten::f", change=("argument-renamed",)))
+    record(f"{OLD}\t1.0.0..1.1.1", "aten::f(Tensor tensor, int n) -> Tensor\t2.0.0..")
+    ((_, what, text),) = causes(world, EXACT)
+    assert what == "became something else"
+    assert text.endswith("counts.lock does not state: aten::f became aten::f(Tensor tensor, int n) -> Tensor")
 
 
 def test_a_waiver_for_a_planned_release_waits_until_it_expires(world: World, record: Write) -> None:
     gone(record)
     planned = Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
-    world.promise(operator_waivers=(waiver("^aten::h$", since="2.1.0", expires=dt.date(2026, 2, 1)),), planned=(planned,))
+    world.promise(operator_waivers=(waiver("aten::h", since="2.1.0", expires=dt.date(2026, 2, 1)),), planned=(planned,))
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
     world.as_of = dt.date(2026, 2, 1)
     assert world.verdicts(EXACT) == {"waiver known": "fail: expired"}
 
 
 def test_waivers_without_records_are_not_checked(world: World) -> None:
-    world.promise(operator_waivers=(waiver("^aten::h$"),), operator_gaps=(CountedGap(release="1.1.0", count=1, reason="so"),))
+    world.promise(operator_waivers=(waiver("aten::h"),), operator_gaps=(CountedGap(release="1.1.0", count=1, reason="so"),))
     assert set(world.verdicts(EXACT).values()) == {"not-checked: not recorded"}
 
 
 def test_waivers_that_nobody_counts_are_no_pass(world: World, record: Write) -> None:
     gone(record)
-    world.promise(operator_waivers=(waiver("^aten::f([.]out)?$", "^aten::g$", count=3),), rules=(rule(BREAKS),))
+    accept(world, waiver("aten::f", "aten::f.out", "aten::g"))
+    world.promise(rules=(rule(BREAKS),))
     report = world.judge()
     assert report.exit_status == 4
     assert [what for what, _, _ in report.not_checked] == [EXACT]

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import PolicyError
+from torch_compat.operators.differences import in_words
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
 from torch_compat.policy.counts import (
     BY_JUDGING,
     BY_PREDICTING,
     LOCK,
     PREDICT,
+    WAITS,
     counted_tables,
+    key_of,
     lock_text,
     read_lock,
     rewritten,
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.policy.accepted import Block
-    from torch_compat.policy.counts import Counts, Key
+    from torch_compat.policy.counts import Counts, Key, Value
+    from torch_compat.policy.operator_waivers import Changed
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Measured
     from torch_compat.rules.waiving import Waiving
@@ -40,14 +44,22 @@ ACCEPTED_FILE = f"policies/torch/{WAIVERS_LOCK}"
 
 @dataclass(frozen=True)
 class Change:
-    """An entry of the lock whose count changed. None stands for no entry: ``old`` of a new one, ``new`` of one that is gone."""
+    """An entry of the lock that changed. None stands for no entry: ``old`` of a new one, ``new`` of one that is gone.
+
+    Attributes:
+        became: of an operator of an operator_waiver the change that it shows, which ``new`` pins.
+    """
 
     key: Key
-    old: int | None
-    new: int | None
+    old: Value | None
+    new: Value | None
+    became: tuple[Changed, ...] = ()
 
     def __str__(self) -> str:
         name = " ".join(self.key)
+        if self.became:
+            what = "new" if self.old in {None, WAITS} else "another change than before"
+            return "\n".join([f"{name}: {what}", *(f"    {line}" for one in self.became for line in _in_words(one))])
         if self.old is None:
             return f"{name}: new, {self.new}"
         return f"{name}: gone, was {self.old}" if self.new is None else f"{name}: {self.old} -> {self.new}"
@@ -107,6 +119,14 @@ class Counted:
     final: bool
 
 
+def _in_words(one: Changed) -> Iterator[str]:
+    """A change of an operator: what it is, both schemas, and the command that shows it."""
+    yield f"{one.side}, since {one.since}: {in_words(one.change)}"
+    yield f"old  {one.old or 'none'}"
+    yield f"new  {one.new or 'none'}"
+    yield f"see  {one.show}"
+
+
 def count(place: Root, *, accepting: bool) -> Counted:
     """Measure what every waiver and gap covers in the recorded evidence. Writes nothing.
 
@@ -134,8 +154,9 @@ def count(place: Root, *, accepting: bool) -> Counted:
         evidence = gather(place, policy if accepting else replace(policy, accepted=stated), as_of=None)
         measured = measure(evidence)
     unused = dict(_unused(evidence, measured))
-    old = lock.counts
+    old = lock.values
     counted = {key: count for key, count in measured.counts.items() if count is not None and key not in unused}
+    counted |= {key: WAITS for key, count in counted.items() if key[0] == "operator_waiver" and count == 0}
     uncounted = {key for key, count in measured.counts.items() if count is None}
     kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging goes on reporting the unused ones
     new = rewritten(lock, BY_JUDGING, {**counted, **kept}, wanted)
@@ -145,7 +166,11 @@ def count(place: Root, *, accepting: bool) -> Counted:
     return Counted(
         evidence=evidence,
         entries=new,
-        changes=tuple(Change(key, old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)),
+        changes=tuple(
+            Change(key, old.get(key), new.get(key), measured.became.get(key, ()))
+            for key in sorted({*old, *new})
+            if old.get(key) != new.get(key)
+        ),
         waiving=measured.waiving,
         accepted=accepted,
         differences=differences,
@@ -211,7 +236,8 @@ def locked(place: Root, counts: Counts) -> str:
 def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]:
     """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not recorded yet."""
     recorded = evidence.operators.schemas.releases if evidence.operators is not None else ()
-    waiting = {("operator_waiver", one.id) for one in evidence.policy.operator_waivers if one.since not in recorded}
+    later = [one for one in evidence.policy.operator_waivers if one.since not in recorded]
+    waiting = {key_of(one.id, operator) for one in later for operator in one.operators}
     for waiver in evidence.policy.waivers:
         key = ("waiver", waiver.id)
         covered = measured.waiving.covered.get(waiver.id)
@@ -225,4 +251,5 @@ def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]
         if key in measured.expired:
             yield key, "has expired: take it out of the policy, or give it another day"
         elif found == 0 and key not in waiting:
-            yield key, "covers nothing: take it out of the policy, or mend it"
+            what = "did not change so" if key[0] == "operator_waiver" else "covers nothing"
+            yield key, f"{what}: take it out of the policy, or mend it"

@@ -20,12 +20,12 @@ from torch_compat.report.predictions import counted_programs, document
 from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from torch_compat.cli._root import Root
     from torch_compat.needs import Rules
-    from torch_compat.policy.counts import Counts
+    from torch_compat.policy.counts import Key
     from torch_compat.report.predictions import Reader
     from torch_compat.rules.evidence import Evidence
 
@@ -134,7 +134,7 @@ def rules_of(place: Root) -> Rules:
     return load_rules(place.inside("policies/torch"), place.fixtures)
 
 
-def prediction_texts(place: Root, evidence: Evidence, readers: Sequence[Reader], counts: Counts) -> dict[str, str]:
+def prediction_texts(place: Root, evidence: Evidence, readers: Sequence[Reader], counts: Mapping[Key, int]) -> dict[str, str]:
     """The new text of each file that states what was predicted, by its path in the tree.
 
     Parameters:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.cli._operators import release_of
 from torch_compat.errors import UsageError
-from torch_compat.operators.breaks import Break, Entry, breaks, dropped_upgraders, operator_of, upgrader_entries
+from torch_compat.operators.breaks import (
+    DROPPED,
+    Break,
+    Entry,
+    breaks,
+    consecutive,
+    dropped_upgraders,
+    operator_of,
+    upgrader_entries,
+)
+from torch_compat.operators.differences import in_words
 from torch_compat.operators.history import FactHistory, History
 from torch_compat.operators.schema import SchemaError, parse
 from torch_compat.releases.data import packaged
@@ -16,9 +26,10 @@ from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.operators.differences import Difference
+    from torch_compat.policy.operator_waivers import Became, OperatorWaiver
 
 __all__ = ["Checked", "SchemaSet", "check_lines", "check_operators", "read_set"]
 
@@ -107,6 +118,7 @@ def _row(one: Break) -> dict[str, Any]:
         "old": one.old,
         "new": one.new,
         "what": one.what,
+        "change": list(one.change),
         "reason": one.reason,
         "taken_by": one.taken_by,
     }
@@ -196,7 +208,7 @@ def check_operators(
     forward: bool = False,
     upgraders: Sequence[str] = (),
     waivers: Sequence[OperatorWaiver] = (),
-    counts: Mapping[tuple[str, str], int] | None = None,
+    became: Became | None = None,
     as_of: dt.date | None = None,
 ) -> Checked:
     """Compare two sets.
@@ -204,7 +216,7 @@ def check_operators(
     Parameters:
         forward: whether what is written for the newer one must work with the older one, too.
         upgraders: old schemas that have an upgrader in the newer set, besides the recorded ones.
-        counts: how many operators each waiver covers, as ``Policy.counts`` has it.
+        became: what the operators of each waiver became, as ``Policy.became`` has it.
         as_of: the day for waivers that expire.
     """
     versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
@@ -219,7 +231,7 @@ def check_operators(
     if old.release is not None and new.release is not None:
         text = "the upgrader {} of file format {} is gone"
         found += [
-            Break(one.operator, "backward", one.old, None, "upgrader dropped", text.format(one.upgrader, one.bump))
+            Break(one.operator, "backward", one.old, None, DROPPED, text.format(one.upgrader, one.bump))
             for one in dropped_upgraders(versions, old.release, new.release)
         ]
     if forward:
@@ -229,7 +241,7 @@ def check_operators(
     waived: list[tuple[Break, str]] = []
     problems: list[tuple[str, str]] = []
     if waivers:
-        left, waived, problems = _waive(old, new, broken, waivers, counts or {}, as_of, forward=forward)
+        left, waived, problems = _waive(old, new, broken, waivers, became or {}, entries, as_of, forward=forward)
     return Checked(
         old,
         new,
@@ -246,44 +258,79 @@ def _waive(
     new: SchemaSet,
     broken: list[Break],
     waivers: Sequence[OperatorWaiver],
-    counts: Mapping[tuple[str, str], int],
+    became: Became,
+    entries: Sequence[Entry],
     as_of: dt.date | None,
     *,
     forward: bool,
 ) -> tuple[list[Break], list[tuple[Break, str]], list[tuple[str, str]]]:
     """What no waiver covers, what one covers, and which waivers are wrong.
 
-    Waivers count what changed with one release. Where the two sets are that release and the one that was recorded before it, they
-    must be exact; where they lie farther apart, the same operator may have changed more than once, and a waiver must not cover more
-    than it counts. What a waiver for a release that is still to come covers was never counted: there, every number will do.
+    Waivers say what changed with one release. Where the two sets are that release and the one that was recorded before it, they must be
+    exact. Where they lie farther apart, the same operator may have changed more than once, and is covered where each of its breaks from
+    one recorded release to the next is. What it became with a release that is still to come is pinned nowhere yet.
     """
-    from torch_compat.policy.operator_waivers import apply_waivers, wrong  # noqa: PLC0415 - pydantic
+    from torch_compat.policy.operator_waivers import Changed, apply_waivers, wrong  # noqa: PLC0415 - pydantic
 
     releases = History.load().releases
     sides = {"backward", "forward"} if forward else {"backward"}
     wanted = [waiver for waiver in waivers if waiver.side in sides and _within(waiver.since, old.release, new.release)]
-    here = "here"
-    applied = apply_waivers(
-        [waiver.model_copy(update={"since": here}) for waiver in wanted],
-        dict.fromkeys((one.side, here, one.operator) for one in broken),
-        as_of=as_of,
-    )
     neighbours = any((old.release, new.release) == pair for pair in itertools.pairwise(releases)) and old.incomplete is None
     problems = []
-    for waiver in wanted:
-        exact = neighbours or (new.release is None and waiver.since not in releases)
-        stated = counts["operator_waiver", waiver.id] if waiver.since in releases else None
-        what, text = wrong(waiver.model_copy(update={"since": here}), applied, stated, as_of=as_of)
-        if what in {"hides more", "expired"} or (what and exact):
-            problems.append((waiver.id, text.replace(f"with {here}", f"with {waiver.since}")))
-    left, waived = [], []
-    for one in broken:
-        fitting = applied.by.get((one.side, here, one.operator), ())
-        if fitting:
-            waived.append((one, fitting[0].id))
-        else:
-            left.append(one)
-    return left, waived, problems
+    covering: dict[Break, str] = {}
+    for since in dict.fromkeys(waiver.since for waiver in wanted):  # each may be the release that the newer set is, or is to be
+        mine = [waiver for waiver in wanted if waiver.since == since]
+        changed = {one: Changed(one.side, since, one.operator, one.change, one.old, one.became) for one in broken}
+        applied = apply_waivers(mine, dict.fromkeys(changed.values()), as_of=as_of)
+        for one, asked in changed.items():
+            if asked in applied.by:
+                covering.setdefault(one, applied.by[asked][0].id)
+        exact = neighbours or (new.release is None and since not in releases)
+        pinned = became if neighbours else None
+        for waiver in mine:
+            what, text = wrong(waiver, applied, pinned, as_of=as_of)
+            if what == "expired" or (what and exact):
+                problems.append((waiver.id, text))
+    rest = [one for one in broken if one not in covering]
+    if rest and not neighbours and old.release is not None:
+        valid = [waiver for waiver in wanted if as_of is None or not waiver.expired(as_of)]
+        covering |= _step_by_step(old.release, new, rest, valid, entries)
+    left = [one for one in broken if one not in covering]
+    return left, [(one, covering[one]) for one in broken if one in covering], problems
+
+
+def _step_by_step(
+    older: str, new: SchemaSet, broken: Sequence[Break], waivers: Sequence[OperatorWaiver], entries: Sequence[Entry]
+) -> dict[Break, str]:
+    """Breaks of operators whose every break on the way from a recorded release to a newer set has a waiver; with the last one's id."""
+    history = History.load()
+    versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
+    releases = history.releases
+    names = {one.operator for one in broken}
+    steps: dict[tuple[str, str], list[str | None]] = {}
+
+    def step(found: Sequence[Break], since: frozenset[str]) -> None:
+        for one in found:
+            if one.operator in names and one.known and one.upgrader is None:
+                fitting = (
+                    waiver.id
+                    for waiver in waivers
+                    if waiver.side == one.side and waiver.since in since and waiver.operators.get(one.operator) == one.change
+                )
+                steps.setdefault((one.side, one.operator), []).append(next(fitting, None))
+
+    for side in {one.side for one in broken}:
+        for _, newer, _, found in consecutive(history, versions, since=releases.index(older) + 1, side=side):
+            step(found, frozenset({newer}))
+            if newer == new.release:
+                break
+        if new.release is None:
+            bit = history.bit(releases[-1])
+            newest = [text for text, _, bits in history.facts() if bits & bit and operator_of(text) in names]
+            coming = frozenset(waiver.since for waiver in waivers) - {*releases}
+            step(breaks(newest, new.schemas, side=side, entries=entries), coming)
+    last = {one: (steps.get((one.side, one.operator)) or [None]) for one in broken}
+    return {one: found[-1] for one, found in last.items() if all(found) and found[-1] is not None}
 
 
 def _within(since: str, old: str | None, new: str | None) -> bool:
@@ -302,6 +349,7 @@ def check_lines(checked: Checked) -> Iterator[str]:
         if one.new is not None:
             yield f"    {'new':<{LABEL}}{one.new}"
         yield f"    {'why':<{LABEL}}{one.reason}"
+        yield f"    {'change':<{LABEL}}{in_words(one.change)}"
         if one.taken_by is not None:
             yield f"    {'but':<{LABEL}}code of TorchScript states no overload, and {one.taken_by} takes the same calls"
         yield f"    {'do':<{LABEL}}{_do(one)}"
@@ -338,16 +386,17 @@ def _draft(checked: Checked) -> str | None:
     """The waivers that would cover what is broken, but for what only a person can say."""
     texts = []
     for side in ("backward", "forward"):
-        operators = sorted({one.operator for one in checked.broken if one.side == side})
-        if not operators:
+        groups: dict[tuple[Difference, ...], set[str]] = {}
+        for one in checked.broken:
+            if one.side == side:
+                groups.setdefault(one.change, set()).add(one.operator)
+        if not groups:
             continue
-        patterns = "\n".join(f"    '^{operator.replace('.', '[.]')}$'," for operator in operators)
         since = f'"{checked.new.release}"' if checked.new.release else "<replace this: the release that this becomes, in quotes>"
         lines = [
             "[operator_waiver]",
             'id = "<replace this: the name of this file>"',
             'title = "<replace this: what happened, in one line>"',
-            f"patterns = [\n{patterns}\n]",
             f'side = "{side}"',
             f"since = {since}",
             'reason = "<replace this: why this is accepted>"',
@@ -356,5 +405,9 @@ def _draft(checked: Checked) -> str | None:
         ]
         if checked.new.release is None:
             lines.append("expires = <replace this: the first day on which it no longer holds, such as 2027-01-31>")
+        for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+            names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
+            stated = ", ".join(f'"{one}"' for one in change)
+            lines += ["", "[[operator_waiver.covers]]", f"change = [{stated}]", f"operators = [\n{names}]"]
         texts.append("\n".join(lines))
     return "\n\n".join(texts) or None

@@ -10,6 +10,7 @@ from rich.text import Text
 from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, few, words_of, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
 from torch_compat.cli._root import find_root, root_option
+from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_compat.cli._counting import Counted
+    from torch_compat.cli._counting import Change, Counted
 
 __all__ = ["accept"]
 
@@ -32,8 +33,9 @@ __all__ = ["accept"]
 def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     """Measure what every waiver and gap covers in the recorded evidence, and show in words what is new and what is gone.
 
-    Each new difference is shown with the command that shows it again. Without --write nothing is written, and a difference ends
-    with 1. A waiver that covers nothing is never accepted. Nothing is written while something could not be checked.
+    Each new difference is shown with the command that shows it again; of an operator, what changed and both schemas. Without --write
+    nothing is written, and a difference ends with 1. A waiver that covers nothing is never accepted. Nothing is written while something
+    could not be checked.
     """
     place = find_root(root)
     counted = count(place, accepting=True)
@@ -47,7 +49,9 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
                 {"waiver": one.waiver, "new": one.new, "line": one.line, "told": list(one.told), "show": one.show or None}
                 for one in counted.differences
             ],
-            "changes": [{"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new} for one in counted.changes],
+            "changes": [
+                {"kind": one.key[0], "id": one.key[1], "old": one.old, "new": one.new, **_became(one)} for one in counted.changes
+            ],
             "unused": [{"kind": kind, "id": name, "why": why} for (kind, name), why in sorted(counted.unused.items())],
             "not_checked": list(counted.not_checked),
         })  # fmt: skip
@@ -89,3 +93,15 @@ def _show(counted: Counted, console: Console) -> None:
                     console.print(Text(f"      {text}", style="dim"), soft_wrap=True)
         for name in waiver.findings or ():
             console.print(Text(f"  {name}"), soft_wrap=True)
+
+
+def _became(change: Change) -> dict[str, object]:
+    """What an operator became, where the entry is of one."""
+    shown = [
+        {
+            "operator": one.operator, "side": one.side, "since": one.since, "change": list(one.change),
+            "words": in_words(one.change), "old": one.old, "new": one.new, "show": one.show,
+        }
+        for one in change.became
+    ]  # fmt: skip
+    return {"became": shown} if shown else {}

@@ -16,6 +16,7 @@ import torch_compat
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import find_policy, find_root, root_option
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from torch_compat.policy import Policy
     from torch_compat.policy.model import Table
+    from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.policy.timeline import History
 
 __all__ = ["explain"]
@@ -124,7 +126,6 @@ def _everything(policy: Policy) -> Iterator[_Known]:
         yield _Known("deprecation", history.deprecation.id, _deprecation_says(history))
     tables: dict[str, tuple[Table, ...]] = {
         "waiver": policy.waivers,
-        "waiver of operators": policy.operator_waivers,
         "change": policy.changes,
         "need": tuple(one for one in policy.needs if type(one).__name__ == "Need"),
         "quirk": tuple(one for one in policy.needs if type(one).__name__ == "Quirk"),
@@ -134,9 +135,11 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     }
     for kind, entries in tables.items():
         for entry in entries:
-            key = ("operator_waiver" if kind == "waiver of operators" else kind, str(entry.id))  # type: ignore[attr-defined]
+            key = (kind, str(entry.id))  # type: ignore[attr-defined]
             count = {"count": policy.counts[key]} if key in policy.counts else {}
             yield _Known(kind, key[1], {**_says(entry), **count})
+    for waiver in policy.operator_waivers:
+        yield _Known("waiver of operators", waiver.id, _operator_waiver_says(waiver))
     for form in policy.formats:
         yield _Known("format version", form.label, _says(form))
     for timeline in policy.timelines:
@@ -150,6 +153,12 @@ def _everything(policy: Policy) -> Iterator[_Known]:
 
 def _says(table: Table) -> dict[str, Any]:
     return {key: value for key, value in table.model_dump(mode="json", exclude_none=True).items() if key != "id"}
+
+
+def _operator_waiver_says(waiver: OperatorWaiver) -> dict[str, Any]:
+    """What a waiver says; each kind of change in words, with the operators that it is for."""
+    covers = [f"{len(one.operators)} × {in_words(one.change)}: {', '.join(one.operators)}" for one in waiver.covers]
+    return {**_says(waiver), "covers": covers}
 
 
 def _rule_says(name: str) -> dict[str, Any]:

@@ -137,15 +137,15 @@ def check(
     from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
 
     waivers: tuple[Any, ...] = ()
-    counts: Mapping[tuple[str, str], int] = {}
+    became: Mapping[tuple[str, str], str] = {}
     if not no_waivers:
         from torch_compat.cli._root import find_policy  # noqa: PLC0415 - pydantic
 
         policy = find_policy(root)
-        waivers, counts = policy.operator_waivers, policy.counts
+        waivers, became = policy.operator_waivers, policy.became
     today = as_of.date() if as_of else dt.datetime.now(dt.UTC).date()
     checked = check_operators(
-        read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, counts=counts, as_of=today
+        read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, became=became, as_of=today
     )
     if format_ == "json":
         print_json(checked.document())

@@ -18,20 +18,24 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from torch_compat.errors import UsageError
 from torch_compat.operators.compatibility import Verdict, backward, forward
+from torch_compat.operators.differences import differences
 from torch_compat.operators.schema import Schema, parse
 from torch_compat.operators.types import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from torch_compat.operators.differences import Difference
     from torch_compat.operators.history import FactHistory, History
     from torch_compat.operators.schema import Argument
 
 __all__ = [
+    "DROPPED",
     "UNKNOWN",
     "Break",
     "Entry",
     "breaks",
+    "change_of",
     "consecutive",
     "dropped_upgraders",
     "lost_counts",
@@ -41,6 +45,7 @@ __all__ = [
 ]
 
 REMOVED: Final = "removed"
+DROPPED: Final = "upgrader dropped"
 UNREADABLE: Final = "unreadable"
 UNKNOWN: Final = "unknown"
 
@@ -87,6 +92,20 @@ class Break(NamedTuple):
         """Whether it is known to break."""
         return self.what not in {UNKNOWN, UNREADABLE}
 
+    @property
+    def change(self) -> tuple[Difference, ...]:
+        """Everything that differs, where ``what`` is only what PyTorch's check stumbles over first; empty where it is not known."""
+        if self.what == DROPPED:
+            return ("upgrader-dropped",)
+        if self.what == REMOVED:
+            return ("removed",) if self.taken_by is None else ("overload-moved",)
+        return () if self.new is None or not self.known else change_of(self.old, self.new)
+
+    @property
+    def became(self) -> str | None:
+        """The schema that its calls meet in the newer set: its own, or that of the overload which takes them; None where there is none."""
+        return self.taken_by if self.what == REMOVED else self.new
+
 
 def operator_of(schema: str) -> str:
     """``aten::add.Tensor`` of a schema's text."""
@@ -110,6 +129,14 @@ def same_schema(one: str, other: str) -> bool:
         and _all_same(first.arguments, second.arguments)
         and _all_same(first.returns, second.returns)
     )
+
+
+def change_of(old: str, new: str) -> tuple[Difference, ...]:
+    """Everything that differs between two texts of one operator; empty where they are one schema to PyTorch."""
+    first, second = _parsed(old), _parsed(new)
+    if isinstance(first, str) or isinstance(second, str):
+        return () if old == new else ("unreadable",)
+    return differences(first, second)
 
 
 def _all_same(ones: Sequence[Argument], others: Sequence[Argument]) -> bool:

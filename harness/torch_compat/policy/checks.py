@@ -15,7 +15,7 @@ from torch_compat.errors import UsageError
 from torch_compat.policy.deprecations import What
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
-from torch_compat.policy.operator_waivers import operator_waiver_releases
+from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
 from torch_compat.policy.slips import slip_conditions
 from torch_compat.policy.source import OWN_FILE, SINGLE, Entry
 from torch_compat.releases.release import stated
@@ -397,6 +397,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     deprecation_events,
     deprecation_statements,
     deprecation_alternatives,
+    operator_waiver_lists,
     operator_waiver_releases,
 )
 

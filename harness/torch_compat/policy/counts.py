@@ -6,13 +6,16 @@ generated, and is reviewed as a diff. What waivers for cells cover stands in ano
     lock   = header { entry }
     header = the two lines of HEADER
     entry  = kind " " id " = " count NEWLINE
-    kind   = "operator_gap" | "operator_waiver" | "quirk" | "slip"
+           | "operator_waiver " id " " operator " = " became NEWLINE
+    kind   = "operator_gap" | "quirk" | "slip"
     id     = the `id` of the table; of an operator_gap its `release`
-    count  = a whole number without leading zeros, of at most nine digits
+    count  = a whole number above zero without leading zeros, of at most nine digits
+    became = 16 hexadecimal digits of the schemas before and after (digest_of in operator_waivers.py)
+           | "waits", where the release is not recorded yet
 
-Entries are sorted by kind and id; every table of these kinds in the policy has exactly one, and there is no other. A count is above zero,
-but for an operator_waiver that waits for a release that is not recorded yet. Each line stands for itself, so version control merges two
-branches line by line; a lock that was cut off lacks lines, which is an error.
+Entries are sorted by kind and id; every table of these kinds in the policy has exactly one, an operator_waiver one for each operator
+that it names, and there is no other. Each line stands for itself, so version control merges two branches line by line; a lock that was
+cut off lacks lines, which is an error.
 
 ``torch-compat accept --write`` writes the entries that judging alone counts: operator_waiver and operator_gap.
 ``nox -s predictions -- --write`` writes quirk and slip, for which archives are opened and programs run. Each keeps the other's entries.
@@ -42,19 +45,24 @@ __all__ = [
     "HEADER",
     "LOCK",
     "PREDICT",
+    "WAITS",
     "Counts",
     "Key",
     "Lock",
+    "Value",
     "check_lock",
     "counted_tables",
+    "key_of",
     "lock_text",
     "read_lock",
     "rewritten",
 ]
 
 Key: TypeAlias = tuple[str, str]
-"""Kind and id of what is counted."""
-Counts: TypeAlias = "Mapping[Key, int]"
+"""Kind and id of what is counted; of an operator_waiver the id and the operator, as :func:`key_of` writes them."""
+Value: TypeAlias = int | str
+"""A count; of an operator_waiver what the operator became."""
+Counts: TypeAlias = "Mapping[Key, Value]"
 
 LOCK: Final = "counts.lock"
 """The name of the file in a policy folder."""
@@ -68,8 +76,11 @@ BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver"})
 """The kinds that judging counts."""
 BY_PREDICTING: Final = frozenset({"quirk", "slip"})
 """The kinds that take archives and the reference reader to count."""
-_WAITING: Final = "operator_waiver"  # the kind that may count nothing yet
-_ENTRY: Final = re.compile(r"(operator_gap|operator_waiver|quirk|slip) ([^\s=]+) = (0|[1-9][0-9]{0,8})")
+WAITS: Final = "waits"
+"""What stands for an operator whose release is not recorded yet."""
+_ENTRY: Final = re.compile(
+    r"(operator_gap|quirk|slip) ([^\s=]+) = (0|[1-9][0-9]{0,8})|(operator_waiver) ([^\s=]+ [^\s=]+) = ([0-9a-f]{16}|waits)"
+)
 _CONFLICT: Final = re.compile(r"<{7}|={7}|>{7}|\|{7}")
 
 
@@ -78,7 +89,7 @@ class Row(NamedTuple):
 
     line: int
     key: Key
-    value: int
+    value: Value
 
 
 @dataclass(frozen=True)
@@ -98,9 +109,14 @@ class Lock:
     problems: tuple[Problem, ...]
 
     @property
-    def counts(self) -> dict[Key, int]:
+    def values(self) -> dict[Key, Value]:
         """The entries; of several with the same key the last."""
         return {row.key: row.value for row in self.rows}
+
+    @property
+    def counts(self) -> dict[Key, int]:
+        """Those that are counts."""
+        return {key: value for key, value in self.values.items() if isinstance(value, int)}
 
 
 def read_lock(folder: Path) -> Lock:
@@ -126,17 +142,19 @@ def read_lock(folder: Path) -> Lock:
     for number, line in enumerate(lines[first:], first + 1):
         entry = _ENTRY.fullmatch(line)
         if entry is not None:
-            rows.append(Row(number, (entry[1], entry[2]), int(entry[3])))
+            is_count = entry[1] is not None
+            rows.append(
+                Row(number, (entry[1], entry[2]), int(entry[3])) if is_count else Row(number, (entry[4], entry[5]), entry[6])
+            )
         elif _CONFLICT.match(line):
             problems.append(
                 Problem(file, number, "", f"is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}")
             )
         else:
-            problems.append(
-                Problem(
-                    file, number, "", f"must be 'KIND ID = COUNT', such as 'slip buffers-without-type = 12'; found {found(line)}"
-                )
-            )
+            form = "'KIND ID = COUNT', such as 'slip buffers-without-type = 12'"
+            if line.startswith("operator_waiver"):
+                form = "'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'"
+            problems.append(Problem(file, number, "", f"must be {form}; found {found(line)}"))
     return Lock(file, content, tuple(rows), tuple(problems))
 
 
@@ -145,10 +163,31 @@ def lock_text(counts: Counts) -> str:
     return HEADER + "".join(f"{kind} {name} = {count}\n" for (kind, name), count in sorted(counts.items()))
 
 
+def key_of(waiver: str, operator: str) -> Key:
+    """The key of an operator that an operator_waiver names."""
+    return "operator_waiver", f"{waiver} {operator}"
+
+
 def counted_tables(entries: Iterable[Entry]) -> set[Key]:
-    """The keys of all tables of a policy that are counted; of malformed ones those that can be told."""
-    names = ((entry.table, entry.get("release" if entry.table == "operator_gap" else "id")) for entry in entries)
-    return {(table, name) for table, name in names if table in BY_JUDGING | BY_PREDICTING and isinstance(name, str)}
+    """The keys of everything in a policy that has an entry; of malformed tables those that can be told."""
+    found: set[Key] = set()
+    for entry in entries:
+        name = entry.get("release" if entry.table == "operator_gap" else "id")
+        if not isinstance(name, str) or entry.table not in BY_JUDGING | BY_PREDICTING:
+            continue
+        if entry.table == "operator_waiver":
+            found.update(key_of(name, operator) for operator in _operators(entry))
+        else:
+            found.add((entry.table, name))
+    return found
+
+
+def _operators(entry: Entry) -> Iterator[str]:
+    """What an operator_waiver names, as far as it can be told."""
+    groups = entry.get("covers")
+    for at in range(len(groups) if isinstance(groups, list) else 0):
+        operators = entry.get("covers", at, "operators")
+        yield from (one for one in operators if isinstance(one, str)) if isinstance(operators, list) else ()
 
 
 def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
@@ -182,7 +221,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
         if key not in wanted:
             known = [one for kind, one in wanted if kind == key[0]]
             yield Problem(lock.file, line, "", f"the policy has no {key[0]} {found(key[1])}{suggestion(key[1], known)}: {ACCEPT}")
-        elif count == 0 and key[0] != _WAITING:
+        elif count == 0:
             yield Problem(
                 lock.file, line, "", f"{name} must count something; found 0: take it out of the policy, or {_command(key[0])}"
             )
@@ -195,14 +234,14 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
         yield Problem(lock.file, line, "", f"{' '.join(key)} has no line here: {_command(key[0])}")
 
 
-def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collection[Key]) -> dict[Key, int]:
+def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collection[Key]) -> dict[Key, Value]:
     """The entries of a lock in which those of some kinds are replaced; of the others stays what the policy still has.
 
     Raises:
         PolicyError: entries that would be kept cannot be read, or contradict each other.
     """
     problems = list(lock.problems)
-    kept: dict[Key, int] = {}
+    kept: dict[Key, Value] = {}
     for line, key, count in lock.rows:
         if key[0] not in kinds and key in wanted and kept.setdefault(key, count) != count:
             problems.append(Problem(lock.file, line, "", f"{' '.join(key)} stands here twice, with different counts: remove one"))

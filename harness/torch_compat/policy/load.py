@@ -91,7 +91,7 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
         problems.extend(_accepted_problems(folder, accepted, tables))
     if problems:
         raise PolicyError(problems)
-    return _assemble(tables, lock.counts, accepted)
+    return _assemble(tables, lock.values, accepted)
 
 
 def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Table]) -> Iterator[Problem]:
@@ -159,9 +159,18 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
-        counts=counts,
+        counts={key: count for key, count in counts.items() if isinstance(count, int)},
+        became={(waiver, operator): one for waiver, operator, one in _became(counts)},
         accepted=accepted,
     )
+
+
+def _became(counts: Counts) -> Iterator[tuple[str, str, str]]:
+    """Waiver, operator and what it became, of the entries that say so."""
+    for (_, name), one in counts.items():
+        if isinstance(one, str):
+            waiver, _, operator = name.partition(" ")
+            yield waiver, operator, one
 
 
 def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:

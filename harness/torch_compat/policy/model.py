@@ -99,6 +99,7 @@ OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
 SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
+QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
     PYTHON: "a Python version such as '3.11'",
@@ -111,6 +112,7 @@ SHAPES: Final = {
     SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
     SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
+    QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
 }
 """What each pattern asks for, in the words of an error message."""
@@ -730,7 +732,9 @@ class Policy:
     operator_waivers: tuple[OperatorWaiver, ...] = ()
     operator_gaps: tuple[OperatorGap, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_waiver, operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
     """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
 
@@ -782,6 +786,7 @@ class Policy:
             "operator_gaps": [_plain(item) for item in self.operator_gaps],
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
             "accepted": None if self.accepted is None else self.accepted.text,
+            "became": [[*key, one] for key, one in sorted(self.became.items())],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

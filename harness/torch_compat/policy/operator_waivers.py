@@ -1,61 +1,81 @@
 """What a policy says of operators that changed: exceptions (``operator_waivers/<id>.toml``), and what no recorded set can tell.
 
-A waiver names operators by regular expressions, and the release with which they changed; ``counts.lock`` states how many they are. How
-it is held against what changed is here, too, so that ``torch-compat operators check`` and judging cannot come to different ends.
+A waiver names operators one by one, which change of them it is for, and the release with which they changed; ``counts.lock`` pins what
+each became. How it is held against what changed is here, too, so that ``torch-compat operators check`` and judging cannot come to
+different ends.
 """
 
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
-import re
-from collections import Counter
+import hashlib
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from torch_compat.operators.differences import DIFFERENCES, Difference
 from torch_compat.policy.messages import found, suggestion
-from torch_compat.policy.model import ONE_LINE, Identifier, ReleaseName, Several, Table, Text
+from torch_compat.policy.model import ONE_LINE, QUALIFIED, Identifier, ReleaseName, Several, Table, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from torch_compat.errors import Problem
     from torch_compat.policy.source import Entry
 
-__all__ = ["SIDES", "Applied", "OperatorGap", "OperatorWaiver", "Side", "apply_waivers", "operator_waiver_releases", "wrong"]
+__all__ = [
+    "SIDES",
+    "Applied",
+    "Became",
+    "Changed",
+    "Covers",
+    "OperatorGap",
+    "OperatorWaiver",
+    "Side",
+    "apply_waivers",
+    "digest_of",
+    "operator_waiver_lists",
+    "operator_waiver_releases",
+    "wrong",
+]
 
 Side: TypeAlias = Literal["backward", "forward", "upgrader"]
 SIDES: Final[tuple[Side, ...]] = ("backward", "forward", "upgrader")
+Became: TypeAlias = "Mapping[tuple[str, str], str]"
+"""What each operator of a waiver became, by the waiver's id and the operator: :func:`digest_of`, as ``counts.lock`` states it."""
+MOST_NAMED: Final = 5
 
 
-def _anchored(value: str) -> str:
-    if not value.startswith("^") or not re.search(r"(?<!\\)(\\\\)*\$\Z", value):
-        raise PydanticCustomError(
-            "pattern",
-            "must be anchored, from ^ to $, such as '^aten::div[.](Tensor|out)$'; found {value}",
-            {"value": repr(value)},
-        )
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise PydanticCustomError("pattern", "must be a regular expression: {why}", {"why": str(error)}) from None
-    return value
+def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
+    for one, other in pairwise(values):
+        if other < one:
+            raise PydanticCustomError("sorted", "must be sorted: {other} belongs before {one}", {"one": one, "other": other})
+    return values
 
 
-Anchored: TypeAlias = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\^.+\$$"}), AfterValidator(_anchored)]
+def _in_order(values: tuple[Difference, ...]) -> tuple[Difference, ...]:
+    return tuple(one for one in DIFFERENCES if one in values)
+
+
+class Covers(Table):
+    """Operators that changed in the same way."""
+
+    change: Annotated[Several[Difference], AfterValidator(_in_order)]
+    """Everything that differs between the schema that they had and the one that they have: no more and no less."""
+    operators: Annotated[Several[Annotated[str, Field(pattern=QUALIFIED)]], AfterValidator(_sorted)]
+    """Each operator with its overload, as it is recorded: 'aten::div.Tensor'. Sorted, one on each line."""
 
 
 class OperatorWaiver(Table):
-    """An exception for operators that changed: one cause in reality that is known, explained and counted."""
+    """An exception for operators that changed: one cause in reality that is known and explained."""
 
     id: Identifier
     """The waiver's name, also that of its file."""
     title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
     """What happened, in one line for people."""
-    patterns: Several[Anchored]
-    """Regular expressions from ^ to $, each over a whole operator with its overload: '^aten::div[.](Tensor|out)$'."""
     side: Side
     """backward: what was written for the older release does not work in this one; forward: what is written for this one does not
     work in the older one; upgrader: the old schema that an upgrader states is not the one that the older release had."""
@@ -70,22 +90,21 @@ class OperatorWaiver(Table):
     """Who answers for it."""
     expires: dt.date | None = None
     """The first day on which it no longer holds; only where the thing can still change, and always where `since` is planned."""
+    covers: Annotated[tuple[Covers, ...], Field(strict=False, min_length=1)]
+    """Which operators, and which change of them; one table for each kind of change."""
 
     def expired(self, as_of: dt.date) -> bool:
         """Whether the waiver no longer holds on that day."""
         return self.expires is not None and as_of >= self.expires
 
     @cached_property
-    def _compiled(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(map(re.compile, self.patterns))
+    def operators(self) -> dict[str, tuple[Difference, ...]]:
+        """The change that it is for, by operator; sorted."""
+        return dict(sorted((operator, one.change) for one in self.covers for operator in one.operators))
 
-    def pattern(self, operator: str) -> str | None:
-        """The first of its patterns that an operator fits from end to end; None where none does."""
-        return next((pattern.pattern for pattern in self._compiled if pattern.fullmatch(operator)), None)
-
-    def covers(self, side: Side, since: str, operator: str) -> bool:
-        """Whether this change of an operator is one of those that it is for."""
-        return self.side == side and self.since == since and self.pattern(operator) is not None
+    def takes(self, one: Changed) -> bool:
+        """Whether a change is one of those that it is for: this change of this operator, with this release."""
+        return (self.side, self.since) == (one.side, one.since) and self.operators.get(one.operator) == one.change
 
 
 class OperatorGap(Table):
@@ -97,52 +116,78 @@ class OperatorGap(Table):
     """Why nobody can know whether the release has them."""
 
 
+class Changed(NamedTuple):
+    """One operator that changed, so that something does not work any more."""
+
+    side: Side
+    since: str
+    """The release with which it did."""
+    operator: str
+    """``aten::div.Tensor``."""
+    change: tuple[Difference, ...]
+    """Everything that differs."""
+    old: str | None
+    """The schema that it had; None where it had none."""
+    new: str | None
+    """The one that its calls meet now, or that an upgrader states; None where there is none."""
+
+    @property
+    def show(self) -> str:
+        """The command that shows it."""
+        return f"torch-compat operators history {self.operator}"
+
+
+def digest_of(changes: Iterable[Changed]) -> str:
+    """What an operator became, exactly: 16 hexadecimal digits of SHA-256 over the schemas before and after."""
+    pairs = sorted((one.old or "", one.new or "") for one in changes)
+    return hashlib.sha256("".join(f"{old}\n{new}\n" for old, new in pairs).encode()).hexdigest()[:16]
+
+
 class Applied(NamedTuple):
     """What became of waivers."""
 
-    by: dict[tuple[Side, str, str], tuple[OperatorWaiver, ...]]
-    """The waivers that cover a change, by side, release and operator. The first one counts it; more than one is a mistake."""
-    counts: Counter[str]
-    """How many changes each waiver covers, by its id."""
-    patterns: dict[str, set[str]]
-    """Which of its patterns covered anything, by its id."""
+    by: dict[Changed, tuple[OperatorWaiver, ...]]
+    """The waivers that cover a change. The first one counts; more than one is a mistake."""
+    covered: dict[tuple[str, str], tuple[Changed, ...]]
+    """What is covered, by the waiver's id and the operator: one change of it, but where a release has it twice."""
+    otherwise: dict[tuple[str, str], Changed]
+    """Of operators that a waiver names: what changed with the same release in another way."""
 
 
-def apply_waivers(
-    waivers: Iterable[OperatorWaiver], changed: Iterable[tuple[Side, str, str]], *, as_of: dt.date | None = None
-) -> Applied:
+def apply_waivers(waivers: Iterable[OperatorWaiver], changed: Iterable[Changed], *, as_of: dt.date | None = None) -> Applied:
     """Match changes with waivers.
 
     Parameters:
-        changed: side, release and operator of each.
         as_of: the day; waivers that have expired by then cover nothing. None asks for no day.
     """
     known: dict[tuple[Side, str], list[OperatorWaiver]] = {}
     for waiver in waivers:
         if as_of is None or not waiver.expired(as_of):
             known.setdefault((waiver.side, waiver.since), []).append(waiver)
-    applied = Applied({}, Counter(), {})
-    for side, since, operator in changed:
-        fitting = []
-        for waiver in known.get((side, since), ()):
-            pattern = waiver.pattern(operator)
-            if pattern is not None:
-                fitting.append(waiver)
-                applied.patterns.setdefault(waiver.id, set()).add(pattern)
+    applied = Applied({}, {}, {})
+    for one in changed:
+        naming = [waiver for waiver in known.get((one.side, one.since), ()) if one.operator in waiver.operators]
+        for waiver in naming:
+            key = (waiver.id, one.operator)
+            if waiver.takes(one):
+                applied.covered[key] = (*applied.covered.get(key, ()), one)
+            else:
+                applied.otherwise[key] = one
+        fitting = tuple(waiver for waiver in naming if waiver.takes(one))
         if fitting:
-            applied.by[side, since, operator] = tuple(fitting)
-            applied.counts.update(waiver.id for waiver in fitting)
+            applied.by[one] = fitting
     return applied
 
 
-def wrong(waiver: OperatorWaiver, applied: Applied, stated: int | None, *, as_of: dt.date | None = None) -> tuple[str, str]:
+def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as_of: dt.date | None = None) -> tuple[str, str]:
     """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is.
 
     Parameters:
-        stated: how many operators (with their overloads) it covers by ``counts.lock``; one more or one less is wrong. None asks for no
-            number, where none can be known yet.
+        became: what its operators became by ``counts.lock``; anything else is wrong. None asks for nothing, where it cannot be known
+            yet.
     """
-    count = applied.counts[waiver.id]
+    if as_of is not None and waiver.expired(as_of):
+        return "expired", f"expired on {waiver.expires}"
     shared = {
         other.id
         for fitting in applied.by.values()
@@ -150,20 +195,44 @@ def wrong(waiver: OperatorWaiver, applied: Applied, stated: int | None, *, as_of
         for other in fitting
         if other != waiver
     }
-    idle = [pattern for pattern in waiver.patterns if pattern not in applied.patterns.get(waiver.id, ())]
-    if as_of is not None and waiver.expired(as_of):
-        return "expired", f"expired on {waiver.expires}"
     if shared:
         return "overlapping", f"covers operators that {', '.join(sorted(shared))} covers as well"
-    if count == 0:
-        return "unused", f"covers nothing: no operator that changed with {waiver.since} fits {' or '.join(waiver.patterns)}"
-    if stated is not None and count > stated:
-        return "hides more", f"counts {stated} operators, but hides {count}: {count - stated} more than it says"
-    if stated is not None and count < stated:
-        return "inexact", f"counts {stated} operators, but only {count} changed so"
-    if idle:
-        return "idle pattern", f"has the pattern {' and '.join(idle)}, which no operator fits that changed with {waiver.since}"
+    covered = {operator: applied.covered.get((waiver.id, operator), ()) for operator in waiver.operators}
+    absent = [operator for operator, changes in covered.items() if not changes]
+    others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
+    if others:
+        said = (f"{name} shows {', '.join(one.change)}, not {', '.join(waiver.operators[name])}" for name, one in others.items())
+        return "another change", f"is for another change: {_some(said, len(others))}"
+    if len(absent) == len(covered):
+        return "unused", f"covers nothing: of what it names nothing changed so with {waiver.since}"
+    if absent:
+        return "did not change", f"names what did not change so with {waiver.since}: {_some(absent, len(absent))}"
+    if became is not None:
+        new = [changes[0] for name, changes in covered.items() if became.get((waiver.id, name)) != digest_of(changes)]
+        if new:
+            said = (f"{one.operator} became {one.new or 'nothing'}" for one in new)
+            return "became something else", f"covers what counts.lock does not state: {_some(said, len(new))}"
     return "", ""
+
+
+def _some(said: Iterable[str], count: int) -> str:
+    """The first few of several things, and how many more there are."""
+    first = [one for _, one in zip(range(MOST_NAMED), said, strict=False)]
+    return "; ".join([*first, f"and {count - len(first)} more"] if count > len(first) else first)
+
+
+def operator_waiver_lists(entries: list[Entry]) -> Iterator[Problem]:
+    """A waiver that names an operator under two kinds of change: with one release, it changes in one way."""
+    for entry in entries:
+        groups = entry.get("covers") if entry.table == "operator_waiver" else None
+        seen: set[str] = set()
+        for at, group in enumerate(groups if isinstance(groups, list) else ()):
+            operators = group.get("operators") if isinstance(group, dict) else None
+            names = [name for name in operators if isinstance(name, str)] if isinstance(operators, list) else []
+            for name in names:
+                if name in seen:
+                    yield entry.problem(f"{found(name)} stands in another table of this waiver, too", "covers", at, "operators")
+            seen.update(names)
 
 
 def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:

@@ -17,11 +17,13 @@ from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
 from torch_compat.policy.accepted import ACCEPT
+from torch_compat.policy.counts import key_of
 from torch_compat.policy.messages import UNFINISHED
+from torch_compat.policy.operator_waivers import digest_of
 from torch_compat.rules import waivers_exact
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Asks, Judgement, Outcome, Verdict, slug
-from torch_compat.rules.operator_changes import PairCounts, pair_counts
+from torch_compat.rules.operator_changes import PairCounts, operators_became, pair_counts
 from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
 from torch_compat.rules.waivers_exact import judge_waivers
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import RuleEntry
+    from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Waiver
-    from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
     from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.waiving import Part
 
@@ -298,13 +301,16 @@ class Measured:
     """What evidence says of everything that a policy has counted.
 
     Attributes:
-        counts: what each operator_waiver and operator_gap covers, by kind and id. None where nothing is recorded to count.
+        counts: what each operator_gap covers, by kind and id, and what each operator of an operator_waiver became. None where nothing is
+            recorded to count; 0 where nothing is covered.
+        became: the changes that each operator of an operator_waiver shows, by the same keys.
         waiving: what waivers cover.
         expired: those that have expired, and therefore cover nothing.
         not_checked: what could not be checked, and why: what is counted is then not final.
     """
 
-    counts: dict[tuple[str, str], int | None]
+    counts: dict[Key, Value | None]
+    became: dict[Key, tuple[Changed, ...]]
     waiving: Waiving
     expired: frozenset[tuple[str, str]]
     not_checked: tuple[str, ...]
@@ -319,16 +325,17 @@ def measure(evidence: Evidence) -> Measured:
     tally, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
     _, waiving = _waive(evidence, tally.caused)
     policy, changes = evidence.policy, evidence.operator_changes
-    counts: dict[tuple[str, str], int | None] = {}
-    for waiver in policy.operator_waivers:
-        counts["operator_waiver", waiver.id] = None if changes is None else changes.applied.counts[waiver.id]
+    counts: dict[Key, Value | None] = {}
+    became = operators_became(evidence)
+    counts |= {key: None if changes is None else digest_of(shown) if shown else 0 for key, shown in became.items()}
     for gap in policy.operator_gaps:
         counts["operator_gap", gap.release] = None if changes is None else unknown_operators(changes, gap)
     expired = {("waiver", one.id) for one in policy.waivers if one.expired(evidence.as_of)}
-    expired |= {("operator_waiver", one.id) for one in policy.operator_waivers if one.expired(evidence.as_of)}
+    lapsed = [waiver for waiver in policy.operator_waivers if waiver.expired(evidence.as_of)]
+    expired |= {key_of(waiver.id, operator) for waiver in lapsed for operator in waiver.operators}
     unchecked = [why for _, why in tally.not_checked]
     unchecked += [f"{what}: {why}" for what, why, _ in (*empty, *_unasked(evidence))]
-    return Measured(counts, waiving, frozenset(expired), tuple(dict.fromkeys(unchecked)))
+    return Measured(counts, became, waiving, frozenset(expired), tuple(dict.fromkeys(unchecked)))
 
 
 def _asked(

@@ -6,15 +6,39 @@ from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.operators.breaks import Break, Entry, consecutive, dropped_upgraders, lost_counts, operator_of, same_schema
-from torch_compat.policy.operator_waivers import Applied, apply_waivers
+from torch_compat.operators.breaks import (
+    Break,
+    Entry,
+    change_of,
+    consecutive,
+    dropped_upgraders,
+    lost_counts,
+    operator_of,
+    same_schema,
+)
+from torch_compat.policy.counts import key_of
+from torch_compat.policy.operator_waivers import Applied, Changed, apply_waivers
 from torch_compat.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
-    from torch_compat.policy.operator_waivers import Side
+    from torch_compat.operators.differences import Difference
+    from torch_compat.policy.counts import Key
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["Misstated", "OperatorChanges", "Pair", "PairCounts", "judged", "not_recorded", "operator_changes", "pair_counts"]
+__all__ = [
+    "Misstated",
+    "OperatorChanges",
+    "Pair",
+    "PairCounts",
+    "changed_by",
+    "dropped_by",
+    "judged",
+    "misstated_by",
+    "not_recorded",
+    "operator_changes",
+    "operators_became",
+    "pair_counts",
+]
 
 NOT_RECORDED: Final = "nothing is recorded of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
 
@@ -101,7 +125,7 @@ def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
     for pair in changes.pairs:
         known = [one for one in pair.broken if one.known]
         upgraded = sum(one.upgrader is not None for one in known)
-        waived = sum(one.upgrader is None and ("backward", pair.newer, one.operator) in changes.applied.by for one in known)
+        waived = sum(one.upgrader is None and changed_by(one, pair.newer) in changes.applied.by for one in known)
         unknown = len(pair.broken) - len(known)
         found.append(PairCounts(pair.older, pair.newer, pair.lost, len(known), upgraded, waived, unknown))
     return tuple(found)
@@ -134,14 +158,14 @@ def operator_changes(evidence: Evidence) -> OperatorChanges | None:
     )
     upgraders = tuple(_misstated(evidence, held))
     dropped = tuple(_dropped(evidence, since))
-    changed: list[tuple[Side, str, str]] = [
-        *(("backward", pair.newer, one.operator) for pair in pairs for one in pair.broken if one.known and one.upgrader is None),
-        *(("backward", newer, entry.operator) for newer, entry in dropped),
-        *(("upgrader", one.first, one.entry.operator) for one in upgraders if one.known and not one.same),
+    changed: list[Changed] = [
+        *(changed_by(one, pair.newer) for pair in pairs for one in pair.broken if one.known and one.upgrader is None),
+        *(dropped_by(newer, entry) for newer, entry in dropped),
+        *(misstated_by(one) for one in upgraders if one.known and not one.same),
     ]
     if any(waiver.side == "forward" for waiver in policy.operator_waivers):
         changed += [
-            ("forward", newer, one.operator)
+            changed_by(one, newer)
             for _, newer, _, broken in consecutive(schemas, versions, since=since, side="forward")
             for one in broken
             if one.known
@@ -182,9 +206,35 @@ def _dropped(evidence: Evidence, since: int) -> list[tuple[str, Entry]]:
     return [(newer, entry) for older, newer in pairs for entry in dropped_upgraders(versions, older, newer)]
 
 
-def judged(evidence: Evidence, side: Side, release: str, operator: str) -> tuple[Verdict, str]:
+def changed_by(one: Break, release: str) -> Changed:
+    """What waivers are asked of a break that came with a release."""
+    return Changed(one.side, release, one.operator, one.change, one.old, one.became)
+
+
+def dropped_by(release: str, entry: Entry) -> Changed:
+    """What waivers are asked of an upgrader that a release has no more."""
+    return Changed("backward", release, entry.operator, ("upgrader-dropped",), entry.old, None)
+
+
+def misstated_by(one: Misstated) -> Changed:
+    """What waivers are asked of an upgrader that states another schema than there was."""
+    change: tuple[Difference, ...] = ("never-there",) if one.real is None else change_of(one.real, one.entry.old)
+    return Changed("upgrader", one.first, one.entry.operator, change, one.real, one.entry.old)
+
+
+def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
     """The verdict of something that is broken, and the id of the waiver that covers it."""
     changes = evidence.operator_changes
     assert changes is not None  # noqa: S101 - nothing is broken where nothing is recorded
-    fitting = changes.applied.by.get((side, release, operator), ())
+    fitting = changes.applied.by.get(changed, ())
     return (Verdict.WAIVED, fitting[0].id) if fitting else (Verdict.FAIL, "")
+
+
+def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
+    """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; none where nothing is recorded, or changed so."""
+    changes = evidence.operator_changes
+    return {
+        key_of(waiver.id, operator): changes.applied.covered.get((waiver.id, operator), ()) if changes is not None else ()
+        for waiver in evidence.policy.operator_waivers
+        for operator in waiver.operators
+    }

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.operators.breaks import UNKNOWN
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import judged, not_recorded
+from torch_compat.rules.operator_changes import changed_by, dropped_by, judged, not_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for one in pair.broken:
             yield _judgement(evidence, rule, pair, one)
     for newer, entry in changes.dropped:
-        verdict, waiver = judged(evidence, "backward", newer, entry.operator)
+        verdict, waiver = judged(evidence, dropped_by(newer, entry))
         text = f"{entry.operator}: the upgrader {entry.upgrader} of file format {entry.bump} is gone"
         cause = Cause("upgrader dropped", entry.operator, text)
         yield Judgement(rule.id, verdict, text, cause, reader=newer, reproduce=_show(entry.operator), at=newer, waiver=waiver)
@@ -71,7 +71,7 @@ def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, one: Break) -> J
         )
     if one.upgrader is not None:
         return Judgement(rule.id, Verdict.PASS, subject, reader=pair.newer)
-    verdict, waiver = judged(evidence, "backward", pair.newer, one.operator)
+    verdict, waiver = judged(evidence, changed_by(one, pair.newer))
     cause = Cause(one.what, name, f"{one.operator}: {one.reason}")
     return Judgement(rule.id, verdict, subject, cause, reader=pair.newer, reproduce=_show(name), at=pair.newer, waiver=waiver)
 

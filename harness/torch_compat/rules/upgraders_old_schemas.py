@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import judged, not_recorded
+from torch_compat.rules.operator_changes import judged, misstated_by, not_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement
     if not one.known:
         text = f"{subject}: the operators of {one.before}, the last release before, are not known completely"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
-    verdict, waiver = judged(evidence, "upgrader", one.first, entry.operator)
+    verdict, waiver = judged(evidence, misstated_by(one))
     real = f"had {one.real}" if one.real is not None else "had no such operator"
     what = "another schema" if one.real is not None else "no such operator"
     cause = Cause(what, entry.operator, f"{subject} states {entry.old}, but {one.before} {real}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
 from tests.counted import relock
-from tests.planted.defects.table import counted, defect, waiver_line
+from tests.planted.defects.table import defect, waiver_line
+from torch_compat.policy import load_policy
+from torch_compat.policy.counts import key_of, read_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,53 +22,85 @@ def operator_waivers(tree: Tree) -> list[Path]:
     return sorted((tree.policy / "operator_waivers").glob("*.toml"))
 
 
-def operator_waiver(tree: Tree, random: Random, least: int = 1) -> tuple[Path, int]:
-    """A waiver for operators that broke backward, and how many it counts."""
-    known = [(path, counted(tree, "operator_waiver", path.stem)) for path in operator_waivers(tree)]
-    return random.choice([one for one in known if one[1] >= least and 'side = "backward"' in one[0].read_text()])
+def operator_waiver(tree: Tree, random: Random) -> Path:
+    """A waiver for operators that broke backward."""
+    return random.choice([one for one in operator_waivers(tree) if 'side = "backward"' in one.read_text()])
+
+
+def named(path: Path) -> list[str]:
+    """The lines of a waiver that name operators."""
+    return [line for line in path.read_text().splitlines(True) if line.startswith('    "')]
+
+
+def name_of(line: str) -> str:
+    return line.split('"')[1]
 
 
 @defect(2)
-def operator_waiver_unanchored(tree: Tree, random: Random) -> str:
-    path, _ = operator_waiver(tree, random)
-    pattern = next(line for line in path.read_text().splitlines() if line.startswith("    '^"))
-    tree.edit(path, pattern, pattern.replace("'^", "'") if random.random() < 0.5 else pattern.replace("$'", "'"))
-    return f"{path.name}:6: operator_waiver.patterns[0]: must be anchored"
+def operator_waiver_with_a_pattern(tree: Tree, random: Random) -> str:
+    path = operator_waiver(tree, random)
+    line = random.choice(named(path))
+    pattern = f"{name_of(line).partition('::')[0]}::{random.choice(['*', '.*', '[a-z]+'])}"
+    tree.edit(path, line, line.replace(name_of(line), pattern))
+    return "must be an operator with its overload, such as 'aten::div.Tensor'"
 
 
 @defect()
-def operator_waiver_unused(tree: Tree, random: Random) -> tuple[str, ...]:
-    path, _ = operator_waiver(tree, random)
+def operator_waiver_of_another_release(tree: Tree, random: Random) -> tuple[str, ...]:
+    path = operator_waiver(tree, random)
     tree.edit(path, waiver_line(path, "since"), 'since = "2.10.0"')  # nothing broke then
-    return f"waiver {path.stem} covers nothing: no operator that changed with 2.10.0 fits", "schema-breaks-upgraded:"
+    return f"waiver {path.stem} covers nothing: of what it names nothing changed so with 2.10.0", "schema-breaks-upgraded:"
+
+
+@defect(seeds=4)
+def operator_waiver_lost_a_name(tree: Tree, random: Random) -> str:
+    path = random.choice([one for one in operator_waivers(tree) if len(named(one)) > 1 == one.read_text().count("change = ")])
+    line = random.choice(named(path))
+    tree.edit(path, line, "")
+    relock(tree.policy)
+    return name_of(line)
+
+
+@defect(seeds=4)
+def operator_waiver_names_one_more(tree: Tree, random: Random) -> str:
+    path = operator_waiver(tree, random)
+    *_, line, _ = path.read_text().splitlines(True)  # the last, so that they stay sorted
+    more = f"{name_of(line)}_too"
+    tree.edit(path, line, f'{line}    "{more}",\n')
+    relock(tree.policy, {key_of(path.stem, more): "0123456789abcdef"})
+    return f"waiver {path.stem} names what did not change so"
+
+
+@defect(seeds=4)
+def operator_waiver_for_another_change(tree: Tree, random: Random) -> tuple[str, ...]:
+    path = operator_waiver(tree, random)
+    change = random.choice([line for line in path.read_text().splitlines(True) if line.startswith("change = ")])
+    other = "varargs-changed"
+    path.write_text(path.read_text().replace(change, change.replace("]", f', "{other}"]'), 1))
+    return f"waiver {path.stem} is for another change: ", "schema-breaks-upgraded:"
 
 
 @defect()
-def operator_waiver_hides_more_than_it_says(tree: Tree, random: Random) -> str:
-    path, count = operator_waiver(tree, random, least=2)
-    relock(tree.policy, {("operator_waiver", path.stem): count - 1})
-    return f"waiver {path.stem} counts {count - 1} operators, but hides {count}: 1 more than it says"
-
-
-@defect()
-def operator_waiver_counts_one_more(tree: Tree, random: Random) -> str:
-    path, count = operator_waiver(tree, random)
-    relock(tree.policy, {("operator_waiver", path.stem): count + 1})
-    return f"waiver {path.stem} counts {count + 1} operators, but only {count} changed so"
+def operator_waiver_pins_something_else(tree: Tree, random: Random) -> str:
+    path = operator_waiver(tree, random)
+    name = name_of(random.choice(named(path)))
+    relock(tree.policy, {key_of(path.stem, name): random.choice(["waits", "0123456789abcdef"])})
+    return f"waiver {path.stem} covers what counts.lock does not state: {name} became "
 
 
 @defect()
 def operator_waiver_overlapping(tree: Tree, random: Random) -> tuple[str, ...]:
-    path, count = operator_waiver(tree, random)
+    path = operator_waiver(tree, random)
     path.with_name("again.toml").write_text(path.read_text().replace(f'id = "{path.stem}"', 'id = "again"'))
-    relock(tree.policy, {("operator_waiver", "again"): count})
+    became = {name: one for (_, name), one in read_lock(tree.policy).values.items() if name.startswith(f"{path.stem} ")}
+    relock(tree.policy, {key_of("again", name.partition(" ")[2]): one for name, one in became.items()})
     return f"waiver {path.stem} covers operators that again covers", f"waiver again covers operators that {path.stem} covers"
 
 
 @defect(arguments=("--as-of", "2031-01-01"))
 def operator_waiver_expired(tree: Tree, random: Random) -> tuple[str, ...]:
-    path, _ = operator_waiver(tree, random)
-    path.write_text(path.read_text() + "expires = 2031-01-01\n")
+    path = operator_waiver(tree, random)
+    tree.edit(path, waiver_line(path, "owner"), f"{waiver_line(path, 'owner')}\nexpires = 2031-01-01")
     return f"waiver {path.stem} expired on 2031-01-01", "schema-breaks-upgraded:"
 
 
@@ -87,6 +122,42 @@ def operator_gap_removed(tree: Tree, random: Random) -> str:
     (tree.policy / "operators.toml").unlink()
     relock(tree.policy)
     return "2.13.0: not known whether it has what the release before has"
+
+
+def schemas(tree: Tree) -> Path:
+    return tree.fixtures / "operators" / "schemas.txt"
+
+
+@defect(seeds=1)
+def covered_operator_removed_for_good(tree: Tree, random: Random) -> tuple[str, ...]:
+    """It was to say that it writes to a list, and is gone from 1.13.1 on instead."""
+    path = schemas(tree)
+    tree.edit(path, "aten::_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()\t1.13.1..\n", "")
+    return (
+        "schema-breaks-upgraded:removed:aten::_foreach_add_@1.13.1",
+        "waiver op-lists-written-to is for another change: aten::_foreach_add_.Scalar shows removed, not alias-annotation",
+    )
+
+
+@defect(seeds=1)
+def covered_operators_changed_otherwise(tree: Tree, random: Random) -> tuple[str, ...]:
+    """40 operators that write to lists get another name for the first argument, and a new argument without a default."""
+    path = schemas(tree)
+    waiver = next(one for one in load_policy(tree.policy).operator_waivers if one.id == "op-lists-written-to")
+    lines = path.read_text().splitlines(True)
+    fitting = [
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("aten::_foreach_") and line.endswith("\t1.13.1..\n") and line.partition("(")[0] in waiver.operators
+    ]
+    for at in random.sample(fitting, 40):
+        lines[at] = re.sub(r"\((Tensor\S*) \w+", r"(\1 tensorlist, int planted", lines[at], count=1)
+    path.write_text("".join(lines))
+    return (
+        "schema-breaks-upgraded:renamed:aten::_foreach_",
+        "waiver op-lists-written-to is for another change: ",
+        "shows required-argument-added, argument-renamed, alias-annotation, not alias-annotation",
+    )
 
 
 @defect()

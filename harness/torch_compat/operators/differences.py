@@ -1,0 +1,171 @@
+"""What differs between two schemas of one operator, in a closed vocabulary: which change it is that breaks programs.
+
+:mod:`torch_compat.operators.compatibility` answers as PyTorch does: whether the schemas are compatible, and the first reason why not.
+Behind a first reason lie others: where the first argument has another name, nothing is said of a second one that came without a default.
+An exception for an operator is for one change and no other, so :func:`differences` names everything that differs. Between two schemas
+it is empty exactly where they are one schema to PyTorch (:func:`torch_compat.operators.breaks.same_schema`).
+
+Arguments are paired by their names. Of those that are left, two that stand in the same place between paired ones are one argument that
+was renamed, where they are given in the same way and one's type takes in the other's; else one was removed, and one was added.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from torch_compat.operators.types import same, subtype
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from torch_compat.operators.schema import Argument, Schema
+    from torch_compat.operators.types import Type
+
+__all__ = ["DIFFERENCES", "Difference", "differences", "in_words"]
+
+Difference: TypeAlias = Literal[
+    "removed",
+    "overload-moved",
+    "never-there",
+    "upgrader-dropped",
+    "unreadable",
+    "varargs-changed",
+    "argument-removed",
+    "argument-added",
+    "required-argument-added",
+    "argument-renamed",
+    "argument-moved",
+    "keyword-only-changed",
+    "type-widened",
+    "type-changed",
+    "list-size-changed",
+    "default-added",
+    "default-removed",
+    "default-changed",
+    "alias-annotation",
+    "return-count-changed",
+    "return-type-changed",
+    "return-renamed",
+]
+"""One thing that differs. The first five are of an operator as a whole."""
+DIFFERENCES: Final[dict[Difference, str]] = {
+    "removed": "there is no such overload any more, and none that PyTorch's check takes in its place",
+    "overload-moved": "there is no such overload any more, but PyTorch's check takes another one in its place",
+    "never-there": "an upgrader states an operator that the release before did not have",
+    "upgrader-dropped": "its upgrader is gone",
+    "unreadable": "one of the two texts is no schema",
+    "varargs-changed": "it takes or returns any number of further values, or does so no longer",
+    "argument-removed": "an argument is gone",
+    "argument-added": "an argument with a default was added",
+    "required-argument-added": "an argument without a default was added",
+    "argument-renamed": "an argument has another name",
+    "argument-moved": "an argument stands in another place",
+    "keyword-only-changed": "an argument that could be given by position can be given by name only, or the reverse",
+    "type-widened": "an argument takes more than it did",
+    "type-changed": "an argument takes less than it did, or something else",
+    "list-size-changed": "the size of a list is another one",
+    "default-added": "an argument has a default now",
+    "default-removed": "an argument has no default any more",
+    "default-changed": "the default of an argument is another one",
+    "alias-annotation": "it says otherwise what is written to, or what shares memory with what",
+    "return-count-changed": "it returns more or fewer values",
+    "return-type-changed": "what it returns is of another type",
+    "return-renamed": "what it returns has another name",
+}
+"""The vocabulary, each in words."""
+assert DIFFERENCES.keys() == set(get_args(Difference))  # noqa: S101 - two lists of the same names
+
+
+def in_words(change: Collection[Difference]) -> str:
+    """What a change is, in words, with its names."""
+    return f"{'; '.join(DIFFERENCES[one] for one in change)} ({', '.join(change)})"
+
+
+def differences(old: Schema, new: Schema) -> tuple[Difference, ...]:
+    """Everything that differs between two schemas under one name and overload, in the order of :data:`DIFFERENCES`."""
+    found = {*_of_wholes(old, new), *_of_arguments(old.arguments, new.arguments)}
+    return tuple(one for one in DIFFERENCES if one in found)
+
+
+def _of_wholes(old: Schema, new: Schema) -> Iterator[Difference]:
+    if (old.is_vararg, old.is_varret) != (new.is_vararg, new.is_varret):
+        yield "varargs-changed"
+    if len(old.returns) != len(new.returns):
+        yield "return-count-changed"
+        return  # nothing says which is which
+    for one, other in zip(old.returns, new.returns, strict=True):
+        if one.name != other.name:
+            yield "return-renamed"
+        for found in _of_pair(one, other):
+            yield "return-type-changed" if found in {"type-widened", "type-changed"} else found
+
+
+def _of_arguments(olds: Sequence[Argument], news: Sequence[Argument]) -> Iterator[Difference]:
+    names = [one.name for one in news]
+    left: list[tuple[list[Argument], list[Argument]]] = []  # what no one is paired with, place by place
+    for tag, old_from, old_to, new_from, new_to in SequenceMatcher(
+        None, [one.name for one in olds], names, autojunk=False
+    ).get_opcodes():
+        if tag == "equal":
+            for one, other in zip(olds[old_from:old_to], news[new_from:new_to], strict=True):
+                yield from _of_pair(one, other)
+        else:
+            left.append((list(olds[old_from:old_to]), list(news[new_from:new_to])))
+    elsewhere = {other.name: (others, other) for _, others in left for other in others}
+    for ones, _ in left:
+        for one in tuple(ones):
+            if one.name in elsewhere:
+                others, other = elsewhere.pop(one.name)
+                ones.remove(one)
+                others.remove(other)
+                yield "argument-moved"
+                yield from _of_pair(one, other)
+    for ones, others in left:
+        for one in ones:
+            at = next((at for at, other in enumerate(others) if _alike(one, other)), None)
+            if at is None:
+                yield "argument-removed"
+                continue
+            yield "argument-renamed"
+            yield from _of_pair(one, others[at])
+            yield from map(_added, others[:at])
+            del others[: at + 1]
+        yield from map(_added, others)
+
+
+def _added(one: Argument) -> Difference:
+    return "required-argument-added" if one.default is None else "argument-added"
+
+
+def _alike(one: Argument, other: Argument) -> bool:
+    """Whether two arguments of different names may be one."""
+    return (one.kwarg_only, one.is_out) == (other.kwarg_only, other.is_out) and (
+        _takes(one.type, other.type) or _takes(other.type, one.type)
+    )
+
+
+def _takes(one: Type, other: Type) -> bool:
+    return subtype(one.fake, other.fake)
+
+
+def _of_pair(one: Argument, other: Argument) -> Iterator[Difference]:
+    """What differs between two arguments or returns that are one, but for the name."""
+    if one is other:
+        return
+    if one.kwarg_only != other.kwarg_only:
+        yield "keyword-only-changed"
+    if one.size != other.size:
+        yield "list-size-changed"
+    if not same(one.type.fake, other.type.fake):
+        yield "type-widened" if _takes(one.type, other.type) else "type-changed"
+    if one.default is None or other.default is None:
+        if one.default is not other.default:
+            yield "default-removed" if other.default is None else "default-added"
+    elif not one.default.same(other.default):
+        yield "default-changed"
+    if one.alias is None or other.alias is None:
+        if one.alias is not other.alias:
+            yield "alias-annotation"
+    elif not one.alias.same(other.alias):
+        yield "alias-annotation"
