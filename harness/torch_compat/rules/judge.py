@@ -125,7 +125,11 @@ class _Named:
 
 
 class Rule(Protocol):
-    """A module of this package that judges. One with a ``READER`` is about what that reader did, where it was let read."""
+    """A module of this package that judges. One with a ``READER`` is about what that reader did, where it was let read.
+
+    ``PARAMETERS``, if it has them, are the names of its settings in the policy; ``notes``, of the same arguments as ``judge``, gives
+    what has to be said of what it was not asked.
+    """
 
     def judge(self, evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         """Judge everything that the rule selects."""
@@ -282,10 +286,10 @@ def _asked(
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     for entry in evidence.policy.rules:
-        _check_parameters(entry)
+        module = _rule(entry)
+        _check_parameters(entry, getattr(module, "PARAMETERS", frozenset()))
         if entry.id in left_out:
             continue
-        module = _rule(entry)
         reader = getattr(module, "READER", None)
         if reader is not None and evidence.reference is None:
             notes.append(
@@ -293,6 +297,7 @@ def _asked(
             )
             continue
         found = tally.take(module.judge(evidence, entry))
+        notes.extend(getattr(module, "notes", _no_notes)(evidence, entry))
         if not found and entry.expect_empty:
             notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
         elif not found:
@@ -339,9 +344,13 @@ def _rule(entry: RuleEntry) -> Rule:
     return cast("Rule", module)
 
 
-def _check_parameters(entry: RuleEntry) -> None:
-    """Refuse parameters: no rule looks at any yet, so they would seem to promise something and change nothing."""
-    for name in sorted(entry.parameters):
+def _no_notes(_evidence: Evidence, _entry: RuleEntry) -> tuple[str, ...]:
+    return ()
+
+
+def _check_parameters(entry: RuleEntry, known: frozenset[str]) -> None:
+    """Refuse parameters that a rule does not look at: they would seem to promise something and change nothing."""
+    for name in sorted(entry.parameters.keys() - known):
         raise UsageError(f"the policy gives the rule {entry.id!r} the parameter {name!r}, which it does not have")
 
 
