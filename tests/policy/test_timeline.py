@@ -194,7 +194,7 @@ def test_raising_and_then_going_is_one_step() -> None:
 
 def test_what_comes_next_waits_from_the_first_event_of_the_step() -> None:
     axis = Axis(calendar_of(days_of(*[200] * 8)))
-    events = [("warned", "1.0.0"), ("error", "1.2.0"), ("removed", "1.3.0"), ("restored", "1.4.0")]
+    events = [("alternative", "1.0.0"), ("warned", "1.0.0"), ("error", "1.2.0"), ("removed", "1.3.0"), ("restored", "1.4.0")]
     assert breaches(history("mode-change", events, axis)) == []
 
 

@@ -33,7 +33,7 @@ def observe(
     fixture = world.fixture(writer, golden=golden)
     found = compare(golden, got, hear=True)
     outcome = {"same": "same", "differs": "different"}[found.result]
-    facts = {
+    facts: dict[str, Any] = {
         "heard": found.heard,
         "said": found.said,
         "extent": found.extent,

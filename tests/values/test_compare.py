@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, tensor_array
+from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, swapped, tensor_array
 
 Value = Any
 NUMPY = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
@@ -171,6 +171,14 @@ def test_errors_are_compared_with_errors_where_that_is_asked() -> None:
     assert compare(program({"error": ERROR}), program({"error": ERROR}), hear=True) == Comparison("same", heard=True)
     assert compare({"error": ERROR}, {"error": other["error"]}, hear=True).result == "differs"
     assert compare({"value": 1}, {"value": 1}, hear=True) == Comparison("same")  # nothing was called
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "turned"),
+    [("int16", b"ab", b"ba"), ("bool", b"ab", b"ab"), ("complex64", b"abcdefgh", b"dcbahgfe"), ("bfloat16", b"abcd", b"badc")],
+)
+def test_elements_are_swapped_by_their_parts(dtype: str, data: bytes, turned: bytes) -> None:
+    assert swapped({"value": [tensor(data, dtype)]}) == {"value": [tensor(turned, dtype)]}
 
 
 def test_warnings_of_calls_are_told_where_they_are_others() -> None:

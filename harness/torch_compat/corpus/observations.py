@@ -112,10 +112,11 @@ class Observation:
         if len(extent) == len(self.extent):
             return plain
         result = "differs" if kinds - {"raised", "relaxed"} else "raised" if "raised" in kinds else "relaxed" if kinds else "same"
-        same = {"digest": "", "departures": ()} if result == "same" else {}
+        if result == "same":
+            plain = replace(plain, digest="", departures=())
         differences = tuple(one for one in self.differences if one.kind != OTHER_ERROR)
         count = sum(one["count"] for one in extent)
-        return replace(plain, result=result, extent=extent, differences=differences, count=count, **same)
+        return replace(plain, result=result, extent=extent, differences=differences, count=count)
 
     def _essence(self) -> tuple[Any, ...]:
         errors = tuple((error["type"], headline(error["message"])) for error in self.errors)

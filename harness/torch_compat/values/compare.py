@@ -25,7 +25,7 @@ from torch_compat.values.form import kind_of, number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Comparison", "Difference", "Distances", "Said", "compare", "distances", "result_digest", "tensor_array"]
+__all__ = ["Comparison", "Difference", "Distances", "Said", "compare", "distances", "result_digest", "swapped", "tensor_array"]
 
 Said = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Places, and the warnings given there, each by category and text."""
@@ -132,6 +132,21 @@ def compare(expected: dict[str, Any], got: dict[str, Any], *, hear: bool = False
         result = "relaxed" if kinds else "same"
     found.sort(key=_mildness)
     return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct), heard, said)
+
+
+def swapped(result: Any) -> Any:
+    """A result with the bytes of every element of its tensors in the other order, as who takes them for the other byte order reads them."""
+    if isinstance(result, list):
+        return [swapped(item) for item in result]
+    if not isinstance(result, dict):
+        return result
+    if "bytes" not in result or "dtype" not in result:
+        return {key: swapped(value) for key, value in result.items()}
+    row = DTYPES[result["dtype"]]
+    size = row.size // (2 if row.kind == "complex" else 1)
+    data = base64.b64decode(result["bytes"])
+    turned = b"".join(data[at : at + size][::-1] for at in range(0, len(data), size))
+    return {**result, "bytes": base64.b64encode(turned).decode()}
 
 
 def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]) -> Said:
