@@ -167,7 +167,7 @@ def value_where_the_writer_raised(tree: Tree, random: Random) -> str:
     return f"newer-computes:relaxed:{name.partition('/')[2]}"
 
 
-def nothing_read(say: Callable[[Result], Result]) -> Plant:
+def nothing_read(say: Callable[[Result], Result | None]) -> Plant:
     """Nothing that the newest release of the tree wrote in a family is read by the one before it any more."""
 
     def plant(tree: Tree, random: Random) -> str:
@@ -244,7 +244,11 @@ def hidden(warnings: Any) -> list[list[str]]:
     return [["PendingDeprecationWarning", text] for _, text in warnings]
 
 
-NAMES = {added: "new-warning", silenced: "missing-warning:jit-load-deprecated", hidden: "another-category"}
+NAMES: dict[Callable[[Any], list[list[str]]], str] = {
+    added: "new-warning",
+    silenced: "missing-warning:jit-load-deprecated",
+    hidden: "another-category",
+}
 for _said in NAMES:
     defect(seeds=1)(speaking(_said))
 
