@@ -12,6 +12,8 @@ from torch_compat.policy import load_policy
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "harness" / "torch_compat" / "rules"
 ENGINE = {
+    "forgiven",
+    "relaxed",
     "__init__",
     "cells",
     "evidence",
