@@ -111,6 +111,15 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("raised", {"extent": [extent("relaxed")]}, "is 'raised', but no call is said to have raised"),
         ("raised", {"differences": [{"kind": "raised", "where": "x"}] * 2}, "shows 2 differences, but counts 1"),
         ("unstable", {"both": []}, "is 'unstable', but has no 'both'"),
+        ("same", {"said": [["x", []]]}, "does not say that they were compared"),
+        ("same", {"heard": 1}, "heard is 1, expected true or false"),
+        ("same", {"heard": True, "said": [["x", [["a", 1]]]]}, "said holds what is no text"),
+        ("differs", {"extent": [{**extent("error"), "errors": [["a", "b", "a", "c"]]}]}, "does not say that they were compared"),
+        (
+            "differs",
+            {"heard": True, "extent": [{**extent("error"), "errors": [["a", "b"]]}]},
+            "no classes and texts of both sides",
+        ),
         ("same", {"result": ...}, "result"),
         ("same", {"outcome": 1}, "has the unknown outcome"),
         ("refused", {"errors": 7}, "not iterable"),
@@ -121,6 +130,26 @@ def test_what_contradicts_itself_is_refused(result: str, change: dict[str, Any],
     with pytest.raises((KeyError, TypeError, ValueError)) as caught:
         parse_body(changed(result, change))
     assert said in str(caught.value)
+
+
+def test_what_was_heard_is_recorded() -> None:
+    said = (("calls[0].first", (("UserWarning", "so"),)),)
+    cell = replace(BASE, heard=True, said=said)
+    assert parse_body(body_entry(cell)).of(*BASE.cell, BASE.key) == cell
+    assert body_id(body_entry(cell)) != "same"
+
+
+def test_an_observation_that_heard_is_held_against_one_that_did_not_by_what_both_saw() -> None:
+    errors = {**extent("error"), "errors": [["a", "b", "a", "c"]]}
+    heard = replace(WHOLE["differs"], heard=True, extent=(errors,))
+    assert not heard.contradicts(BASE)
+    assert not BASE.contradicts(heard)
+    assert heard.unheard() == replace(BASE, differences=WHOLE["differs"].differences)
+    assert heard.contradicts(replace(BASE, heard=True))
+    both = replace(heard, extent=(errors, *WHOLE["differs"].extent), count=2)
+    assert not both.contradicts(WHOLE["differs"])
+    raising = replace(both, extent=(errors, extent("raised")), errors=WHOLE["raised"].errors)
+    assert not raising.contradicts(WHOLE["raised"])
 
 
 def test_two_observations_contradict_each_other_by_what_happened_and_why_not_by_bits() -> None:

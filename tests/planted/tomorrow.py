@@ -69,6 +69,7 @@ def tomorrow(
     }
     identity = {**known.identity, "torch": version}
     own = replace(known, name=name, identity=identity, cells=every[known.name].cells)
+    own = replace(own, cells={cell: replace(one, heard=True) for cell, one in own.cells.items()})
     if change is not None:
         known_fixtures = corpus.fixtures
         own = replace(own, cells={cell: change(known_fixtures[cell[0]], one) for cell, one in own.cells.items()})
@@ -129,7 +130,8 @@ def _with_writer(
         writer, _, recipe = fixture.partition("/")
         name = f"{release_folder(version)}/{recipe}"
         if writer == release_folder(newest) and name in made and one.key == cell_key(subjects[fixture], loads[options]):
-            found[name, options] = replace(one, fixture=name, key=cell_key(made[name].subject, loads[options]))
+            key = cell_key(made[name].subject, loads[options])
+            found[name, options] = replace(one, fixture=name, key=key, heard=True)
     return found
 
 

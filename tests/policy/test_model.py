@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from torch_compat.policy import LoadOptions, Policy, Tolerance, Waiver, load_policy
+from torch_compat.policy import LoadOptions, MayRefuse, Policy, Tolerance, Waiver, load_policy
 from torch_compat.policy.model import Covers
 
 if TYPE_CHECKING:
@@ -56,6 +56,15 @@ def test_a_waiver_ends_on_the_day_it_expires() -> None:
     assert not dated.expired(dt.date(2026, 12, 31))
     assert dated.expired(dt.date(2027, 1, 1))
     assert not Waiver(**known).expired(dt.date(9999, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("container", "message", "covered"),
+    [("stream", "it says: no mmap, sorry", True), ("zip", "it says: no mmap, sorry", False), ("stream", "too new", False)],
+)
+def test_a_refusal_is_expected_of_the_containers_that_are_named(container: str, message: str, covered: bool) -> None:
+    assert MayRefuse(message="no mmap", containers=("stream", "tar"), reason="so").covers(container, message) is covered
+    assert MayRefuse(message="no mmap", reason="so").covers(container, message) is ("mmap" in message)
 
 
 def tolerance(max_ulp: int, *operators: str, dtype: Any = "float32", max_abs: float = 0.0) -> Tolerance:

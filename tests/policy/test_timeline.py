@@ -192,6 +192,20 @@ def test_raising_and_then_going_is_one_step() -> None:
     assert breaches(history("removal", [("warned", "1.0.0"), ("error", "1.2.0"), ("removed", "1.3.0")], axis)) == []
 
 
+def test_what_comes_next_waits_from_the_first_event_of_the_step() -> None:
+    axis = Axis(calendar_of(days_of(*[200] * 8)))
+    events = [("alternative", "1.0.0"), ("warned", "1.0.0"), ("error", "1.2.0"), ("removed", "1.3.0"), ("restored", "1.4.0")]
+    assert breaches(history("mode-change", events, axis)) == []
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("events", [[("removed", "1.2.0")], [("warned", "1.1.0"), ("removed", "1.2.0")]])
+def test_the_policy_is_in_force_on_its_first_day(events: list[tuple[str, str]], late: int) -> None:
+    days = days_of(*[100] * 6)
+    made = history("removal", events, Axis(calendar_of(days)), in_force=days[2] + late * DAY)
+    assert [breach.promised for breach in made.at(dt.date.max).breaches] == [not late]
+
+
 @pytest.mark.parametrize(("gap", "short"), [(179, 1), (180, 0), (181, 0)])
 def test_nightlies_have_their_own_day_180(gap: int, short: int) -> None:
     days = days_of(*[200] * 4)

@@ -110,7 +110,7 @@ def extent(*frontier: list[Any], kind: str = "value", dtype: str = "float32") ->
     return {"kind": kind, "dtype": dtype, "count": 1, "frontier": list(frontier) if kind == "value" else None}
 
 
-NOTHING = {"calls": [], "state": None, "state_after": None}
+NOTHING: dict[str, Any] = {"calls": [], "state": None, "state_after": None}
 FAR = extent([1.0, 99])
 NEAR = extent([0.5, 4])
 FACTS: dict[str, dict[str, Any]] = {

@@ -314,7 +314,7 @@ class _Oracle:
             if not self.rank[entry.read_from.release] <= reader <= last:
                 foreign.append(entry)
         mistaken = next((entry for entry in foreign if entry.mistaken), None)
-        if mistaken is not None and cell.outcome is Outcome.DIFFERENT:
+        if mistaken is not None and cell.outcome is Outcome.DIFFERENT and synthetic_loads._as_stated(mistaken, cell.alone):
             cause = Cause(*kind_of(cell.alone), f"{mistaken.label}: {mistaken.mistaken}")
             return Said("synthetic-loads", Verdict.EXPECTED, "", cause, cell, cell.release)
         verdict = self._by(synthetic_loads.NOT_TAKEN, cell)

@@ -184,7 +184,7 @@ def test_what_is_small_is_within_its_relative_bound_too(
 ) -> None:
     fixture = world.fixture(golden=tensor(*expected))
     found = compare(fixture.golden, tensor(*got))
-    facts = {"extent": found.extent, "count": found.count, "departures": departures(fixture.golden, tensor(*got))}
+    facts: dict[str, Any] = {"extent": found.extent, "count": found.count, "departures": departures(fixture.golden, tensor(*got))}
     world.observe(fixture, "2.0.0", "different", **facts)
     (cell,) = world.evidence().cells
     assert cell.outcome == outcome

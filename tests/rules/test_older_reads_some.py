@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from tests.rules.conftest import World
 
 RULE = "older-reads-some"
-MOVED = {"errors": ({"type": "KeyError", "message": "no record 'version'"},)}
+MOVED: dict[str, Any] = {"errors": ({"type": "KeyError", "message": "no record 'version'"},)}
 
 
 def layout(**change: Any) -> Layout:
-    told = {
+    told: dict[str, Any] = {
         "id": "moved",
         "family": "torchscript",
         "writers": "2.0.0..",
@@ -33,7 +33,7 @@ def layout(**change: Any) -> Layout:
 
 def read(world: World, *outcomes: str, reader: str = "1.1.0", **change: Any) -> None:
     for number, outcome in enumerate(outcomes):
-        more = MOVED if outcome in {"refused", "raised"} else {}
+        more: dict[str, Any] = MOVED if outcome in {"refused", "raised"} else {}
         world.observe(world.fixture("2.0.0", f"r{number}", **change), reader, outcome, **more)
 
 

@@ -21,7 +21,14 @@ def raised(message: str) -> dict[str, Any]:
 
 
 def change(since: str, **more: Any) -> Change:
-    told = {"id": "now-taken", "operators": ("aten::div",), "kind": "accepted", "before": "a", "after": "b", "evidence": "c"}
+    told: dict[str, Any] = {
+        "id": "now-taken",
+        "operators": ("aten::div",),
+        "kind": "accepted",
+        "before": "a",
+        "after": "b",
+        "evidence": "c",
+    }
     return Change(**{**told, "since": since, "refusal": ("no integers",), **more})
 
 

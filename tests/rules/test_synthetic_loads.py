@@ -8,9 +8,11 @@ import pytest
 
 from tests.rules.conftest import STRICT
 from torch_compat.policy.model import Format, Milestone
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
+    from torch_compat.rules.judgement import Judgement
 
 
 def skipped(first: str = "1.0.0", last: str | None = None, **more: Any) -> Format:
@@ -71,16 +73,38 @@ def test_a_span_includes_its_ends(world: World) -> None:
     assert seen(world, "2.0.0", "refused") == "fail: refused"
 
 
-@pytest.mark.parametrize(("outcome", "verdict"), [("different", "expected: different"), ("crashed", "fail: crashed")])
-def test_other_values_of_a_reader_that_mistakes_it_are_expected(outcome: str, verdict: str, world: World) -> None:
-    world.promise(formats=(skipped("2.0.0", mistaken="they take it for 4"),))
-    assert seen(world, "1.0.0", outcome) == verdict
+LITTLE, BIG, OTHER = (
+    {"value": {"tensor": {"dtype": "int16", "shape": [2], "strides": [1], "bytes": data}}}
+    for data in ("AAEAAg==", "AQACAA==", "AQACAQ==")
+)
+
+
+def mistake(world: World, got: dict[str, Any], outcome: str = "different", **more: Any) -> Judgement:
+    """What is said of a reader that does not know the format, and gives something else."""
+    world.promise(formats=(skipped("2.0.0", mistaken="they take it for 4", **more),))
+    fixture = world.synthetic("bytecode 3", golden=LITTLE)
+    world.observe(fixture, "1.0.0", outcome, departures=departures(LITTLE, got))
+    (one,) = world.judgements("synthetic-loads")
+    return one
+
+
+@pytest.mark.parametrize(
+    ("got", "stated", "outcome", "verdict"),
+    [
+        (BIG, "swapped", "different", "expected"),
+        (OTHER, "swapped", "different", "fail"),
+        (BIG, None, "different", "fail"),  # nobody says what it comes to
+        (BIG, "swapped", "crashed", "fail"),
+    ],
+)
+def test_a_reader_that_mistakes_it_gives_exactly_what_that_comes_to(
+    got: dict[str, Any], stated: str | None, outcome: str, verdict: str, world: World
+) -> None:
+    assert mistake(world, got, outcome, mistaken_as=stated).verdict == verdict
 
 
 def test_what_a_reader_mistakes_it_for_is_said(world: World) -> None:
-    world.promise(formats=(skipped("2.0.0", mistaken="they take it for 4"),))
-    world.observe(world.synthetic("bytecode 3"), "1.0.0", "different")
-    (one,) = world.judgements("synthetic-loads")
+    one = mistake(world, BIG, mistaken_as="swapped")
     assert one.cause is not None
     assert one.cause.text == "bytecode 3: they take it for 4"
 

@@ -18,7 +18,7 @@ SAID = ("FutureWarning", "load of 'a.b' is deprecated.")
 
 
 def known(**change: Any) -> KnownWarning:
-    told = {
+    told: dict[str, Any] = {
         "id": "load", "category": "FutureWarning", "text": "load of '*' is deprecated.", "readers": "1.1.0..", "families": ("torchscript",),
         "because": "so",
     }  # fmt: skip

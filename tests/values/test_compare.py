@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, tensor_array
+from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, swapped, tensor_array
 
 Value = Any
 NUMPY = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
@@ -158,6 +158,54 @@ def test_what_differs_outweighs_what_raised_and_that_what_relaxed() -> None:
     assert found.count == 6
     assert kinds(found)[:2] == ["value", "value"]
     assert [(one["kind"], one["count"]) for one in found.extent] == [("raised", 2), ("relaxed", 2), ("value", 2)]
+
+
+def test_errors_are_compared_with_errors_where_that_is_asked() -> None:
+    other = {"error": {**ERROR, "message": "another"}}
+    assert compare(program({"error": ERROR}), program(other)) == Comparison("same")
+    found = compare(program({"error": ERROR}), program(other), hear=True)
+    assert (found.result, found.count, found.heard) == ("differs", 2, True)
+    assert {difference.kind for difference in found.differences} == {"error"}
+    (extent,) = found.extent
+    assert extent["errors"] == [[ERROR["type"], ERROR["message"], ERROR["type"], "another"]]
+    assert compare(program({"error": ERROR}), program({"error": ERROR}), hear=True) == Comparison("same", heard=True)
+    assert compare({"error": ERROR}, {"error": other["error"]}, hear=True).result == "differs"
+    assert compare({"value": 1}, {"value": 1}, hear=True) == Comparison("same")  # nothing was called
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "turned"),
+    [("int16", b"ab", b"ba"), ("bool", b"ab", b"ab"), ("complex64", b"abcdefgh", b"dcbahgfe"), ("bfloat16", b"abcd", b"badc")],
+)
+def test_elements_are_swapped_by_their_parts(dtype: str, data: bytes, turned: bytes) -> None:
+    assert swapped({"value": [tensor(data, dtype)]}) == {"value": [tensor(turned, dtype)]}
+
+
+def test_warnings_of_calls_are_told_where_they_are_others() -> None:
+    loud = {**turn(1), "warnings": [["UserWarning", "so"]]}
+    found = compare(program(turn(1)), program(loud), hear=True)
+    assert (found.result, found.said) == (
+        "same",
+        tuple((f"calls[0].{one}", (("UserWarning", "so"),)) for one in ("first", "second")),
+    )
+    assert compare(program(loud), program(turn(1)), hear=True).said[0] == ("calls[0].first", ())
+    assert compare(program(loud), program(loud), hear=True).said == ()
+    assert compare(program(turn(1)), program(loud)).said == ()
+
+
+@pytest.mark.parametrize("hear", [True, False])
+def test_a_reader_that_could_not_even_make_the_inputs_did_not_raise_as_the_writer(hear: bool) -> None:
+    lacking = {"error": {**ERROR, "type": "__main__.NoSuchDtype"}}
+    found = compare(program({"error": ERROR}), program(lacking), hear=hear)
+    assert (found.result, found.errors) == ("raised", (lacking["error"],))
+
+
+@pytest.mark.parametrize("part", ["state", "state_after"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_state_that_is_empty_is_not_one_that_is_unknown(part: str, swapped: bool) -> None:
+    sides = [program(turn(1), **{part: {"dict": entries}}) for entries in ([], [["w", 1]])]
+    found = compare(*(reversed(sides) if swapped else sides))
+    assert [difference.kind for difference in found.differences] == ["keys"]
 
 
 @pytest.mark.parametrize("part", ["state", "state_after"])

@@ -7,14 +7,14 @@ observed (:class:`Body`) is kept apart from where it was observed (:class:`Obser
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.deprecations import deprecation_entry
 from torch_compat.corpus.lines import digest
 from torch_compat.releases.release import public
-from torch_compat.values.compare import Difference
+from torch_compat.values.compare import Difference, Said
 from torch_compat.values.delta import Departures, depart
 from torch_compat.values.normalise import headline
 
@@ -41,6 +41,8 @@ __all__ = [
 
 SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
 OUTCOME_DIGITS = 12
+OTHER_ERROR = "error"
+"""The kind of difference of an error that is another one than the golden's."""
 RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out", "unsupported"})
 REFERENCE = "reference"
 """The reader that is no release. It alone can lack something, and say so: ``unsupported``."""
@@ -64,6 +66,8 @@ class Observation:
         departures: where the reader's own result is not the golden, and what is there instead (see :meth:`own_result`).
         warnings: ``[[category, text]]``.
         both: the two observations of an ``unstable`` cell.
+        heard, said: whether errors were compared with the golden's, and the warnings of calls; and these, where they are others (see
+            :class:`torch_compat.values.compare.Comparison`). What was recorded before that is not heard.
     """
 
     fixture: str
@@ -80,6 +84,8 @@ class Observation:
     departures: Departures = field(default=(), repr=False, compare=False)
     warnings: tuple[tuple[str, str], ...] = ()
     both: tuple[Observation, ...] = ()
+    heard: bool = False
+    said: Said = ()
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -93,8 +99,24 @@ class Observation:
 
     def contradicts(self, other: Observation) -> bool:
         """Whether two observations of one cell cannot both be what this reader does. Bits of floats are another matter."""
+        if self.heard != other.heard:
+            return self.unheard().contradicts(other.unheard())
         mine, theirs = self._essence(), other._essence()
         return mine != theirs
+
+    def unheard(self) -> Observation:
+        """The same as it would have been observed without comparing errors with errors, and the warnings of calls."""
+        extent = tuple(one for one in self.extent if one["kind"] != OTHER_ERROR)
+        kinds = {one["kind"] for one in extent}
+        plain = replace(self, heard=False, said=())
+        if len(extent) == len(self.extent):
+            return plain
+        result = "differs" if kinds - {"raised", "relaxed"} else "raised" if "raised" in kinds else "relaxed" if kinds else "same"
+        if result == "same":
+            plain = replace(plain, digest="", departures=())
+        differences = tuple(one for one in self.differences if one.kind != OTHER_ERROR)
+        count = sum(one["count"] for one in extent)
+        return replace(plain, result=result, extent=extent, differences=differences, count=count)
 
     def _essence(self) -> tuple[Any, ...]:
         errors = tuple((error["type"], headline(error["message"])) for error in self.errors)
@@ -213,6 +235,10 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
         entry["departures"] = [[list(paths), value] for paths, value in cell.departures]
     if cell.both:
         entry["both"] = [body_entry(one) for one in cell.both]
+    if cell.heard:
+        entry["heard"] = True
+    if cell.said:
+        entry["said"] = [[where, [list(warning) for warning in warnings]] for where, warnings in cell.said]
     return entry
 
 
@@ -302,6 +328,8 @@ def _contradiction(cell: Body | Observation) -> str:
         return f"is {cell.result!r}, though values are said to differ"
     if cell.result == "raised" and "raised" not in kinds:
         return "is 'raised', but no call is said to have raised"
+    if not cell.heard and (cell.said or OTHER_ERROR in kinds):
+        return "tells of errors or warnings of calls, but does not say that they were compared"
     if cell.both and (len(cell.both) != 2 or cell.both[0] == cell.both[1]):
         return "is 'unstable', but not for two different observations"
     return ""
@@ -322,6 +350,8 @@ class Body:
     departures: Departures = ()
     warnings: tuple[tuple[str, str], ...] = ()
     both: tuple[Body, ...] = ()
+    heard: bool = False
+    said: Said = ()
 
     def of(self, fixture: str, options: str, key: str) -> Observation:
         """The observation of this outcome in one cell."""
@@ -341,6 +371,8 @@ class Body:
             self.departures,
             self.warnings,
             both,
+            self.heard,
+            self.said,
         )
 
 
@@ -377,6 +409,8 @@ def parse_body(body: dict[str, Any]) -> Body:
         departures=tuple((tuple(paths), value) for paths, value in body.get("departures", ())),
         warnings=tuple((category, text) for category, text in body.get("warnings", ())),
         both=tuple(parse_body(one) for one in body.get("both", ())),
+        heard=body.get("heard", False),
+        said=tuple((where, tuple((category, text) for category, text in warnings)) for where, warnings in body.get("said", ())),
     )
     wrong = _contradiction(outcome)
     if wrong:
@@ -394,6 +428,11 @@ def _check_types(body: dict[str, Any]) -> None:
     for name in ("errors", "warnings"):
         if not all(part.__class__ is str for pair in body.get(name, ()) for part in pair):
             raise ValueError(f"{name} holds what is no text, expected pairs of texts")
+    if body.get("heard", False).__class__ is not bool:
+        raise ValueError(f"heard is {body['heard']!r:.60}, expected true or false")
+    for where, warnings in body.get("said", ()):
+        if not all(part.__class__ is str for part in (where, *(part for pair in warnings for part in pair))):
+            raise ValueError("said holds what is no text, expected places and pairs of texts")
     for difference in body.get("differences", ()):
         if not all(difference[name].__class__ is str for name in ("kind", "where")):
             raise ValueError("a difference has no text for kind or where")
@@ -401,6 +440,10 @@ def _check_types(body: dict[str, Any]) -> None:
         frontier = extent["frontier"]
         if extent["kind"].__class__ is not str or extent["dtype"].__class__ is not str or extent["count"].__class__ is not int:
             raise ValueError(f"the extent {extent!r:.80} is not {{kind, dtype, count, frontier}}, texts and a number")
+        if extent["kind"] == OTHER_ERROR and not all(
+            len(pair) == 4 and all(part.__class__ is str for part in pair) for pair in extent["errors"]
+        ):
+            raise ValueError("the extent of errors has no classes and texts of both sides")
         if frontier is not None:
             for gap, steps in frontier:
                 _distance(gap)

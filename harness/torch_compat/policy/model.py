@@ -281,6 +281,8 @@ class Format(Table):
     """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
     mistaken: Text | None = None
     """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
+    mistaken_as: Literal["swapped"] | None = None
+    """What they then give, to the bit: swapped is every element with its bytes in the other order. Given with `mistaken`, and only then."""
 
     @cached_property
     def readers(self) -> ReleaseSet:

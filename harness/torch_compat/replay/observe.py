@@ -244,8 +244,8 @@ def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Ob
     return first
 
 
-def observation(task: Task, reply: dict[str, Any]) -> Observation:
-    """The facts of one reply, compared with the golden."""
+def observation(task: Task, reply: dict[str, Any], *, hear: bool = True) -> Observation:
+    """The facts of one reply, compared with the golden; as to ``hear`` see :func:`torch_compat.values.compare.compare`."""
     cell = Observation(task.fixture.id, task.options.id, task.key, "same")
     reply = normalise_result(reply, Path(task.path.name))
     if "crashed" in reply:
@@ -260,7 +260,7 @@ def observation(task: Task, reply: dict[str, Any]) -> Observation:
             code="no-such-option",
         )
     result = reply.get("result", reply)
-    found = compare(task.fixture.golden, result)
+    found = compare(task.fixture.golden, result, hear=hear)
     last_words = last_word(reply["crashed"]["said"]) if "crashed" in reply else ""
     cell = replace(
         cell,
@@ -269,9 +269,11 @@ def observation(task: Task, reply: dict[str, Any]) -> Observation:
         differences=found.differences,
         extent=found.extent,
         count=found.count,
+        heard=found.heard,
+        said=found.said,
         warnings=tuple((category, text) for category, text in result.get("warnings", ())),
     )
-    if "result" in reply and "error" not in result:
+    if "result" in reply and ("error" not in result or found.result == "differs"):
         cell = replace(cell, digest=result_digest(result))
         if found.result in {"differs", "raised", "relaxed"}:
             cell = replace(cell, departures=departures(task.fixture.golden, result))
@@ -310,5 +312,7 @@ def _settle(one: Observation, other: Observation) -> Observation:
         count=0,
         digest="",
         departures=(),
+        heard=False,
+        said=(),
         both=(one, other),
     )

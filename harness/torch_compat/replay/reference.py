@@ -121,7 +121,7 @@ def reference_observation(task: Task, reply: dict[str, Any]) -> Observation:
     if "unsupported" in reply:
         lacking = reply["unsupported"]
         return replace(empty, errors=({"type": lacking["code"], "message": lacking["message"]},))
-    cell = observation(task, reply)
+    cell = observation(task, reply, hear=False)
     end = reply.get("unstable") or reply.get("crashed", {})
     if "predicted" not in end:
         return cell

@@ -13,6 +13,8 @@ from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats import read_facts
 from torch_compat.needs import of
 from torch_compat.releases.known import Known
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
@@ -49,12 +51,9 @@ def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:
     for (recipe, synthetic), by_writer in sorted(told.items()):
         wrote = Known([] if synthetic else sorted(by_writer, key=known.place))
         for readers in dict.fromkeys(by_writer[writer] for writer in wrote.releases or by_writer):
-            spans = (
-                wrote.spans(wrote.holding(writer for writer in by_writer if by_writer[writer] == readers))
-                if not synthetic
-                else ()
-            )
-            writers = ", ".join(first if first == last else f"{first}..{last}" for first, last in spans)
-            stated = f'writers = "{writers}"\n' if writers else ""
+            stated = ""
+            if not synthetic:
+                spans = wrote.spans(wrote.holding(writer for writer in by_writer if by_writer[writer] == readers))
+                stated = f'writers = "{ReleaseSet(Interval(Release(first), Release(last)) for first, last in spans)}"\n'
             text += f'\n[[weights_only_refusal]]\nrecipe = "{recipe}"\n{stated}readers = "{readers}"\n'
     return text

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
-from torch_compat.values.normalise import alike
+from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,6 +75,9 @@ def _difference(cells: Cells) -> str:
         return f"{cells.fixture.recipe}: {cells.observation.count} differences"
     first = grave[0]
     expected, got = first.facts.get("expected"), first.facts.get("got")
+    if first.kind == "error" and isinstance(expected, dict) and isinstance(got, dict):
+        texts = [f"{one['type'].removeprefix('builtins.')}: {headline(one['message'])}" for one in (got, expected)]
+        return f"{cells.fixture.recipe}: {texts[0]} instead of {texts[1]} in {first.where}"
     if first.kind == "keys" and isinstance(expected, list) and isinstance(got, list):
         lost, new = [key for key in expected if key not in got], [key for key in got if key not in expected]
         changes = [f"lost {', '.join(map(str, lost))}" if lost else "", f"gained {', '.join(map(str, new))}" if new else ""]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.corpus.observations import cell_key
+from torch_compat.corpus.observations import OTHER_ERROR, cell_key
 from torch_compat.corpus.recorded import together
 from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Outcome
@@ -19,7 +19,7 @@ from torch_compat.rules.operator_changes import OperatorChanges, operator_change
 from torch_compat.rules.readers import Reader, Readers
 from torch_compat.rules.relaxed import Relaxations
 from torch_compat.values.compare import distances
-from torch_compat.values.normalise import headline
+from torch_compat.values.normalise import headline, same_error
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -294,17 +294,23 @@ class Evidence:
         """
         if observation.result != "differs":
             return Outcome(observation.result)
-        kinds = set()
+        kinds, apart = set(), False
         for extent in observation.extent:
             if extent["kind"] in {"raised", "relaxed"}:
                 kinds.add(extent["kind"])
-            elif not self.policy.disregards(extent["kind"], fixture.family) and not self._within(
+                continue
+            if extent["kind"] == OTHER_ERROR:
+                if not all(same_error(pair[:2], pair[2:]) for pair in extent["errors"]):
+                    return Outcome.DIFFERENT
+                continue
+            apart = True
+            if not self.policy.disregards(extent["kind"], fixture.family) and not self._within(
                 fixture, observation, extent, between
             ):
                 return Outcome.DIFFERENT
         if "raised" in kinds:
             return Outcome.RAISED
-        return Outcome.RELAXED if kinds else Outcome.CLOSE
+        return Outcome.RELAXED if kinds else Outcome.CLOSE if apart else Outcome.SAME
 
     def matters(self, fixture: Fixture, one: Difference) -> bool:
         """Whether one difference of values, types or state is held against the reader."""

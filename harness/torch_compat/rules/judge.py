@@ -164,6 +164,9 @@ class Rule(Protocol):
 
     Attributes:
         ASKS: what it asks.
+
+    ``PARAMETERS``, if it has them, are the names of its settings in the policy; ``notes``, of the same arguments as ``judge``, gives
+    what has to be said of what it was not asked.
     """
 
     ASKS: Asks
@@ -350,10 +353,10 @@ def _asked(
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     for entry in evidence.policy.rules:
-        _check_parameters(entry)
+        module = _rule(entry)
+        _check_parameters(entry, getattr(module, "PARAMETERS", frozenset()))
         if entry.id in left_out:
             continue
-        module = _rule(entry)
         tally.asks[entry.id] = module.ASKS
         reader = getattr(module, "READER", None)
         if reader is not None and evidence.reference is None:
@@ -362,6 +365,7 @@ def _asked(
             )
             continue
         found = tally.take(module.judge(evidence, entry))
+        notes.extend(getattr(module, "notes", _no_notes)(evidence, entry))
         if not found and entry.expect_empty:
             notes.append(f"{entry.id} selects nothing, as expected: {entry.expect_empty}")
         elif not found:
@@ -408,9 +412,13 @@ def _rule(entry: RuleEntry) -> Rule:
     return cast("Rule", module)
 
 
-def _check_parameters(entry: RuleEntry) -> None:
-    """Refuse parameters: no rule looks at any yet, so they would seem to promise something and change nothing."""
-    for name in sorted(entry.parameters):
+def _no_notes(_evidence: Evidence, _entry: RuleEntry) -> tuple[str, ...]:
+    return ()
+
+
+def _check_parameters(entry: RuleEntry, known: frozenset[str]) -> None:
+    """Refuse parameters that a rule does not look at: they would seem to promise something and change nothing."""
+    for name in sorted(entry.parameters.keys() - known):
         raise UsageError(f"the policy gives the rule {entry.id!r} the parameter {name!r}, which it does not have")
 
 

@@ -117,6 +117,8 @@ def _crashes(observation: Observation) -> bool:
 
 def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
     """Whether a fresh observation agrees with the recorded one of the same reader, and what is to be said of it."""
+    if before.heard != now.heard:
+        before, now = before.unheard(), now.unheard()
     if before.contradicts(now):
         old, new = evidence.outcome(fixture, before), evidence.outcome(fixture, now)
         if {old, new} <= {"same", "close"}:
@@ -129,9 +131,10 @@ def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Ob
         return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
     if before.digest != now.digest:
         if before.departures and now.departures:
-            found = compare(before.own_result(fixture.golden), now.own_result(fixture.golden))
+            between = (before.own_result(fixture.golden), now.own_result(fixture.golden))
+            found = compare(*between)
             apart = replace(now, result=found.result, extent=found.extent)
-            if evidence.outcome(fixture, apart) not in {"same", "close"}:
+            if evidence.outcome(fixture, apart, between) not in {"same", "close"}:
                 return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but other values than recorded"
         return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
     return Verdict.PASS, ""

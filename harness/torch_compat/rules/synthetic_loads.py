@@ -2,7 +2,8 @@
 
 What: a synthetic fixture stands for versions of formats that no release of the calendar writes. A reader that takes all of
 them, by the policy, loads it and gives the golden. Every other reader refuses it. Where one does not, nobody was promised
-anything as long as the values are the golden's; other values fail, unless the policy says for what such readers take it.
+anything as long as the values are the golden's; other values fail, unless the policy says for what such readers take it, and they
+are to the bit what that comes to.
 
 Why: what nobody can write any more is what people have only one copy of. And a reader that refuses nothing, though it
 does not know a format, gives wrong numbers to whoever brings an archive from another machine.
@@ -21,6 +22,7 @@ from torch_compat.corpus.manifest import Synthetic
 from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, kind_of, told_apart, verdicts
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.values.compare import compare, swapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +67,18 @@ def _judge(evidence: Evidence, rule: RuleEntry, cells: Cells, foreign: list[Form
                 yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
         return
     mistaken = next((entry for entry in foreign if entry.mistaken), None)
-    if mistaken is not None and cells.outcome is Outcome.DIFFERENT:
+    if mistaken is not None and cells.outcome is Outcome.DIFFERENT and _as_stated(mistaken, cells):
         text = f"{mistaken.label}: {mistaken.mistaken}"
         yield replace(judge_cells(rule, cells, Verdict.EXPECTED), cause=Cause(*kind_of(cells), text))
         return
     for one, verdict in verdicts(evidence, cells, NOT_TAKEN):
         yield judge_cells(rule, one, verdict)
+
+
+def _as_stated(mistaken: Format, cells: Cells) -> bool:
+    """Whether readers that take a format for another one give exactly what that comes to."""
+    golden = cells.fixture.golden
+    return mistaken.mistaken_as == "swapped" and compare(swapped(golden), cells.observation.own_result(golden)).result == "same"
 
 
 def _takers(evidence: Evidence, entry: Format) -> int:

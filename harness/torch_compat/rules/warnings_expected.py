@@ -2,7 +2,8 @@
 
 What: every warning is stated as policy (``policies/torch/warnings.toml``): its category, its text, the releases that say it. One that is not
 is new; one that is stated with another category was re-categorised; and where a stated warning is not said by a release that loads an
-archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing.
+archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing. Warnings of
+calls are held against the golden's: one that only the reader, or only the writer, gives has to be stated so.
 
 Why: a warning is how a release speaks to those whose archives it will stop reading. A new one is read by everybody, a lost one by
 nobody, and one that became a DeprecationWarning is hidden from users by default.
@@ -45,7 +46,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         line = list(group)
         family = line[0].fixture.family
         known = [one for one in evidence.policy.warnings if one.during == "loading" and one.concerns(family, options)]
-        failures = [*_unstated(line, known, spans), *_missing(line, known, spans, fixture)]
+        running = [one for one in evidence.policy.warnings if one.during == "running" and one.concerns(family, options)]
+        failures = [*_unstated(line, known, spans), *_missing(line, known, spans, fixture), *_running(line, running, spans)]
         for cells in line:
             left = cells.readers
             for bits, cause in failures:
@@ -54,7 +56,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                         left &= ~part.readers
                         yield Judgement(rule.id, Verdict.FAIL, part.subject, cause, part)
             for part, fine in told_apart(cells, left):
-                if fine and cells.observation.warnings:
+                if fine and (cells.observation.warnings or cells.observation.said):
                     yield judge_cells(rule, part, Verdict.PASS)
 
 
@@ -93,4 +95,27 @@ def _missing(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]
         if missing and not one.varies and (one.always or said & spans[one.id]):
             text = f"{fixture} loads without the {one.category}: {one.text}"
             failures.append((missing, Cause("missing warning", one.id, text)))
+    return failures
+
+
+def _running(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
+    """The readers that warn in calls otherwise than the writer did, where that is not stated, with the cause."""
+    failures: Failures = []
+    for cells in line:
+        for where, given in cells.observation.said:
+            index, _, turn = where.removeprefix("calls[").partition("].")
+            wanted = {(category, text) for category, text in cells.fixture.golden["calls"][int(index)][turn].get("warnings", ())}
+            for category, text in sorted(set(given) ^ wanted):
+                new = (category, text) in given
+                stated = 0
+                for one in known:
+                    if one.category == category and one.says(text):
+                        stated |= spans[one.id]
+                listed = any(one.category == category and one.says(text) for one in known)
+                bits = cells.readers & (~stated if new else stated if listed else -1)
+                if bits:
+                    what = "new warning" if new else "missing warning"
+                    failures.append(
+                        (bits, Cause(f"{what} in a call", text, f"{cells.fixture.recipe}, {where}: {category}: {text}"))
+                    )
     return failures

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
-    "Comparison", "Difference", "Distances", "all_differences", "compare", "distances", "result_digest", "tensor_array",
+    "Comparison", "Difference", "Distances", "Said", "all_differences", "compare", "distances", "result_digest", "swapped", "tensor_array",
 ]  # fmt: skip
 
+Said = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Places, and the warnings given there, each by category and text."""
 _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
 NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave
@@ -42,7 +44,7 @@ class Difference:
 
     Attributes:
         kind: ``value``, ``dtype``, ``shape``, ``strides``, ``sharing``, ``type``, ``keys``, ``requires_grad`` or ``class``;
-            ``raised`` where a value was expected, ``relaxed`` where an error was.
+            ``raised`` where a value was expected, ``relaxed`` where an error was, ``error`` where another one was.
         where: the place, as ``calls[2].first.value[0]``.
         dtype: element type of the expected tensor or "" for other values.
         facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
@@ -89,10 +91,14 @@ class Comparison:
         result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the gravest of
             what was found; a value that differs outweighs an error, because nobody sees it.
         extent: all differences in short, one ``{"kind", "dtype", "count", "frontier"}`` for each kind and dtype. What
-            judging looks at; ``frontier`` is None where no distance is defined, so that only equality would do.
+            judging looks at; ``frontier`` is None where no distance is defined, so that only equality would do. Of the kind ``error``
+            there are ``errors``, too: class and text of the expected one, then of the other.
         differences: the first few, gravest kinds first, for people to look at.
         count: how many there are in all.
         errors: the distinct errors met where none was expected, in order.
+        heard: whether errors were compared with errors, and the warnings of calls with those expected. False also where there are
+            none to compare, since nothing was called.
+        said: the warnings of calls, where they are not those expected: ``(where, ((category, text), ...))``.
     """
 
     result: str
@@ -100,16 +106,26 @@ class Comparison:
     count: int = 0
     extent: tuple[dict[str, Any], ...] = ()
     errors: tuple[dict[str, str], ...] = ()
+    heard: bool = False
+    said: Said = ()
 
 
-def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
-    """Compare a result with the expected one. Both as the worker gives them, or ``{"crashed": …}``, ``{"timed-out": …}``."""
+def compare(expected: dict[str, Any], got: dict[str, Any], *, hear: bool = False) -> Comparison:
+    """Compare a result with the expected one. Both as the worker gives them, or ``{"crashed": …}``, ``{"timed-out": …}``.
+
+    Parameters:
+        hear: compare errors with errors too, by class and text as they stand, and the warnings of calls. Else any error is as good as
+            another: who is no release says it in words of his own.
+    """
     for ending in ("crashed", "timed-out"):
         if ending in got:
             alike = ending in expected and _death(got[ending]) == _death(expected[ending])
             return Comparison("same") if alike else Comparison(ending)
     if "error" in got:  # also where the writer's program died: it did not die of being loaded
-        return Comparison("same") if "error" in expected else Comparison("refused", errors=(got["error"],))
+        if "error" not in expected:
+            return Comparison("refused", errors=(got["error"],))
+        other = _other_errors(expected["error"], got["error"], "load") if hear else []
+        return Comparison("differs" if other else "same", tuple(other), len(other), _extent(other), heard=hear)
     for ending in ("crashed", "timed-out"):
         if ending in expected:
             return Comparison("relaxed", (Difference("relaxed", "program", facts={"expected": ending}),), 1)
@@ -117,6 +133,8 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
         return Comparison("relaxed", (Difference("relaxed", "load"),), 1)
 
     found, errors = all_differences(expected, got)
+    heard = hear and "calls" in expected
+    said = _hear(expected, got, found) if heard else ()
     distinct = list({json.dumps(error, sort_keys=True): error for error in errors}.values())
     kinds = {difference.kind for difference in found}
     if kinds - {"raised", "relaxed"}:
@@ -126,7 +144,41 @@ def compare(expected: dict[str, Any], got: dict[str, Any]) -> Comparison:
     else:
         result = "relaxed" if kinds else "same"
     found.sort(key=_mildness)
-    return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct))
+    return Comparison(result, tuple(found[:KEPT]), len(found), _extent(found), tuple(distinct), heard, said)
+
+
+def swapped(result: Any) -> Any:
+    """A result with the bytes of every element of its tensors in the other order, as who takes them for the other byte order reads them."""
+    if isinstance(result, list):
+        return [swapped(item) for item in result]
+    if not isinstance(result, dict):
+        return result
+    if "bytes" not in result or "dtype" not in result:
+        return {key: swapped(value) for key, value in result.items()}
+    row = DTYPES[result["dtype"]]
+    size = row.size // (2 if row.kind == "complex" else 1)
+    data = base64.b64decode(result["bytes"])
+    turned = b"".join(data[at : at + size][::-1] for at in range(0, len(data), size))
+    return {**result, "bytes": base64.b64encode(turned).decode()}
+
+
+def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]) -> Said:
+    """Note the errors of calls that are others than expected; the warnings of calls that are."""
+    said = []
+    for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
+        for turn in ("first", "second"):
+            where, one, other = f"calls[{index}].{turn}", wanted[turn], given[turn]
+            if "error" in one and "error" in other and other["error"]["type"] != NOT_ASKED:
+                found.extend(_other_errors(one["error"], other["error"], where))
+            warned = [tuple(map(tuple, side.get("warnings", ()))) for side in (one, other)]
+            if set(warned[0]) != set(warned[1]):
+                said.append((where, warned[1]))
+    return tuple(said)
+
+
+def _other_errors(wanted: dict[str, str], given: dict[str, str], where: str) -> list[Difference]:
+    pair = [{"type": one["type"], "message": one["message"]} for one in (wanted, given)]
+    return [] if pair[0] == pair[1] else [Difference("error", where, facts={"expected": pair[0], "got": pair[1]})]
 
 
 def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list[Difference], list[dict[str, str]]]:
@@ -192,7 +244,7 @@ def _mildness(difference: Difference) -> tuple[int, float]:
 
     A value is far off as far as both its absolute distance and its distance in ULP are great.
     """
-    if difference.kind in {"raised", "relaxed", "strides"}:
+    if difference.kind in {"raised", "relaxed", "strides", "error"}:
         return 2, 0.0
     if difference.kind != "value":
         return 0, 0.0
@@ -214,7 +266,11 @@ def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:
             else [point for frontier in frontiers for point in frontier or ()]
         )
         frontier = None if points is None else [[_plain(gap), _plain(steps)] for gap, steps in _frontier(points)]
-        extent.append({"kind": kind, "dtype": dtype, "count": len(members), "frontier": frontier})
+        entry = {"kind": kind, "dtype": dtype, "count": len(members), "frontier": frontier}
+        if kind == "error":
+            pairs = [[one.facts[side][part] for side in ("expected", "got") for part in ("type", "message")] for one in members]
+            entry["errors"] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
+        extent.append(entry)
     return tuple(extent)
 
 

@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["alike", "headline", "last_word", "normalise", "normalise_result"]
+__all__ = ["alike", "headline", "last_word", "normalise", "normalise_result", "same_error"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
 
@@ -104,6 +105,18 @@ def alike(line: str) -> str:
     for pattern, instead in _VARIES:
         line = pattern.sub(instead, line)
     return line.strip()
+
+
+_CLASS = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): ")
+
+
+def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two errors, by class and message, are the same: their classes, and their headlines without what varies.
+
+    Newer releases quote the class once more in front of what TorchScript's interpreter raises.
+    """
+    texts = {alike(_CLASS.sub("", headline(message))) for _, message in (one, other)}
+    return one[0] == other[0] and len(texts) == 1
 
 
 def last_word(said: str) -> str:

@@ -167,7 +167,7 @@ def value_where_the_writer_raised(tree: Tree, random: Random) -> str:
     return f"newer-computes:relaxed:{name.partition('/')[2]}"
 
 
-def nothing_read(say: Callable[[Result], Result]) -> Plant:
+def nothing_read(say: Callable[[Result], Result | None]) -> Plant:
     """Nothing that the newest release of the tree wrote in a family is read by the one before it any more."""
 
     def plant(tree: Tree, random: Random) -> str:
@@ -244,7 +244,11 @@ def hidden(warnings: Any) -> list[list[str]]:
     return [["PendingDeprecationWarning", text] for _, text in warnings]
 
 
-NAMES = {added: "new-warning", silenced: "missing-warning:jit-load-deprecated", hidden: "another-category"}
+NAMES: dict[Callable[[Any], list[list[str]]], str] = {
+    added: "new-warning",
+    silenced: "missing-warning:jit-load-deprecated",
+    hidden: "another-category",
+}
 for _said in NAMES:
     defect(seeds=1)(speaking(_said))
 
@@ -283,3 +287,66 @@ def tolerance_of_absurd_size(tree: Tree, random: Random) -> str:
         )
         stream.write('max_ulp = 4\nmax_abs = 1e30\nmax_rel = 0\nreason = "kernels differ"\n')
     return "must be at most 0.01"
+
+
+def erring(kind: str, message: str) -> Plant:
+    """A newer release raises where the writer did, for another reason."""
+
+    def plant(tree: Tree, random: Random) -> tuple[str, ...]:
+        def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+            raised = any("error" in call["first"] for call in fixture.golden.get("calls", ()))
+            return raised and direction == "backward" and cell.result == "same"
+
+        def err(result: Result) -> None:
+            for call in result["calls"]:
+                for turn in ("first", "second"):
+                    if "error" in call[turn]:
+                        error = call[turn]["error"]
+                        call[turn]["error"] = {**error, "type": kind or error["type"], "message": message or error["message"]}
+
+        (name,) = did(tree, random, chosen, err)
+        return f"newer-computes:different:{name.partition('/')[2]}", " instead of "
+
+    plant.__name__ = f"another_error_by_{'class' if kind else 'text'}"
+    return plant
+
+
+defect(seeds=1)(erring("builtins.MemoryError", ""))
+defect(seeds=1)(erring("", "INTERNAL ASSERT FAILED, please report a bug"))
+
+
+@defect(seeds=1)
+def warning_in_a_call(tree: Tree, random: Random) -> str:
+    """A newer release begins to warn whenever a program is run."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return bool(fixture.golden.get("calls")) and direction == "backward" and cell.result == "same"
+
+    def warn(result: Result) -> None:
+        for call in result["calls"]:
+            call["first"]["warnings"] = [["FutureWarning", "programs will not run from 2.16 on"]]
+
+    did(tree, random, chosen, warn, every=True)
+    return "warnings-expected:new-warning-in-a-call"
+
+
+@defect(4, seeds=1)
+def nothing_heard_though_nothing_predates(tree: Tree, random: Random) -> str:
+    """A cell without the comparison, of a release that is not among those that may lack it."""
+    tree.edit(tree.policy / "promises.toml", 'predating = "..2.15.0"', 'predating = "..1.12.1"')
+    return "errors and warnings of calls were not compared: observe again"
+
+
+@defect(seeds=1)
+def zip_refused_under_mmap(tree: Tree, random: Random) -> str:
+    """In the words in which stacked pickles are refused, as is expected of these alone."""
+
+    def chosen(fixture: Fixture, cell: Observation, direction: str) -> bool:
+        return cell.options == "mmap" and fixture.container == "zip" and direction == "backward" and cell.result == "same"
+
+    def refuse_map(result: Result) -> Result:
+        said = "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`"
+        return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": said}, "warnings": []}
+
+    did(tree, random, chosen, refuse_map)
+    return "newer-loads:refused:mmap-can-only"

@@ -1,0 +1,156 @@
+"""Errors against errors, and warnings of calls: what is compared, what predates it, and what is stated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.rules.conftest import rule
+from torch_compat.policy.model import KnownWarning
+from torch_compat.releases.sets import ReleaseSet
+from torch_compat.rules import calls_heard
+from torch_compat.values.compare import compare
+from torch_compat.values.delta import departures
+
+if TYPE_CHECKING:
+    from tests.rules.conftest import World
+    from torch_compat.corpus.manifest import Fixture
+
+OLD = ("FutureWarning", "it is deprecated")
+NEW = ("UserWarning", "it is odd")
+
+
+def raised(message: str, kind: str = "builtins.RuntimeError", *warnings: tuple[str, str]) -> dict[str, Any]:
+    turn = {"error": {"stage": "call", "type": kind, "message": message}, "warnings": [list(one) for one in warnings]}
+    return {"calls": [{"first": turn, "second": turn}], "state": None, "state_after": None}
+
+
+def observe(
+    world: World, golden: dict[str, Any], got: dict[str, Any], reader: str = "2.0.0", writer: str = "1.0.0", **more: Any
+) -> Fixture:
+    """What a reader of today puts down."""
+    fixture = world.fixture(writer, golden=golden)
+    found = compare(golden, got, hear=True)
+    outcome = {"same": "same", "differs": "different"}[found.result]
+    facts: dict[str, Any] = {
+        "heard": found.heard,
+        "said": found.said,
+        "extent": found.extent,
+        "count": found.count,
+        "differences": found.differences,
+    }
+    world.observe(fixture, reader, outcome, **facts, departures=departures(golden, got) if found.count else (), **more)
+    return fixture
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "outcome"),
+    [
+        ("no such size 3", "builtins.RuntimeError", "same"),
+        ("no such size 4", "builtins.RuntimeError", "same"),  # what varies is no part of it
+        ("Traceback of one\nRuntimeError: no such size 3", "builtins.RuntimeError", "different"),
+        (
+            "The following operation failed in the interpreter.\nhere\nRuntimeError: no such size 3",
+            "builtins.RuntimeError",
+            "same",
+        ),
+        ("no such dimension", "builtins.RuntimeError", "different"),
+        ("no such size 3", "builtins.IndexError", "different"),
+    ],
+)
+def test_two_errors_are_the_same_if_class_and_text_agree(message: str, kind: str, outcome: str, world: World) -> None:
+    observe(world, raised("no such size 3"), raised(message, kind))
+    (cells,) = world.evidence().cells
+    assert cells.outcome == outcome
+    said = "pass" if outcome == "same" else "fail: different"
+    assert list(world.verdicts("newer-computes").values()) == [said]
+    assert list(world.verdicts("calls-heard").values()) == ["pass"]
+
+
+def test_the_cause_says_both_errors(world: World) -> None:
+    observe(world, raised("no such size"), raised("no such dimension", "builtins.IndexError"))
+    (judgement,) = world.judgements("newer-computes")
+    assert judgement.cause is not None
+    assert judgement.cause.text == "add: IndexError: no such dimension instead of RuntimeError: no such size in calls[0].first"
+
+
+def test_an_archive_that_its_writer_cannot_load_is_refused_in_the_same_words(world: World) -> None:
+    golden, other = ({"error": {"stage": "load", "type": "E", "message": text}} for text in ("no record", "no memory"))
+    observe(world, golden, other)
+    assert list(world.verdicts("newer-computes").values()) == ["fail: different"]
+
+
+@pytest.mark.parametrize(
+    ("predating", "reader", "fresh", "verdicts"),
+    [
+        ("..2.0.0", "2.0.0", False, []),
+        ("..1.1.1", "2.0.0", False, ["not-checked: not heard"]),
+        ("1.1.0..", "2.0.0", False, ["not-checked: not heard"]),  # the writer is newer than all that predates
+        ("..2.0.0", "2.0.0", True, ["not-checked: not heard"]),
+    ],
+)
+def test_what_was_recorded_before_is_counted_for_the_releases_that_are_named(
+    predating: str, reader: str, fresh: bool, verdicts: list[str], world: World
+) -> None:
+    world.observe(world.fixture(golden=raised("no")), reader, fresh=fresh)
+    world.observe(world.fixture(recipe="saved", golden={"value": 1}), reader, fresh=fresh)  # nothing is called
+    entry = rule("calls-heard", parameters={"predating": predating})
+    found = list(calls_heard.judge(world.evidence(), entry))
+    assert [f"{one.verdict}: {one.cause.what}" for one in found if one.cause] == verdicts
+    assert len(list(calls_heard.notes(world.evidence(), entry))) == (not verdicts)
+
+
+def test_the_note_says_how_many_and_in_how_many_the_writer_raised(world: World) -> None:
+    world.promise(rules=(rule("calls-heard", parameters={"predating": "..2.0.0"}, expect_empty="so"),))
+    plain = {
+        "calls": [{"first": {"value": 1, "inputs": []}, "second": {"value": 1, "inputs": []}}],
+        "state": None,
+        "state_after": None,
+    }
+    for name, golden in (("one", raised("no")), ("two", plain)):
+        for reader in ("1.1.0", "2.0.0"):
+            world.observe(world.fixture(recipe=name, golden=golden) if reader == "1.1.0" else world.fixtures[-1], reader)
+    assert world.judge().notes[0].startswith("calls-heard was not asked of 4 cells")
+    assert "in 2 the writer raised" in world.judge().notes[0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "readers", "verdicts"),
+    [
+        ((), (NEW,), None, ["fail: new warning in a call"]),
+        ((), (NEW,), "2.0.0..", ["pass"]),
+        ((), (NEW,), "..1.1.1", ["fail: new warning in a call"]),
+        ((NEW,), (), None, ["fail: missing warning in a call"]),
+        ((NEW,), (), "..1.1.1", ["pass"]),  # 2.0.0 is not said to give it
+        ((NEW,), (), "2.0.0..", ["fail: missing warning in a call"]),
+        ((NEW,), (NEW,), None, []),
+    ],
+)
+def test_warnings_of_calls_are_held_against_the_writer_s(
+    wanted: tuple[Any, ...], given: tuple[Any, ...], readers: str | None, verdicts: list[str], world: World
+) -> None:
+    if readers:
+        entry = KnownWarning(
+            id="odd", category=NEW[0], text=NEW[1], readers=ReleaseSet.parse(readers), families=("torchscript",), during="running",
+            because="so",
+        )  # fmt: skip
+        world.promise(warnings=(entry,))
+    observe(world, raised("no", "E", *wanted), raised("no", "E", *given))
+    assert (
+        list(
+            dict.fromkeys(
+                f"{one.verdict}{f': {one.cause.what}' if one.cause else ''}" for one in world.judgements("warnings-expected")
+            )
+        )
+        == verdicts
+    )
+
+
+def test_a_fresh_observation_does_not_contradict_one_that_predates(world: World) -> None:
+    golden = raised("no size")
+    fixture = observe(world, golden, raised("no memory"), fresh=True, digest="1" * 16)
+    world.observe(fixture, "2.0.0")
+    assert world.verdicts("observations-reproduce")["torch-1.0.0/add read again by torch-2.0.0"] == "pass"
+    world.observe(fixture, "2.0.0", heard=True)
+    assert world.verdicts("observations-reproduce")["torch-1.0.0/add read again by torch-2.0.0"] == "fail: contradiction"
