@@ -14,7 +14,7 @@ from torch_compat.places import read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.report.documents import REGENERATED, Judged
-from torch_compat.report.predictions import counted_programs, document
+from torch_compat.report.predictions import document, stated
 from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
         return True
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     expected = dict.fromkeys(evidence.policy.corpus.readers, len(tasks))
-    return counted_programs(read_whole(path).decode("utf-8")) == expected
+    return {one.release: one.cells for one in stated(read_whole(path).decode("utf-8"))} == expected
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:
