@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
 from torch_compat.needs import Judge
+from torch_compat.needs.source import KINDS
 from torch_compat.policy.model import Quirk
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
@@ -62,21 +63,13 @@ class Sample:
     tasks: Mapping[str, list[Task]]
     chosen: Counter[str]
     among: Counter[str]
-    causes: Counter[Key]
-    explained: Counter[Key]
-    programs: Counter[Key]
+    causes: Mapping[Key, int]
+    explained: Mapping[Key, int]
+    programs: Mapping[Key, int]
 
     def unmet(self) -> list[Key]:
         """The causes that explain nothing, and those that explain cells of programs of which none is executed."""
-        return sorted(
-            key
-            for key, count in self.explained.items()
-            if not self.causes[key] and (self.programs[key] or (not count and key[0] != "change"))
-        )
-
-    def unseen(self) -> list[str]:
-        """The changes that no recorded program shows, which nothing can be executed for."""
-        return sorted(name for (kind, name), count in self.explained.items() if kind == "change" and not count)
+        return sorted(key for key, count in self.explained.items() if not self.causes[key] and (self.programs[key] or not count))
 
 
 def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, rules: Rules, *, each: int, seed: str) -> Sample:
@@ -110,9 +103,9 @@ def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, ru
         {release: [task for task in tasks if (task.fixture.id, release) in chosen] for release in releases},
         Counter(reason for reason, taken in reasons.values() if taken),
         Counter(reason for reason, _ in reasons.values()),
-        Counter({key: sum(cell in chosen for cell in cells) for key, cells in causes.items()}),
-        Counter({key: len(cells) for key, cells in causes.items()}),
-        Counter({key: sum(fixture in programs for fixture, _ in cells) for key, cells in causes.items()}),
+        {key: sum(cell in chosen for cell in cells) for key, cells in causes.items()},
+        {key: len(cells) for key, cells in causes.items()},
+        {key: sum(fixture in programs for fixture, _ in cells) for key, cells in causes.items()},
     )
 
 
@@ -198,10 +191,10 @@ def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
         yield ("module", name), rules._replace(modules={one: it for one, it in rules.modules.items() if one != name})
     for name in rules.builtins:
         yield ("builtin", name), rules._replace(builtins={one: it for one, it in rules.builtins.items() if one != name})
-    for at in range(len(rules.conversions)):
-        others = tuple(one for other, one in enumerate(rules.conversions) if other != at)
-        given = ", ".join(sorted(rules.conversions[at][0]))
-        yield ("conversion", f"{at + 1} ({given})"), rules._replace(conversions=others)
+    for conversion in rules.conversions:
+        types = [f"{name} as {', '.join(sorted(conversion[0][kind]))}" for name, kind in KINDS.items() if kind in conversion[0]]
+        others = tuple(one for one in rules.conversions if one is not conversion)
+        yield ("conversion", "; ".join(types)), rules._replace(conversions=others)
 
 
 def _decided(loading: LoadingEvidence, takers: Mapping[str, int], rules: Rules, releases: Collection[str]) -> Iterator[Cell]:

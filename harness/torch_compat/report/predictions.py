@@ -63,7 +63,9 @@ class Reader:
 
     @property
     def share(self) -> str:
-        """The share that agrees; 100 % only where nothing is wrong."""
+        """The share that agrees; 100 % only where nothing is wrong, and none where nothing was asked."""
+        if not self.cells:
+            return "none"
         return f"{int(10000 * self.agrees / self.cells) / 100:.2f} %"
 
     def __str__(self) -> str:
