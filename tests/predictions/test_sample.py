@@ -21,7 +21,7 @@ from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import Refused
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.rules import Need
-from torch_compat.policy.counts import LOCK
+from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.reference_process import answer
 from torch_compat.releases.release import Release
 from torch_compat.replay import reference
@@ -29,6 +29,7 @@ from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.sampling import BORDER, ORDINARY, OTHERWISE, Sample, draw
+from torch_compat.report.predictions import stated
 from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.program import load
 
@@ -218,8 +219,8 @@ def test_a_document_that_does_not_fit_is_noticed(
 ) -> None:
     text = (REPOSITORY / file).read_text(encoding="utf-8")
     assert before in text, "a release or recipe changes this row: put what stands there"
-    counted = [one for one in command.stated(text) if one.release == "1.8.1"]
-    lock = dict(repository.evidence.policy.counts) or command.read_lock(REPOSITORY / "policies" / "torch").counts
+    counted = [one for one in stated(text) if one.release == "1.8.1"]
+    lock = dict(repository.evidence.policy.counts) or read_lock(REPOSITORY / "policies" / "torch").counts
     path = tmp_path / file
     path.parent.mkdir()
     path.write_text(text.replace(before, after), encoding="utf-8")

@@ -102,7 +102,9 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
 def stated(text: str) -> list[Reader]:
     """What a document states of each reader, without how many come to which slip."""
     rows = _ROW.findall(text.partition(SLIPS)[0])
-    return [Reader(name, *map(int, counts), Counter()) for name, *counts in rows if name != "all"]
+    return [
+        Reader(name, int(cells), int(agrees), int(slipped), Counter()) for name, cells, agrees, slipped in rows if name != "all"
+    ]
 
 
 def spans(readers: ReleaseSet) -> str:
