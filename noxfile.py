@@ -195,7 +195,8 @@ def predictions(session: nox.Session) -> None:
     """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`.
 
     Of all readers, compares what is counted with reports/predictions.md and the quirks and slips of policies/torch/counts.lock:
-    `-- --write` writes both. Takes some minutes.
+    `-- --write` writes both. Takes ten minutes of processor time. `-- --sample 100 --seed TEXT` executes less than a third, in which
+    every cause that the policy names has to be met; `.ci/run` does that.
     """
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.predictions", *session.posargs)

@@ -16,7 +16,7 @@ from torch_compat.cli.judge import gather
 from torch_compat.errors import UsageError
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.report.documents import REGENERATED, Judged, with_block
-from torch_compat.report.predictions import Reader, counted_programs
+from torch_compat.report.predictions import Reader, stated
 from torch_compat.rules.judge import judge
 
 REPOSITORY = Path(__file__).parents[2]
@@ -126,7 +126,7 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     assert document.is_file() is bool(count)
     if count:
         assert read_lock(policies).counts == before | counts
-        assert counted_programs(document.read_text(encoding="utf-8")) == {"1.6.0": 7}
+        assert [(one.release, one.cells) for one in stated(document.read_text(encoding="utf-8"))] == [("1.6.0", 7)]
         assert Root(root).policy().counts == before | counts
     else:
         assert (policies / LOCK).read_bytes() == lock

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.archives import archive, described, program
+from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs.verdict import Item
@@ -95,6 +96,14 @@ def test_debug_records_are_deadly_only_where_something_in_the_source_is_refused(
     facts = read_facts(FIXTURES / "torch-2.0.0" / "div_out.pt", verify=False)
     found = slips.while_loading(facts, [Item(0, "operator", where, "")], (), Release("1.8.1"))
     assert (found is not None) is dead
+
+
+@pytest.mark.parametrize(("where", "slip"), [("code/__torch__.py", "newer-debug-records"), ("data.pkl", None)])
+def test_debug_records_are_deadly_only_where_source_is_to_be_quoted(where: str, slip: str | None) -> None:
+    """1.11.0 refuses programs of 2.13.0 with a buffer of float8 or uint16, whose storages its unpickler does not know, and lives."""
+    facts = read_facts(FIXTURES / "torch-2.0.0" / "div_out.pt", verify=False)
+    found = slips.while_loading(facts, [Item(0, "storage", where, "")], (), Release("1.11.0"))
+    assert (None if found is None else found.id) == slip
 
 
 def test_a_condition_asks_for_all_any_and_none() -> None:
@@ -223,6 +232,25 @@ def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
     assert int(module.attribute("norm").a_num_batches_tracked.array) == 1
     assert module.program.slips.met == {}
     assert module(np.ones((3, 3), np.float32))[1].tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "horizon", "slip"),
+    [
+        ("torch-1.0.1/div_script_method.pt", "1.0.1", "equal-calls-in-a-tuple"),
+        ("torch-1.0.1/div_script_method.pt", "1.1.0", ""),
+        ("torch-1.0.1/traced.pt", "1.0.1", "products-without-gradient"),
+        ("torch-1.0.1/traced.pt", "1.1.0", ""),
+        ("torch-1.11.0/mobile_containers.pt", "1.11.0", "dictionaries-of-mobile-modules"),
+        ("torch-1.11.0/mobile_containers.pt", "1.12.1", ""),
+    ],
+)
+def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str, horizon: str, slip: str) -> None:
+    (one,) = (one for one in load_corpus(FIXTURES).fixtures.values() if one.id == fixture.removesuffix(".pt"))
+    (path,) = FIXTURES.glob(fixture.removesuffix("pt") + "*")
+    met: dict[str, Slip] = {}
+    perform(path, one.family, one.calls, f"reference@{horizon}", met)
+    assert [*met] == [slip] * bool(slip)
 
 
 def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:

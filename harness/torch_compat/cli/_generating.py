@@ -16,7 +16,7 @@ from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
 from torch_compat.report.documents import REGENERATED, Generated, Judged
-from torch_compat.report.predictions import counted_programs, document
+from torch_compat.report.predictions import document, stated
 from torch_compat.rules.judge import judge
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
         return True
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     expected = dict.fromkeys(evidence.policy.corpus.readers, len(tasks))
-    return counted_programs(read_whole(path).decode("utf-8")) == expected
+    return {one.release: one.cells for one in stated(read_whole(path).decode("utf-8"))} == expected
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:

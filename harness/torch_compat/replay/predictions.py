@@ -14,7 +14,7 @@ from torch_compat.report.predictions import Reader
 from torch_compat.rules.reference_agrees import agreement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.needs import Rules
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["explained", "predictions"]
 
 
-def predictions(evidence: Evidence, releases: Collection[str] | None = None) -> Iterator[tuple[Reader, list[str]]]:
+def predictions(
+    evidence: Evidence, releases: Collection[str] | None = None, sample: Mapping[str, Sequence[Task]] | None = None
+) -> Iterator[tuple[Reader, list[str]]]:
     """Each recorded reader as it is done, oldest first: what was counted of it, and the cells that are told wrongly, in words.
 
     Parameters:
         releases: only these; None for all.
+        sample: the programs of each of them, by release; None for every program.
 
     Raises:
         CorpusError: a program is not recorded of a reader.
@@ -37,7 +40,7 @@ def predictions(evidence: Evidence, releases: Collection[str] | None = None) -> 
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     readers = (one for one in evidence.recorded.values() if releases is None or one.release in releases)
     for reader in sorted(readers, key=lambda one: evidence.rank[one.release]) if tasks else ():
-        yield _predicted(evidence, reader, tasks)
+        yield _predicted(evidence, reader, tasks if sample is None else sample[reader.release])
 
 
 def explained(evidence: Evidence, readers: Iterable[Reader], rules: Rules) -> dict[Key, int]:
@@ -55,10 +58,11 @@ def explained(evidence: Evidence, readers: Iterable[Reader], rules: Rules) -> di
     return quirks | {("slip", one.id): slips[one.id] for one in evidence.policy.slips}
 
 
-def _predicted(evidence: Evidence, reader: ObservedReader, tasks: list[Task]) -> tuple[Reader, list[str]]:
+def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]) -> tuple[Reader, list[str]]:
     """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
     today = dt.date.fromisoformat(reader.observed)
     met: dict[tuple[str, str], tuple[str, ...]] = {}
+    tasks = list(given)
     observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met)
     slips: Counter[str] = Counter()
     agrees, by_slip, wrong = 0, 0, []

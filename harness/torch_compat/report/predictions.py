@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key
     from torch_compat.releases.sets import ReleaseSet
 
-__all__ = ["QUIRKS", "SLIPS", "Reader", "counted_programs", "document", "spans"]
+__all__ = ["QUIRKS", "SLIPS", "Reader", "document", "spans", "stated"]
 
 HEAD = """\
 <!-- Generated: nox -s predictions -- --write. Not edited by hand. -->
@@ -41,7 +41,7 @@ Who loads what, where no general rule says so (`policies/torch/needs.toml`), in 
 """
 
 
-_ROW = re.compile(r"^\| (\S+) \| (\d+) \| \d+ \| \d+ \|", re.MULTILINE)
+_ROW = re.compile(r"^\| (\S+) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class Reader:
 
     @property
     def share(self) -> str:
-        """The share that agrees; 100 % only where nothing is wrong."""
+        """The share that agrees; 100 % only where nothing is wrong, and none where nothing was asked."""
+        if not self.cells:
+            return "none"
         return f"{int(10000 * self.agrees / self.cells) / 100:.2f} %"
 
     def __str__(self) -> str:
@@ -97,9 +99,12 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
     )
 
 
-def counted_programs(text: str) -> dict[str, int]:
-    """Of each reader in a document how many programs it counts."""
-    return {name: int(programs) for name, programs in _ROW.findall(text.partition(SLIPS)[0]) if name != "all"}
+def stated(text: str) -> list[Reader]:
+    """What a document states of each reader, without how many come to which slip."""
+    rows = _ROW.findall(text.partition(SLIPS)[0])
+    return [
+        Reader(name, int(cells), int(agrees), int(slipped), Counter()) for name, cells, agrees, slipped in rows if name != "all"
+    ]
 
 
 def spans(readers: ReleaseSet) -> str:

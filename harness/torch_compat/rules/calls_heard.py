@@ -19,7 +19,7 @@ from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

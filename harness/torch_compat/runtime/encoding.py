@@ -265,6 +265,7 @@ def perform(
     except (Refused, Raised) as error:
         return {"error": _error("load", error)}
     if met is not None:
+        met.update(module.program.slips.met)  # what its source came to while it was compiled
         module.program.slips.met = met
     names = "torch.jit" if module.program.horizon.release < Release("1.7.0") else "torch._jit_internal"
     result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}

@@ -12,6 +12,7 @@ from torch_compat.runtime import registry
 from torch_compat.runtime.language.types import convert, parse_type, release_value
 from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
 from torch_compat.runtime.limits import meter
+from torch_compat.runtime.slipping import DICTIONARY
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import NamedTupleValue, ScriptObject
 
@@ -103,7 +104,9 @@ class Module:
 
     def _bind(self, info: FunctionInfo, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         parameters, types = info.parameters[1:], info.types()[1:]
-        if self.program.mobile and self.program.horizon.release.line == "1.11" and any(one.kind == "Dict" for one in types):
+        slips = self.program.slips
+        if self.program.mobile and slips.has(DICTIONARY) and any(one.kind == "Dict" for one in types):
+            slips.meet(DICTIONARY)
             raise Raised(
                 "Cannot create dict for key type 'Dynamic<64>': 1.11 does not know the types of its own archives",
                 code="RuntimeError",

@@ -26,7 +26,7 @@ from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import ClassInfo, Unit
 from torch_compat.runtime.limits import LIMITS, Limits, meter
 from torch_compat.runtime.module import Module, translated
-from torch_compat.runtime.slipping import STORE, Slipping, storing_methods
+from torch_compat.runtime.slipping import EQUAL_CALLS, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
 from torch_compat.values.dtypes import CAFFE2
@@ -132,7 +132,7 @@ class Program:
         applied: upgraders that stand in for calls: ``(unit, line, operator, upgrader)``.
         mobile: whether it is a mobile archive.
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
-        once: whether equal calls in a tuple are one (1.0).
+        once: whether equal calls in a tuple are one (a slip of 1.0).
         source: bytes of its source that were compiled.
         missing: operators that it calls and the reference reader lacks.
         slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
@@ -147,11 +147,11 @@ class Program:
         self.notes: list[str] = []
         self.mobile = False
         self.bytecode = 0
-        self.once = horizon.release < Release("1.1.0")
         self.source = 0
         self.applied: list[tuple[str, int, str, str]] = []
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
+        self.once = self.slips.has(EQUAL_CALLS)
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
         self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
@@ -213,6 +213,10 @@ class Program:
         except Unsupported as error:
             self.missing.add(name)
             return _lacking(error)
+
+    def equal_calls(self) -> None:
+        """A tuple of its source holds equal calls, of which ``once`` makes one."""
+        self.slips.meet(EQUAL_CALLS)
 
     def constant(self, index: int) -> Any:
         """A tensor of ``CONSTANTS``."""

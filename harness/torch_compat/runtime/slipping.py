@@ -5,6 +5,9 @@
     list-slice-without-bound    a list is sliced with None for an end
     failed-linear               linear raises in a later run of a method, and batch_norm took its result in an earlier one
     upgrader-without-arguments  bytecode leaves out arguments which an upgrader takes
+    equal-calls-in-tuple        a tuple holds the result of one call twice
+    forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
+    dictionary-argument         a method is called that takes a dictionary
 
 A release that has none of them runs programs without any of this.
 """
@@ -31,14 +34,17 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-__all__ = ["SIGNS", "Slipping", "storing_methods"]
+__all__ = ["DICTIONARY", "EQUAL_CALLS", "SIGNS", "Slipping", "storing_methods"]
 
 DIVISION = "integer-division-by-zero"
 STORE = "attribute-store"
 SLICE = "list-slice-without-bound"
 LINEAR = "failed-linear"
 UPGRADER = "upgrader-without-arguments"
-SIGNS = frozenset({DIVISION, STORE, SLICE, LINEAR, UPGRADER})
+EQUAL_CALLS = "equal-calls-in-tuple"
+FORGOTTEN = "forgotten-gradient"
+DICTIONARY = "dictionary-argument"
+SIGNS = frozenset({DIVISION, STORE, SLICE, LINEAR, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY})
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
@@ -136,6 +142,8 @@ class Slipping:
             return self._division(function)
         if SLICE in slips and name == "aten::slice":
             return self._slice(function)
+        if FORGOTTEN in slips and name == "aten::mul":
+            return self._product(function)
         return function
 
     def _division(self, function: Function) -> Function:
@@ -158,6 +166,16 @@ class Slipping:
             return function(self_, *args, **keywords)
 
         return slice_
+
+    def _product(self, function: Function) -> Function:
+        def multiply(*args: Any, **keywords: Any) -> Any:
+            made = function(*args, **keywords)
+            tracked = grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in args)
+            if tracked and made.__class__ is Tensor and not made.requires_grad:
+                self.meet(FORGOTTEN)
+            return made
+
+        return multiply
 
     def short_of_arguments(self, error: Raised) -> Raised:
         """An upgrader finds fewer arguments than it takes."""

@@ -118,6 +118,9 @@ class _Host:
     def constant(self, index: int) -> Any:
         raise Refused(f"an upgrader refers to constant {index}", code="source")
 
+    def equal_calls(self) -> None:
+        """Never asked for: ``once`` does not hold here."""
+
 
 class Upgrader:
     """The upgraders of one operator.

@@ -302,6 +302,7 @@ class Body:
             pure = isinstance(item, ast.Call) and dotted(item.func).startswith("torch.") and not dotted(item.func).endswith("_")
             key = ast.dump(item) if pure else ""
             if key in seen:
+                self.unit.host.equal_calls()
                 made.append(seen[key])
             elif pure:
                 store, seen[key] = self._temporary(item)

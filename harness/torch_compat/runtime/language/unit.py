@@ -103,6 +103,9 @@ class Host(Protocol):
     def constant(self, index: int) -> Any:
         """A tensor of ``CONSTANTS``."""
 
+    def equal_calls(self) -> None:
+        """A tuple holds equal calls, of which ``once`` makes one."""
+
 
 class FunctionInfo:
     """A function or method: its code, and how its border converts.

@@ -1,0 +1,230 @@
+"""A sample of predictions: some cells of every reader, and with them every cell whose behaviour has a cause that somebody named.
+
+Executing every program at the horizon of every release takes minutes, so it is not done for each change. What is executed then:
+
+    otherwise   every cell in which the release did something else than the writer's own result, and did not refuse: changed operators,
+                slips of programs that run, changed loaders
+    border      where what is recorded of an archive changes from one reader to the next, both sides: what holds of a range of releases
+                shows at its ends first
+    refused     of the cells that were refused or died loading, one for each recipe, line of the reader, end, and all that the release
+                lacks; and of those that died some of each reader, by the seed
+    ordinary    some of all others of each reader, by the seed
+
+A cell counts under the first of these. Beside programs, who loads what is compared for every cell of every family: that executes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import CorpusError
+from torch_compat.needs import Judge
+from torch_compat.needs.source import KINDS
+from torch_compat.policy.model import Quirk
+from torch_compat.releases.release import Release
+from torch_compat.replay.loading import loads, takers_of
+from torch_compat.rules.reference_agrees import DEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.needs import Rules
+    from torch_compat.policy.counts import Key
+    from torch_compat.replay.loading import LoadingEvidence
+    from torch_compat.replay.plan import Task
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["BORDER", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Sample", "draw"]
+
+OTHERWISE, BORDER, REFUSED, ORDINARY = REASONS = ("otherwise", "border", "refused", "ordinary")
+DEATHS = 150  # of each reader: some hundred of each slip that is frequent
+Cell = tuple[str, str]
+"""A fixture and the release of a reader."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is executed, and why.
+
+    Attributes:
+        tasks: the programs of each reader, by its release, in the order of the plan.
+        chosen: how many cells are executed, by reason.
+        among: how many cells there are, by reason.
+        causes: of each named cause but slips, in how many executed cells it decides: ``need``, ``quirk``, ``module``, ``builtin`` and
+            ``conversion`` who loads, ``change`` what is computed.
+        explained: of each of these, in how many recorded cells; of those about loading in all families.
+        programs: of each of these, in how many recorded cells of programs, which can be executed.
+    """
+
+    tasks: Mapping[str, list[Task]]
+    chosen: Counter[str]
+    among: Counter[str]
+    causes: Mapping[Key, int]
+    explained: Mapping[Key, int]
+    programs: Mapping[Key, int]
+
+    def unmet(self) -> list[Key]:
+        """The causes that explain nothing, and those that explain cells of programs of which none is executed."""
+        return sorted(key for key, count in self.explained.items() if not self.causes[key] and (self.programs[key] or not count))
+
+
+def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, rules: Rules, *, each: int, seed: str) -> Sample:
+    """Choose what is executed.
+
+    Parameters:
+        tasks: every program.
+        loading: who loaded what, by the rules of the same tree.
+        each: how many ordinary cells of each reader.
+        seed: equal seeds choose equal cells of equal evidence.
+
+    Raises:
+        CorpusError: a program is not recorded of a reader.
+    """
+    readers = sorted(evidence.recorded.values(), key=lambda one: evidence.rank[one.release])
+    releases = [one.release for one in readers]
+    recorded: dict[str, list[Observation]] = {}
+    for task in tasks:
+        cells = [evidence.valid(reader, task.fixture, task.options) for reader in readers]
+        for reader, cell in zip(readers, cells, strict=True):
+            if cell is None:
+                raise CorpusError(
+                    f"{task.fixture.id} is not recorded of {reader.name}", hint="judging names what was not observed"
+                )
+        recorded[task.fixture.id] = [cell for cell in cells if cell is not None]
+    reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)
+    chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
+    causes = dict(_causes(evidence, tasks, recorded, releases, loading, rules))
+    programs = frozenset(task.fixture.id for task in tasks)
+    return Sample(
+        {release: [task for task in tasks if (task.fixture.id, release) in chosen] for release in releases},
+        Counter(reason for reason, taken in reasons.values() if taken),
+        Counter(reason for reason, _ in reasons.values()),
+        {key: sum(cell in chosen for cell in cells) for key, cells in causes.items()},
+        {key: len(cells) for key, cells in causes.items()},
+        {key: sum(fixture in programs for fixture, _ in cells) for key, cells in causes.items()},
+    )
+
+
+def _reasons(
+    tasks: Sequence[Task],
+    recorded: Mapping[str, Sequence[Observation]],
+    releases: Sequence[str],
+    loading: LoadingEvidence,
+    rules: Rules,
+    *,
+    each: int,
+    seed: str,
+) -> dict[Cell, tuple[str, bool]]:
+    """Of each cell its reason, and whether it is executed."""
+    bits = [1 << rules.releases.index(release) for release in releases]
+    lines = [Release(release).line for release in releases]
+    found: dict[Cell, tuple[str, bool]] = {}
+    alike: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
+    died: dict[str, list[Cell]] = defaultdict(list)
+    ordinary: dict[str, list[Cell]] = defaultdict(list)
+    for task in tasks:
+        fixture, cells = task.fixture, recorded[task.fixture.id]
+        kept = [_kept(cell) for cell in cells]
+        for at, cell in enumerate(cells):
+            place = fixture.id, releases[at]
+            taken = loads(cell)
+            if taken and (cell.result != "same" or fixture.golden.keys() & DEAD):
+                found[place] = OTHERWISE, True
+            elif any(0 <= other < len(kept) and kept[other] != kept[at] for other in (at - 1, at + 1)):
+                found[place] = BORDER, True
+            elif not taken:
+                found[place] = REFUSED, False
+                lacks = frozenset(item.what for item in loading.items[fixture.id] if not item.takers & bits[at])
+                alike[fixture.recipe, lines[at], cell.result, cell.signal, lacks].append(place)
+                if cell.result != "refused":
+                    died[releases[at]].append(place)
+            else:
+                found[place] = ORDINARY, False
+                ordinary[releases[at]].append(place)
+    groups = [(1, one) for one in alike.values()] + [(DEATHS, one) for one in died.values()]
+    groups += [(each, one) for one in ordinary.values()]
+    for at, (count, group) in enumerate(groups):
+        for place in Random(f"{seed} {at}").sample(group, min(count, len(group))):  # noqa: S311 - to be repeated, not to be secret
+            found[place] = found[place][0], True
+    return found
+
+
+def _kept(cell: Observation) -> tuple[object, ...]:
+    """What of a cell is the same in two readers that do the same; of refusals not their words."""
+    if cell.result == "refused":
+        return (cell.result,)
+    return cell.result, cell.stage, cell.signal, cell.digest, repr(cell.extent)
+
+
+def _causes(
+    evidence: Evidence,
+    tasks: Sequence[Task],
+    recorded: Mapping[str, Sequence[Observation]],
+    releases: Sequence[str],
+    loading: LoadingEvidence,
+    rules: Rules,
+) -> Iterator[tuple[Key, list[Cell]]]:
+    """Of each named cause but slips the cells that it decides."""
+    quirks = {one.id for one in evidence.policy.needs if isinstance(one, Quirk)}
+    for need in rules.needs:
+        without = {
+            name: [item._replace(takers=rules.everyone) if item.what == need.id else item for item in items]
+            for name, items in loading.items.items()
+            if any(item.what == need.id for item in items)
+        }
+        takers = {name: takers_of(items) for name, items in without.items()}
+        yield ("quirk" if need.id in quirks else "need", need.id), list(_decided(loading, takers, rules, releases))
+    for key, other in _without(rules):
+        judge = Judge(other)
+        takers = {name: takers_of(judge.items(facts)) for name, facts in loading.facts.items()}
+        yield key, list(_decided(loading, takers, rules, releases))
+    yield from _changes(evidence, tasks, recorded, releases, loading)
+
+
+def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
+    """The rules without each of what stands in needs.toml beside needs and quirks."""
+    for name in rules.modules:
+        yield ("module", name), rules._replace(modules={one: it for one, it in rules.modules.items() if one != name})
+    for name in rules.builtins:
+        yield ("builtin", name), rules._replace(builtins={one: it for one, it in rules.builtins.items() if one != name})
+    for conversion in rules.conversions:
+        types = [f"{name} as {', '.join(sorted(conversion[0][kind]))}" for name, kind in KINDS.items() if kind in conversion[0]]
+        others = tuple(one for one in rules.conversions if one is not conversion)
+        yield ("conversion", "; ".join(types)), rules._replace(conversions=others)
+
+
+def _decided(loading: LoadingEvidence, takers: Mapping[str, int], rules: Rules, releases: Collection[str]) -> Iterator[Cell]:
+    """The cells in which it is another verdict that these releases take what they are given."""
+    for fixture, bits in takers.items():
+        other = (bits ^ takers_of(loading.items[fixture])) & loading.asked["default"][fixture]
+        if other:
+            for release in releases:
+                if other >> rules.releases.index(release) & 1:
+                    yield fixture, release
+
+
+def _changes(
+    evidence: Evidence,
+    tasks: Sequence[Task],
+    recorded: Mapping[str, Sequence[Observation]],
+    releases: Sequence[str],
+    loading: LoadingEvidence,
+) -> Iterator[tuple[Key, list[Cell]]]:
+    """Of each change the cells of programs that call its operators, between a writer and a reader on its two sides, which differ."""
+    parsed = [Release(release) for release in releases]
+    calls = {task.fixture.id: {call.name.removesuffix("_") for call in loading.facts[task.fixture.id].calls} for task in tasks}
+    for change in evidence.policy.changes:
+        since = Release(str(change.since))
+        named = {name.removesuffix("_") for name in change.operators}
+        cells = [
+            (task.fixture.id, releases[at])
+            for task in tasks
+            if not named.isdisjoint(calls[task.fixture.id])
+            for at, cell in enumerate(recorded[task.fixture.id])
+            if (Release(task.fixture.release) < since) != (parsed[at] < since) and cell.result != "same" and loads(cell)
+        ]
+        yield ("change", change.id), cells
