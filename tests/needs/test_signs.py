@@ -57,7 +57,7 @@ def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> N
 
 
 def test_source_counts_where_it_is_compiled() -> None:
-    source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 3\n"
+    source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 30000000000\n"
     expected = {"word:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
     assert expected <= signs(family="torchscript", sources={"code/a.py": source})
     assert expected <= signs(family="package", sources={".data/ts_code/0/a.py": source})

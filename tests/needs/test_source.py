@@ -92,24 +92,5 @@ def test_bases_of_classes() -> None:
     assert list(bases("class A(Module):\n  pass\nclass B(Enum):\n  X = 1\nclass C:\n")) == ["Module", "Enum"]
 
 
-@pytest.mark.parametrize(
-    ("body", "whole"),
-    [
-        ("-> float:\n    return 30000000000000000", True),
-        ("-> float:\n    return 3.", False),
-        ("-> int:\n    return 3", False),
-        ("-> Tuple[float, int]:\n    return (1., 3)", False),
-        ("-> Tuple[int, float]:\n    return (1, -3)", True),
-        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7)\n    return _0", True),
-        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7.)\n    return _0", False),
-        ("-> Tuple[Tuple[float, int], float]:\n    return ((1., 2), 3.)", False),
-        ("-> float:\n    return torch.add(x, 1)", False),
-    ],
-)
-def test_a_whole_float_is_an_int_that_is_returned_as_a_float(body: str, whole: bool) -> None:
-    text = f"class Model(Module):\n  def forward(self: Model) {body}\n  def other(self: Model) -> int:\n    return 3\n"
-    assert scan(text).whole_floats is whole
-
-
 def test_shapes_are_equal_by_value() -> None:
     assert scan("torch.add(x, 1)").shapes == scan("y = torch.add(z, 2)").shapes == {CallShape("aten::add", "xi", ())}

@@ -14,7 +14,8 @@
     word:NoneType                      TorchScript source has this word: a type, a function of the language, a name in a class body
     base:Enum                          TorchScript source defines a class derived from this one
     call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
-    whole-floats                       TorchScript source returns an int constant as a float
+    whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
+    mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -25,6 +26,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.needs.numbers import mistaken
 from torch_compat.needs.source import bases, has_word, scan
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
@@ -38,10 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
+    "args", "base", "call", "container", "debug", "family", "field", "mixed-items", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
+CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
 """The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
@@ -117,14 +120,22 @@ def _sources(
     shapes: dict[CallShape, str],
 ) -> None:
     words = asked.get("word", frozenset())
+    whole = False
     for record, text in sources.items():
         if not record.startswith(folder):
             continue
         signs, called = _of_source(text, words)
         for sign in signs:
-            found.setdefault(sign, record)
+            if sign == CONSTANT:
+                whole = True
+            else:
+                found.setdefault(sign, record)
         for shape in called:
             shapes.setdefault(shape, record)
+    if whole:
+        program = {record: text for record, text in sources.items() if record.startswith(folder)}
+        for sign, record in mistaken(program).items():
+            found.setdefault(sign, record)
     for call in asked.get("call", ()):
         name, _, count = call.rpartition("/")
         for shape, record in shapes.items():
@@ -146,8 +157,8 @@ def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozens
     source = scan(text)
     signs = {f"word:{word}" for word in words if has_word(source.code, word)}
     signs.update(f"base:{base}" for base in bases(source.code))
-    if source.whole_floats:
-        signs.add("whole-floats")
+    if source.whole_constant:
+        signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")
     return tuple(sorted(signs)), source.shapes

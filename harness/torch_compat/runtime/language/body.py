@@ -20,7 +20,8 @@ from torch_compat.runtime.language.inference import (
     may_be,
     variables_of,
 )
-from torch_compat.runtime.language.types import Type, checked_key, dotted, read_type
+from torch_compat.formats.parsing import dotted
+from torch_compat.runtime.language.types import Type, checked_key, read_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
