@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ASKED = {
     "record": frozenset({"model.json", "data/", "none/"}),
     "field": frozenset({"attributes", "isQuantized"}),
-    "word": frozenset({"NoneType", "Final"}),
+    "type": frozenset({"NoneType", "Final"}),
     "call": frozenset({"aten::add/2", "aten::add/3"}),
     "newer": frozenset({"export-schema:8.2"}),
     "none-in": frozenset({"attributes.pkl"}),
@@ -58,7 +58,7 @@ def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> N
 
 def test_source_counts_where_it_is_compiled() -> None:
     source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 30000000000\n"
-    expected = {"word:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
+    expected = {"type:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
     assert expected <= signs(family="torchscript", sources={"code/a.py": source})
     assert expected <= signs(family="package", sources={".data/ts_code/0/a.py": source})
     assert not expected & signs(family="package", sources={"code/a.py": source}), "that is a module of Python"

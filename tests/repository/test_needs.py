@@ -120,10 +120,10 @@ def test_a_builtin_that_is_missing_is_noticed(evidence: LoadingEvidence, rules: 
     assert evidence.deviations(rules._replace(builtins={}))["torchscript"]
 
 
-@pytest.mark.parametrize("module", sorted(packaged_rules().modules))
-def test_a_module_that_is_missing_is_noticed(module: str, evidence: LoadingEvidence, rules: Rules) -> None:
-    modules = {name: one for name, one in rules.modules.items() if name != module}
-    assert evidence.deviations(rules._replace(modules=modules))["torch-save"]
+@pytest.mark.parametrize("package", sorted(packaged_rules().beside))
+def test_a_package_that_is_missing_is_noticed(package: str, evidence: LoadingEvidence, rules: Rules) -> None:
+    beside = {**rules.beside, package: rules.beside[package]._replace(takers=(0,) * len(rules.beside[package].takers))}
+    assert evidence.deviations(rules._replace(beside=beside))["torch-save"]
 
 
 def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvidence) -> None:

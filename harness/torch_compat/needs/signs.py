@@ -11,7 +11,10 @@
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced
     debug:string-table                 the debug records keep their texts in one table
-    word:NoneType                      TorchScript source has this word: a type, a function of the language, a name in a class body
+    type:NoneType                      TorchScript source has this type in an annotation
+    function:unchecked_cast            TorchScript source calls this function of the language
+    class-sets:__buffers__             the body of a class in TorchScript source sets this to a list
+    name:NoneType                      TorchScript source calls something of its own so: a variable, an attribute, a method
     base:Enum                          TorchScript source defines a class derived from this one
     call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
     whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
@@ -27,7 +30,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.needs.numbers import mistaken
-from torch_compat.needs.source import bases, has_word, scan
+from torch_compat.needs.source import USES, bases, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
 
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "container", "debug", "family", "field", "mixed-items", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
+    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -119,7 +122,7 @@ def _sources(
     found: dict[str, str],
     shapes: dict[CallShape, str],
 ) -> None:
-    words = asked.get("word", frozenset())
+    words = frozenset((use, word) for use in USES for word in asked.get(use, ()))
     whole = False
     for record, text in sources.items():
         if not record.startswith(folder):
@@ -143,19 +146,21 @@ def _sources(
                 found.setdefault(f"call:{call}", record)
 
 
-def _of_source(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     """The signs of one file of source, and the shapes in which it calls operators. Many archives hold the same source."""
     return _kept(text, words) if len(text) < LONGEST_KEPT else _scanned(text, words)
 
 
 @lru_cache(maxsize=1024)
-def _kept(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _kept(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     return _scanned(text, words)
 
 
-def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     source = scan(text)
-    signs = {f"word:{word}" for word in words if has_word(source.code, word)}
+    signs = set()
+    for word in {word for _, word in words}:
+        signs.update(f"{use}:{word}" for use in uses(source.code, word) if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
     if source.whole_constant:
         signs.add(CONSTANT)

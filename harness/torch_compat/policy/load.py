@@ -12,6 +12,7 @@ from torch_compat.policy.counts import check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, explain
 from torch_compat.policy.model import (
+    Beside,
     Builtin,
     CalendarRelease,
     Change,
@@ -19,7 +20,6 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Format,
-    Module,
     Need,
     OptionSet,
     Policy,
@@ -117,7 +117,7 @@ def _assemble(tables: Iterable[Table], counts: Counts) -> Policy:
         waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
         weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _asked(item, calendar))),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
-        modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
+        beside=tuple(sorted(_all(tables, Beside), key=lambda item: (item.package, item.version))),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
         slips=tuple(_all(tables, Slip)),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),

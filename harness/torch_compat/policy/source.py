@@ -11,6 +11,7 @@ from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.model import (
+    Beside,
     Builtin,
     CalendarRelease,
     Change,
@@ -18,7 +19,6 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Format,
-    Module,
     Need,
     OptionSet,
     PolicyTable,
@@ -63,7 +63,7 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "weights_only": WeightsOnly,
     "need": Need,
     "quirk": Quirk,
-    "module": Module,
+    "beside": Beside,
     "builtin": Builtin,
     "conversion": Conversion,
     "change": Change,
