@@ -9,7 +9,8 @@
     none-in:attributes.pkl             the pickle in this record holds a None
     protocol:5                         a pickle is of this protocol
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
-    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced
+    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
+                                       sparse:indices: it has some
     debug:string-table                 the debug records keep their texts in one table
     type:NoneType                      TorchScript source has this type in an annotation
     function:unchecked_cast            TorchScript source calls this function of the language
@@ -19,6 +20,7 @@
     call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
     whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
     mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
+    own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -30,7 +32,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.needs.numbers import mistaken
-from torch_compat.needs.source import USES, bases, scan, uses
+from torch_compat.needs.source import USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
 
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -73,6 +75,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         wanted = asked.get("field", frozenset())
         for name in wanted & _fields(model):
             found[f"field:{name}"] = "model.json"
+        record = _own_name(model, facts.sources)
+        if record is not None:
+            found["own-name"] = record
     debug = facts.extra.get("debug_format")
     if debug is not None:
         found[f"debug:{debug}"] = ""
@@ -100,6 +105,15 @@ def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
         kind, _, least = one.partition(":")
         if kind == "export-schema" and own > dotted(least):
             found[f"newer:{one}"] = ""
+
+
+def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
+    """The first record of source that makes or calls ``__torch__.NAME.something``, where NAME is what the program is called."""
+    main = model.get("mainModule") if isinstance(model, dict) else None
+    name = main.get("name") if isinstance(main, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    return next((record for record, text in sources.items() if calls_below(text, f"__torch__.{name}.")), None)
 
 
 def _fields(value: Any) -> set[str]:
@@ -184,5 +198,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
                 for tensor in parts(unpickled.value):
                     if tensor.__class__ is Tensor and tensor.layout != "strided":
                         found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
+                        indices = tensor.parts.get("indices") if tensor.parts else None
+                        if indices.__class__ is Tensor and 0 not in indices.shape:
+                            found.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)

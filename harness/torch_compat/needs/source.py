@@ -15,7 +15,7 @@ from torch_compat.needs.numbers import has_whole_constant
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KINDS", "USES", "CallShape", "Source", "bases", "scan", "uses"]
+__all__ = ["KINDS", "USES", "CallShape", "Source", "bases", "calls_below", "scan", "uses"]
 
 
 class Source(NamedTuple):
@@ -113,6 +113,13 @@ def _bracketed(left: str) -> bool:
             if mark == "[" or word:
                 return word in TYPES if mark == "[" else word == "isinstance" or (word in TYPED and "," not in left[place:])
     return False
+
+
+def calls_below(source: str, prefix: str) -> bool:
+    """Whether source calls something, or makes an object of something, whose name begins so. A type that is only named is none."""
+    if prefix not in source:
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(prefix)}[\w.]+\(", TEXT.sub(_blank, source)) is not None
 
 
 def bases(code: str) -> Iterable[str]:
