@@ -24,7 +24,7 @@ WHAT = {
     "numpy": "Every module of numpy, except what is listed as left out: imported; its attributes that are no modules.",
 }
 MISSING = "Modules that are left out, modules that could not be imported on Linux (with the reason), and names inside classes."
-ASK = r'''
+ASK = r"""
 import builtins, importlib, io, json, os, pkgutil, sys, types, warnings
 warnings.simplefilter("ignore")
 kind, left_out, wanted = json.loads(sys.stdin.read())
@@ -78,7 +78,7 @@ for name in names - {"__main__"}:
             if not isinstance(value, types.ModuleType):
                 result[name].append(one)
 said.write(json.dumps([version, result]))
-'''
+"""
 LEFT_OUT = {
     "python": ["test", "tests", "idlelib", "lib2to3", "turtledemo", "turtle", "tkinter", "antigravity", "this", "ensurepip", "site-packages", "pip", "setuptools", "wheel", "pkg_resources", "_distutils_hack"],
     "numpy": ["tests", "distutils", "f2py", "typing", "_pyinstaller", "conftest", "setup", "testing"],

@@ -9,9 +9,13 @@ from torch_compat.needs.numbers import MIXED, WHOLE, has_whole_constant, mistake
 BIG = "30000000000000000"
 
 
-def signs(body: str, *, head: str = "self: __torch__.m.Model, x: Tensor, n: int", returns: str = "Tensor", more: str = "") -> set[str]:
+def signs(
+    body: str, *, head: str = "self: __torch__.m.Model, x: Tensor, n: int", returns: str = "Tensor", more: str = ""
+) -> set[str]:
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
-    source = f"class Model(Module):\n  by : float\n  sub : __torch__.other.Sub\n{more}  def forward({head}) -> {returns}:\n{lines}"
+    source = (
+        f"class Model(Module):\n  by : float\n  sub : __torch__.other.Sub\n{more}  def forward({head}) -> {returns}:\n{lines}"
+    )
     other = (
         "class Sub(Module):\n  def scaled(self: __torch__.other.Sub, x: Tensor, by: float=2.) -> Tensor:\n    return torch.mul(x, by)\n"
         "class Pair(NamedTuple):\n  first : float\n  second : int\n"
@@ -65,9 +69,15 @@ def test_an_int_where_a_float_is_asked_for(body: str, returns: str) -> None:
         (f"return float({BIG})", "float"),
         (f"return torch.mul(x, {BIG})", "Tensor"),
         (f"r = [{BIG}, {BIG}]\nreturn torch.mul(x, r[n])", "Tensor"),
-        (f"m = {BIG}\nif torch.gt(n, 2):\n  f, m0 = 2.5, 3\nelse:\n  f, m0 = 1e+18, m\nreturn (x, m0, f)", "Tuple[Tensor, int, float]"),
+        (
+            f"m = {BIG}\nif torch.gt(n, 2):\n  f, m0 = 2.5, 3\nelse:\n  f, m0 = 1e+18, m\nreturn (x, m0, f)",
+            "Tuple[Tensor, int, float]",
+        ),
         (f"_0 = __torch__.other.twice\nreturn torch.mul(x, _0(1.5, {BIG}))", "Tensor"),
-        (f"if torch.gt(n, 3):\n  r = 1.5\nelse:\n  ops.prim.RaiseException('x')\n  r = uninitialized(float)\nreturn torch.mul(r, {BIG})", "float"),
+        (
+            f"if torch.gt(n, 3):\n  r = 1.5\nelse:\n  ops.prim.RaiseException('x')\n  r = uninitialized(float)\nreturn torch.mul(r, {BIG})",
+            "float",
+        ),
         (f"r = {BIG}\nreturn torch.mul(x, torch.unknown(r))", "Tensor"),
         (f"if torch.gt(n, 3):\n  a = 1.5\nelse:\n  a = {BIG}\nreturn x", "Tensor"),
     ],

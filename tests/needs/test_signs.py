@@ -103,3 +103,20 @@ def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:
         tmp_path / "b.pt", b"torch._utils._rebuild_sparse_tensor", layout + b"(" + tensor + tensor + b"K\x03\x85\x89t"
     )
     assert {"sparse:coo", "sparse:coalesced"} <= found
+
+
+@pytest.mark.parametrize(
+    ("source", "own"),
+    [
+        ("  return __torch__.net.Point(x, n)\n", True),
+        ("  p = __torch__.net.deep.Point(x)\n", True),
+        ("    p: __torch__.net.Point) -> Tensor:\n", False),
+        ("  return __torch__.nets.Point(x, n)\n", False),
+        ("  return __torch__.other.net.Point(x, n)\n", False),
+        ('  return "__torch__.net.Point(x)"\n', False),
+    ],
+)
+def test_what_is_made_below_the_name_of_the_program(source: str, own: bool) -> None:
+    """As 1.5.1, 1.7.1 and 1.9.1 refuse or take variants of torch-1.2.0/named_tuple.pt."""
+    found = signs(family="torchscript", sources={"code/net.py": source}, extra={"model": {"mainModule": {"name": "net"}}})
+    assert ("own-name" in found) is own

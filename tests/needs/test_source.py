@@ -97,7 +97,7 @@ def test_words_in_texts_and_comments_are_none() -> None:
         ("    _0 = unchecked_cast(W, x)\n", "type"),
         ("    _0 = W(Tensor, x)\n", "function"),
         ("    return torch.add(W(Tensor, x), 1)\n", "function"),
-        ("class A(Module):\n  W = [\"a\", ]\n", "class-sets"),
+        ('class A(Module):\n  W = ["a", ]\n', "class-sets"),
         ("def f(x):\n  return x\nclass A(Module):\n  W = []\n", "class-sets"),
         ("def f(x: Tensor) -> Tensor:\n  W = [x]\n", "name"),
         ("class A(Module):\n  x : int\ndef f(x: Tensor) -> Tensor:\n  W = [x]\n", "name"),

@@ -184,10 +184,7 @@ class _Function:
 
     def _block(self, body: Iterable[ast.stmt]) -> bool:
         """Go through statements; whether they go on behind the last one."""
-        for node in body:
-            if not self._statement(node):
-                return False
-        return True
+        return all(self._statement(node) for node in body)
 
     def _statement(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assign):
@@ -223,7 +220,7 @@ class _Function:
         """The body of a loop: what it sets of variables outside keeps its type; what is new goes with it."""
         self._frames.append({})
         if isinstance(target, ast.Name):
-            self._frames[-1][target.id] = INT if target is not None else None
+            self._frames[-1][target.id] = INT
         self._block(body)
         self._frames.pop()
 

@@ -172,7 +172,7 @@ def _kept(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...]
 
 def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     source = scan(text)
-    signs = set()
+    signs: set[str] = set()
     for word in {word for _, word in words}:
         signs.update(f"{use}:{word}" for use in uses(source.code, word) if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))

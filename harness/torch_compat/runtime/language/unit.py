@@ -22,16 +22,15 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-
 import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_compat.errors import Refused
+from torch_compat.formats.parsing import MOST_PARSED, REQUIRED, dotted, parse, parsing
 from torch_compat.runtime.language.body import DEPTH, NUMBERS, Body
 from torch_compat.runtime.language.called import missing
 from torch_compat.runtime.language.inference import LITERALS
-from torch_compat.formats.parsing import MOST_PARSED, REQUIRED, dotted, parse, parsing
 from torch_compat.runtime.language.types import ANY, Type, checked_key, read_type
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
 
@@ -186,6 +185,11 @@ class Unit:
 
     # ------------------------------------------------------------------------------------------------ the file
 
+    @property
+    def file(self) -> str:
+        """What frames of the compiled source call their file."""
+        return f"{FILE_PREFIX}{self.where}>"
+
     def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
         """An error of this place."""
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
@@ -219,7 +223,7 @@ class Unit:
                 raise self.fail(node, f"has {kind.__name__} where only classes and functions may stand")
         module = ast.Module(self._bodies, [])
         try:
-            code = compile(module, f"{FILE_PREFIX}{self.where}>", "exec", dont_inherit=True)
+            code = compile(module, self.file, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
             raise SourceError(f"cannot be compiled: {error}", where=self.where, code="language") from error
         builtins.exec(code, self._table)  # noqa: S102 - our own code; see the module

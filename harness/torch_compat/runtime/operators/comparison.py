@@ -78,7 +78,7 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
         return Tensor(compute(*_strict(self, other)))
 
     def version_1_3(self: Operand, other: Operand) -> Tensor:
-        x, y = common(self, other)
+        x, _y = common(self, other)
         if x.dtype == np.float16:
             raise not_implemented(f"{names[0]}_cpu", x.dtype)
         return version_1_7(self, other)
@@ -90,7 +90,13 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
     def version_1_13(self: Operand, other: Operand) -> Tensor:
         return Tensor(compute(*common(self, other)))
 
-    for since, version in (("1.0.0", version_1_0), ("1.2.0", version_1_2), ("1.3.0", version_1_3), (_HALVES.get(names[0], "1.6.0"), version_1_7), ("1.13.0", version_1_13)):
+    for since, version in (
+        ("1.0.0", version_1_0),
+        ("1.2.0", version_1_2),
+        ("1.3.0", version_1_3),
+        (_HALVES.get(names[0], "1.6.0"), version_1_7),
+        ("1.13.0", version_1_13),
+    ):
         functional(*names, inplace=True, since=since, gradient=False)(version)
 
 
