@@ -30,11 +30,11 @@ def policy_with(folder: Path, added: str) -> Policy:
     return load_policy(folder, counted=False)
 
 
-def test_the_policy_holds_needs_quirks_modules_and_builtins(tmp_path: Path) -> None:
+def test_the_policy_holds_needs_quirks_packages_and_builtins(tmp_path: Path) -> None:
     before, after = policy_with(tmp_path, ""), policy_with(tmp_path, NEED)
     assert len(after.needs) == len(before.needs) + 1
     assert after.digest != before.digest
-    assert {module.name for module in after.modules} >= {"numpy"}
+    assert {one.package for one in after.beside} == {"numpy"}
     assert [builtin.operator.partition("(")[0] for builtin in after.builtins] == ["aten::list_with_default"]
 
 

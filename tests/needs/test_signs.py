@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ASKED = {
     "record": frozenset({"model.json", "data/", "none/"}),
     "field": frozenset({"attributes", "isQuantized"}),
-    "word": frozenset({"NoneType", "Final"}),
+    "type": frozenset({"NoneType", "Final"}),
     "call": frozenset({"aten::add/2", "aten::add/3"}),
     "newer": frozenset({"export-schema:8.2"}),
     "none-in": frozenset({"attributes.pkl"}),
@@ -57,8 +57,8 @@ def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> N
 
 
 def test_source_counts_where_it_is_compiled() -> None:
-    source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 3\n"
-    expected = {"word:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
+    source = "class A(Enum):\n  x : NoneType\n  def f(self: A, a: Tensor) -> float:\n    b = torch.add(a, a, 1)\n    return 30000000000\n"
+    expected = {"type:NoneType", "base:Enum", "call:aten::add/3", "whole-floats"}
     assert expected <= signs(family="torchscript", sources={"code/a.py": source})
     assert expected <= signs(family="package", sources={".data/ts_code/0/a.py": source})
     assert not expected & signs(family="package", sources={"code/a.py": source}), "that is a module of Python"
@@ -103,3 +103,20 @@ def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:
         tmp_path / "b.pt", b"torch._utils._rebuild_sparse_tensor", layout + b"(" + tensor + tensor + b"K\x03\x85\x89t"
     )
     assert {"sparse:coo", "sparse:coalesced"} <= found
+
+
+@pytest.mark.parametrize(
+    ("source", "own"),
+    [
+        ("  return __torch__.net.Point(x, n)\n", True),
+        ("  p = __torch__.net.deep.Point(x)\n", True),
+        ("    p: __torch__.net.Point) -> Tensor:\n", False),
+        ("  return __torch__.nets.Point(x, n)\n", False),
+        ("  return __torch__.other.net.Point(x, n)\n", False),
+        ('  return "__torch__.net.Point(x)"\n', False),
+    ],
+)
+def test_what_is_made_below_the_name_of_the_program(source: str, own: bool) -> None:
+    """As 1.5.1, 1.7.1 and 1.9.1 refuse or take variants of torch-1.2.0/named_tuple.pt."""
+    found = signs(family="torchscript", sources={"code/net.py": source}, extra={"model": {"mainModule": {"name": "net"}}})
+    assert ("own-name" in found) is own

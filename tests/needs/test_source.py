@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.needs.source import CallShape, bases, has_word, scan
+from torch_compat.needs.source import CallShape, bases, scan, uses
 
 
 def shapes(text: str) -> set[str]:
@@ -73,42 +73,55 @@ def test_unbalanced_brackets_end_without_an_error() -> None:
     assert shapes("torch.add(x, 1)) ] } ( torch.mul(x") == {"aten::add(_, int)"}
 
 
-def test_words_are_those_of_the_language_and_not_of_texts_or_attributes() -> None:
-    code = scan('class A(Module):\n  x : NoneType\n  y = "Final"\n  z = (a).Enum\n  # __buffers__\n').code
-    assert has_word(code, "NoneType")
-    assert not any(has_word(code, word) for word in ("Final", "Enum", "__buffers__", "None"))
+def test_words_in_texts_and_comments_are_none() -> None:
+    code = scan('class A(Module):\n  x : NoneType\n  y = "Final"\n  # __buffers__\n').code
+    assert uses(code, "NoneType") == {"type"}
+    assert not uses(code, "Final")
+    assert not uses(code, "__buffers__")
 
 
 @pytest.mark.parametrize(
-    ("code", "has"),
-    [("Final", True), ("x Final", True), ("(Final)", True), ("Finals Final", True), ("aFinal", False), ("_Final", False),
-     ("Final_", False), ("a.Final", False), ("Final.a", True), ("Finals", False), ("FinalFinal", False), ("", False)],
-)  # fmt: skip
-def test_a_word_stands_alone(code: str, has: bool) -> None:
-    assert has_word(code, "Final") is has
+    ("code", "use"),
+    [
+        ("  x : W\n", "type"),
+        ("  x : Final[W] = 1\n", "type"),
+        ("    x: W,\n", "type"),
+        ("    x: W=None) -> int:\n", "type"),
+        ("def f(x: W) -> int:\n", "type"),
+        ("    x: int) -> W:\n", "type"),
+        ("    x: Dict[str, Tuple[int, W]]) -> int:\n", "type"),
+        ("    _0 = annotate(W, x)\n", "type"),
+        ("    _0 = annotate(List[W], [])\n", "type"),
+        ("    _0 = isinstance(x, W)\n", "type"),
+        ("    _0 = torch.f(isinstance(x, (int, W)))\n", "type"),
+        ("    _0 = unchecked_cast(W, x)\n", "type"),
+        ("    _0 = W(Tensor, x)\n", "function"),
+        ("    return torch.add(W(Tensor, x), 1)\n", "function"),
+        ('class A(Module):\n  W = ["a", ]\n', "class-sets"),
+        ("def f(x):\n  return x\nclass A(Module):\n  W = []\n", "class-sets"),
+        ("def f(x: Tensor) -> Tensor:\n  W = [x]\n", "name"),
+        ("class A(Module):\n  x : int\ndef f(x: Tensor) -> Tensor:\n  W = [x]\n", "name"),
+        ("    W = torch.add(x, 1)\n", "name"),
+        ("    W: Tensor,\n", "name"),
+        ("  W : int\n", "name"),
+        ("    return torch.add(x, W)\n", "name"),
+        ("    _0 = annotate(Tensor, W)\n", "name"),
+        ("    return x[W]\n", "name"),
+        ("    return self.W\n", "name"),
+        ("    return (self).W(x, )\n", "name"),
+        ("  def W(self: __torch__.A) -> int:\n", "name"),
+        ("    for W in range(3):\n", "name"),
+        ("    return [W, x]\n", "name"),
+        ("Wx aW _W W_ a.Wx", None),
+        ("", None),
+    ],
+)
+def test_a_word_is_what_its_place_makes_it(code: str, use: str | None) -> None:
+    assert uses(code, "W") == ({use} if use else set())
 
 
 def test_bases_of_classes() -> None:
     assert list(bases("class A(Module):\n  pass\nclass B(Enum):\n  X = 1\nclass C:\n")) == ["Module", "Enum"]
-
-
-@pytest.mark.parametrize(
-    ("body", "whole"),
-    [
-        ("-> float:\n    return 30000000000000000", True),
-        ("-> float:\n    return 3.", False),
-        ("-> int:\n    return 3", False),
-        ("-> Tuple[float, int]:\n    return (1., 3)", False),
-        ("-> Tuple[int, float]:\n    return (1, -3)", True),
-        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7)\n    return _0", True),
-        ("-> Tuple[float, float]:\n    _0 = (1e+18, 7.)\n    return _0", False),
-        ("-> Tuple[Tuple[float, int], float]:\n    return ((1., 2), 3.)", False),
-        ("-> float:\n    return torch.add(x, 1)", False),
-    ],
-)
-def test_a_whole_float_is_an_int_that_is_returned_as_a_float(body: str, whole: bool) -> None:
-    text = f"class Model(Module):\n  def forward(self: Model) {body}\n  def other(self: Model) -> int:\n    return 3\n"
-    assert scan(text).whole_floats is whole
 
 
 def test_shapes_are_equal_by_value() -> None:

@@ -201,3 +201,45 @@ def test_a_warm_verdict_is_quick(source: str) -> None:
         return (time.process_time() - start) / 200
 
     assert min(seconds() for _ in range(5)) < 100e-6, "50 us is what it may take; twice that on a busy machine"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "readable"),
+    [
+        ("graphlib", "TopologicalSorter", ("1.7.1", "2.5.1")),
+        ("zoneinfo", "ZoneInfo", ("1.7.1", "2.5.1")),
+        ("tomllib", "loads", ("1.13.0", "2.5.1")),
+        ("statistics", "NormalDist", ("1.5.0", "2.5.1")),
+        ("numpy", "matrix", ("1.5.0", "2.5.1")),
+        ("numpy.exceptions", "AxisError", ("1.7.1", "2.5.1")),
+    ],
+)
+def test_a_name_is_looked_for_in_the_python_and_the_numpy_of_the_release(
+    module: str, name: str, readable: tuple[str, str]
+) -> None:
+    """As the readers of the corpus do."""
+    assert checkpoint(f"\x80\x02c{module}\n{name}\n.".encode("latin-1")).readable_by == (readable,)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("pathlib._local", "PosixPath"),
+        ("collections", "NoSuchThing"),
+        ("numpy", "float"),
+        ("numpy.no", "such"),
+        ("itertools", "batched"),
+    ],
+)
+def test_a_name_that_no_python_and_no_numpy_has_leaves_nobody(module: str, name: str) -> None:
+    found = checkpoint(f"\x80\x02c{module}\n{name}\n.".encode("latin-1"))
+    assert found.readable_by == ()
+    assert any(f"global {module}.{name}" in reason.needs for reason in found.reasons)
+
+
+def test_without_a_record_that_states_the_version_nobody_reads_a_zip_archive() -> None:
+    names = ("data.pkl",)
+    pickles = {"data.pkl": unpickle(b"\x80\x02}.", where="data.pkl")}
+    found = of(Facts("a.pt", 1, "torch-save", "zip", names=names, records=frozenset(names), pickles=pickles))
+    assert found.readable_by == ()
+    assert "version-record: no release of torch" in {reason.needs for reason in found.reasons}

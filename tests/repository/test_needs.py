@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
+AWAITED = {
+    "items-of-two-types": "whole_floats_in_dicts",
+    "name-nonetype": "names_of_types",
+    "version-record": "save_without_version",
+}
+"""Needs of which nothing is recorded yet, with the recipe that will show them: once it is recorded, the line has to go."""
 COUNTS = load_policy(REPOSITORY / "policies" / "torch").counts
 PLANTED = ("word-nonetype", "model-json", "storages-in-data", "package-importer", "pickle-protocol-5", "pt2-archive")
 
@@ -75,7 +81,7 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs])
+@pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs if need.id not in AWAITED])
 def test_every_need_explains_something_and_quirks_as_much_as_they_say(name: str, evidence: LoadingEvidence, rules: Rules) -> None:
     missed = evidence.explained(name, rules)
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
@@ -120,10 +126,10 @@ def test_a_builtin_that_is_missing_is_noticed(evidence: LoadingEvidence, rules: 
     assert evidence.deviations(rules._replace(builtins={}))["torchscript"]
 
 
-@pytest.mark.parametrize("module", sorted(packaged_rules().modules))
-def test_a_module_that_is_missing_is_noticed(module: str, evidence: LoadingEvidence, rules: Rules) -> None:
-    modules = {name: one for name, one in rules.modules.items() if name != module}
-    assert evidence.deviations(rules._replace(modules=modules))["torch-save"]
+@pytest.mark.parametrize("package", sorted(packaged_rules().beside))
+def test_a_package_that_is_missing_is_noticed(package: str, evidence: LoadingEvidence, rules: Rules) -> None:
+    beside = {**rules.beside, package: rules.beside[package]._replace(takers=(0,) * len(rules.beside[package].takers))}
+    assert evidence.deviations(rules._replace(beside=beside))["torch-save"]
 
 
 def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvidence) -> None:
@@ -136,3 +142,8 @@ def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvid
     assert planted != text
     needs.write_text(planted, encoding="utf-8")
     assert evidence.deviations(load_rules(tmp_path, REPOSITORY / "fixtures"))["torchscript"]
+
+
+def test_what_is_awaited_is_not_there() -> None:
+    recipes = REPOSITORY / "fixtures"
+    assert not [recipe for recipe in AWAITED.values() if any(recipes.glob(f"torch-*/{recipe}.pt"))]

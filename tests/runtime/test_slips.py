@@ -220,7 +220,7 @@ def test_a_linear_that_raises_is_computed_where_batch_norm_stands(runs: int, hor
         norm = module.attribute("norm")
         assert int(norm.a_num_batches_tracked.array) == counted
         assert module.attribute("calls").array.tolist() == [runs + 1]
-        assert ("linear-with-batch-norm" in module.program.slips.met) is (counted > runs)
+        assert ("products-move-to-their-use" in module.program.slips.met) is (counted > runs)
 
 
 def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
@@ -280,3 +280,35 @@ def test_up_to_1_8_each_declared_tensor_is_a_buffer_where_the_source_names_none(
     module = program(source, f"reference@{horizon}", attributes={"w": None})
     module.object.a_w = Tensor(np.array([1.0], np.float32))  # type: ignore[attr-defined]
     assert [name for name, kind, _ in module.named_tensors() if kind == "buffer"] == buffers
+
+
+PARAMETERS = '  __parameters__ = ["w", ]\n  w : Tensor\n  count : int\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        ("y = torch.linear(x, w)\n{set}\nreturn torch.relu(y)", 2),
+        ("y = torch.matmul(x, torch.t(w))\n{set}\nreturn y", 2),
+        ("y = torch.mm(x, torch.t(w))\n{set}\nreturn torch.sum(y)", 2),
+        ("y = torch.linear(x, w)\nz = torch.relu(y)\n{set}\nreturn torch.sigmoid(z)", 2),
+        ("y = torch.linear(x, torch.detach(w))\n{set}\nreturn torch.relu(y)", 1),
+        ('y = torch.linear(x, w)\n{set}\nprint("x")\nreturn torch.relu(y)', 1),
+        ("y = torch.linear(x, w)\n{set}\nif torch.gt(self.count, 0):\n  z = torch.relu(y)\nelse:\n  z = y\nreturn z", 1),
+        ("y = torch.sum(torch.linear(x, w))\n{set}\nreturn y", 1),
+    ],
+)
+def test_a_product_that_raises_waits_for_its_use(body: str, counted: int) -> None:
+    """Seen in 1.11.0, 2.4.1 and 2.15.0 of the same programs."""
+    lines = ["w = self.w", *body.replace("{set}", "self.count = torch.add(self.count, 1)").split("\n")]
+    source = "class Model(Module):\n" + PARAMETERS + "  def forward(self: __torch__.m.Model, x: Tensor) -> Tensor:\n"
+    source += "".join(f"    {line}\n" for line in lines)
+    module = load(archive({"__torch__/m.py": source}, version=3), "reference@2.13.0")
+    weight = Tensor(np.ones((2, 3), np.float32))
+    weight.requires_grad = True
+    module.object.__dict__.update(a_w=weight, a_count=0)
+    module.run("forward", (Tensor(np.ones((2, 3), np.float32)),))
+    with pytest.raises(Raised):
+        module.run("forward", (Tensor(np.ones((2, 4), np.float32)),))
+    assert module.attribute("count") == counted
+    assert ("products-move-to-their-use" in module.program.slips.met) is (counted > 1)

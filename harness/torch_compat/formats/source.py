@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from torch_compat.formats.model import Call
 
-__all__ = ["KINDS", "CallShape", "Called", "called", "calls"]
+__all__ = ["KINDS", "TYPES", "CallShape", "Called", "called", "calls"]
 
 KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
 """The letters of the kinds that show."""

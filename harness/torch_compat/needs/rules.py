@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.needs.source import KINDS
-from torch_compat.operators.history import FactHistory, GlobalNames, History
+from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import WeightsOnly
 from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import entries, packaged
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch_compat.releases.known import Known
 
-__all__ = ["Module", "Need", "Rules", "load_rules", "packaged_rules"]
+__all__ = ["Beside", "Need", "Rules", "load_rules", "packaged_rules"]
 
 
 class Need(NamedTuple):
@@ -56,12 +56,30 @@ class Need(NamedTuple):
         )
 
 
-class Module(NamedTuple):
-    """A module that a pickle may name, and the releases beside which it can be installed."""
+class Beside(NamedTuple):
+    """What stands beside the releases and may be named by pickles: Python's standard library, or a package.
 
-    name: str
-    takers: int
-    because: str
+    Attributes:
+        what: in words: ``Python``, ``numpy``.
+        names: what its versions have.
+        takers: the releases that have each version beside them, as bits.
+    """
+
+    what: str
+    names: BesideNames
+    takers: tuple[int, ...]
+
+    def releases(self, versions: int) -> int:
+        """The releases beside which one of these versions stands, as bits."""
+        found = 0
+        for place, takers in enumerate(self.takers):
+            if versions >> place & 1:
+                found |= takers
+        return found
+
+    def versions(self, bits: int) -> str:
+        """Versions in words."""
+        return self.names.known.text(bits)
 
 
 class _Recorded(NamedTuple):
@@ -71,7 +89,7 @@ class _Recorded(NamedTuple):
         known: the releases of the calendar, and sets of them as bits.
         needs: the general ones, then the quirks.
         formats: of each kind and version who reads it, and what it means.
-        modules: by name.
+        beside: what stands beside the releases, by the first part of a module's name; "" is Python.
         builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
         conversions: types that a kind of argument becomes in some releases, and these.
         stands_for: releases that were not asked, with the one whose answer is taken.
@@ -81,7 +99,7 @@ class _Recorded(NamedTuple):
     known: Known
     needs: tuple[Need, ...]
     formats: dict[tuple[str, int | str], tuple[int, str]]
-    modules: dict[str, Module]
+    beside: dict[str, Beside]
     builtins: dict[str, list[tuple[str, int]]]
     conversions: tuple[tuple[dict[str, frozenset[str]], int], ...]
     schemas: History
@@ -181,7 +199,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
 
     Parameters:
         policies: the folder of the policy files.
-        fixtures: holds ``operators/`` and ``globals/``.
+        fixtures: holds ``operators/``, ``globals/`` and ``beside/``.
 
     Raises:
         PolicyError: a file is missing, or no TOML. Its tables are checked by :mod:`torch_compat.policy`.
@@ -229,7 +247,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         known=known,
         needs=tuple(needs),
         formats=formats,
-        modules={entry["name"]: Module(entry["name"], takers(entry), entry["because"]) for entry in tables.get("module", [])},
+        beside=_beside(tables, calendar, fixtures / "beside"),
         builtins=builtins,
         conversions=tuple(
             ({KINDS[entry["given"]]: frozenset(entry["taken_as"])}, takers(entry)) for entry in tables.get("conversion", [])
@@ -241,6 +259,29 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         default=default,
         weights_only=weights_only,
     )
+
+
+def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed], folder: Path) -> dict[str, Beside]:
+    """What stands beside the releases: the newest recorded Python that a release has a wheel for, unless the calendar names another.
+    A release that has a wheel for none of them has the newest.
+    """
+    known = calendar.known
+    names = BesideNames(folder / "python.txt")
+    lines = [dotted(version)[:2] for version in names.releases]
+    having = [0] * len(lines)
+    for entry in tables["release"]:
+        pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
+        having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
+    found = {"": Beside("Python", names, tuple(having))}
+    for package in {entry["package"] for entry in tables.get("beside", [])}:
+        names = BesideNames(folder / f"{package}.txt")
+        stated = {
+            entry["version"]: known.bits_of(ReleaseSet.parse(entry["readers"]))
+            for entry in tables["beside"]
+            if entry["package"] == package
+        }
+        found[package] = Beside(package, names, tuple(stated.get(version, 0) for version in names.releases))
+    return found
 
 
 def _readers(entry: dict[str, Any]) -> ReleaseSet:

@@ -9,12 +9,18 @@
     none-in:attributes.pkl             the pickle in this record holds a None
     protocol:5                         a pickle is of this protocol
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
-    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced
+    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
+                                       sparse:indices: it has some
     debug:string-table                 the debug records keep their texts in one table
-    word:NoneType                      TorchScript source has this word: a type, a function of the language, a name in a class body
+    type:NoneType                      TorchScript source has this type in an annotation
+    function:unchecked_cast            TorchScript source calls this function of the language
+    class-sets:__buffers__             the body of a class in TorchScript source sets this to a list
+    name:NoneType                      TorchScript source calls something of its own so: a variable, an attribute, a method
     base:Enum                          TorchScript source defines a class derived from this one
     call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
-    whole-floats                       TorchScript source returns an int constant as a float
+    whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
+    mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
+    own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -25,7 +31,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.needs.source import bases, has_word, scan
+from torch_compat.needs.numbers import mistaken
+from torch_compat.needs.source import USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
 
@@ -38,10 +45,11 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "container", "debug", "family", "field", "newer", "none-in", "none-listed", "protocol", "record", "sparse", "version", "whole-floats", "word",
+    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
+CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
 """The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
@@ -67,6 +75,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         wanted = asked.get("field", frozenset())
         for name in wanted & _fields(model):
             found[f"field:{name}"] = "model.json"
+        record = _own_name(model, facts.sources)
+        if record is not None:
+            found["own-name"] = record
     debug = facts.extra.get("debug_format")
     if debug is not None:
         found[f"debug:{debug}"] = ""
@@ -96,6 +107,15 @@ def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
             found[f"newer:{one}"] = ""
 
 
+def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
+    """The first record of source that makes or calls ``__torch__.NAME.something``, where NAME is what the program is called."""
+    main = model.get("mainModule") if isinstance(model, dict) else None
+    name = main.get("name") if isinstance(main, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    return next((record for record, text in sources.items() if calls_below(text, f"__torch__.{name}.")), None)
+
+
 def _fields(value: Any) -> set[str]:
     found: set[str] = set()
     left = [value]
@@ -116,15 +136,23 @@ def _sources(
     found: dict[str, str],
     shapes: dict[CallShape, str],
 ) -> None:
-    words = asked.get("word", frozenset())
+    words = frozenset((use, word) for use in USES for word in asked.get(use, ()))
+    whole = False
     for record, text in sources.items():
         if not record.startswith(folder):
             continue
         signs, called = _of_source(text, words)
         for sign in signs:
-            found.setdefault(sign, record)
+            if sign == CONSTANT:
+                whole = True
+            else:
+                found.setdefault(sign, record)
         for shape in called:
             shapes.setdefault(shape, record)
+    if whole:
+        program = {record: text for record, text in sources.items() if record.startswith(folder)}
+        for sign, record in mistaken(program).items():
+            found.setdefault(sign, record)
     for call in asked.get("call", ()):
         name, _, count = call.rpartition("/")
         for shape, record in shapes.items():
@@ -132,22 +160,24 @@ def _sources(
                 found.setdefault(f"call:{call}", record)
 
 
-def _of_source(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     """The signs of one file of source, and the shapes in which it calls operators. Many archives hold the same source."""
     return _kept(text, words) if len(text) < LONGEST_KEPT else _scanned(text, words)
 
 
 @lru_cache(maxsize=1024)
-def _kept(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _kept(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     return _scanned(text, words)
 
 
-def _scanned(text: str, words: frozenset[str]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
+def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
     source = scan(text)
-    signs = {f"word:{word}" for word in words if has_word(source.code, word)}
+    signs: set[str] = set()
+    for word in {word for _, word in words}:
+        signs.update(f"{use}:{word}" for use in uses(source.code, word) if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
-    if source.whole_floats:
-        signs.add("whole-floats")
+    if source.whole_constant:
+        signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")
     return tuple(sorted(signs)), source.shapes
@@ -168,5 +198,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
                 for tensor in parts(unpickled.value):
                     if tensor.__class__ is Tensor and tensor.layout != "strided":
                         found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
+                        indices = tensor.parts.get("indices") if tensor.parts else None
+                        if indices.__class__ is Tensor and 0 not in indices.shape:
+                            found.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)

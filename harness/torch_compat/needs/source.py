@@ -1,4 +1,4 @@
-"""What TorchScript source asks of the release that compiles it: calls of operators, words of the language, types of returns.
+"""What TorchScript source asks of the release that compiles it: calls of operators, words of the language, types of numbers.
 
 A release compiles the source when it loads the archive, and refuses the archive where it does not know an operator, an overload
 or a word. Calls of operators are read by :mod:`torch_compat.formats.source`; here is what else a release may not know.
@@ -7,15 +7,15 @@ or a word. Calls of operators are read by :mod:`torch_compat.formats.source`; he
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.formats.source import KINDS, CallShape, called
+from torch_compat.formats.source import KINDS, TYPES, CallShape, called
+from torch_compat.needs.numbers import has_whole_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KINDS", "CallShape", "Source", "bases", "has_word", "scan"]
+__all__ = ["KINDS", "USES", "CallShape", "Source", "bases", "calls_below", "scan", "uses"]
 
 
 class Source(NamedTuple):
@@ -23,90 +23,105 @@ class Source(NamedTuple):
 
     Attributes:
         shapes: the distinct shapes in which operators are called.
-        code: the text without the content of its string constants and comments, for :func:`has_word` and :func:`bases`.
-        whole_floats: a function that is declared to return a float returns an int constant: a float that was written without a point.
+        code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
+        whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.needs.numbers` says what comes of it.
         none_listed: a list of tensors holds None without calling it optional.
     """
 
     shapes: frozenset[CallShape]
     code: str
-    whole_floats: bool
+    whole_constant: bool
     none_listed: bool
 
 
 TEXT = re.compile(r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+""", re.DOTALL)
 BASE = re.compile(r"^class [^\s(]+\(([^)\s]+)\)", re.MULTILINE)
-FUNCTION = re.compile(r"^( *)def ", re.MULTILINE)
-RETURN = re.compile(r"^ *return (.+)$", re.MULTILINE)
-NAMED = re.compile(r"^ *(_\d+) = (.+)$", re.MULTILINE)
+ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
+HEAD = re.compile(r"\w+\Z")
+TYPE, FUNCTION, CLASS_SETS, NAME = "type", "function", "class-sets", "name"
+USES = frozenset({TYPE, FUNCTION, CLASS_SETS, NAME})
+"""What a word can be: a type, a function that is called, what the body of a class sets to a list, any other name."""
+TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
+"""The functions whose first argument is a type."""
+FARTHEST = 1000  # characters of a line that are looked at before a word
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 NONE = "annotate(Tensor, None)"
-INT = re.compile(r"-?\d+\Z")
 
 
 def scan(source: str) -> Source:
     """Read one file of source."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
-    return Source(called(source).shapes, code, "float" in code and _whole_floats(code), none_listed)
+    return Source(called(source).shapes, code, has_whole_constant(code), none_listed)
 
 
 def _blank(text: re.Match[str]) -> str:
     return "" if text[0][0] == "#" else '""'
 
 
-def has_word(code: str, word: str) -> bool:
-    """Whether code without texts has a word that is no attribute: a type, a function of the language, a name in a class body."""
+def uses(code: str, word: str) -> set[str]:
+    """What a word is in code without texts, of :data:`USES`.
+
+    Names of variables, parameters, attributes and methods may be any word that the release which wrote the code does not reserve. So
+    a word of the language is one by its place: a type is in an annotation, a function is called, and a class sets
+    what stands between its head and its methods.
+    """
+    found: set[str] = set()
     at = code.find(word)
-    while at >= 0:
+    while at >= 0 and len(found) < len(USES):
         end = at + len(word)
         before = code[at - 1] if at else " "
         behind = code[end] if end < len(code) else " "
-        if not (before.isalnum() or before in "_." or behind.isalnum() or behind == "_"):
-            return True
+        if not (before.isalnum() or before == "_" or behind.isalnum() or behind == "_"):
+            found.add(_use(code, at, end, before, behind))
         at = code.find(word, end)
+    return found
+
+
+def _use(code: str, at: int, end: int, before: str, behind: str) -> str:
+    if before == ".":
+        return NAME
+    line = max(code.rfind("\n", max(at - FARTHEST, 0), at) + 1, at - FARTHEST, 0)
+    left = code[line:at]
+    if left == "  " and code.startswith(" = [", end) and _in_class(code, line):
+        return CLASS_SETS
+    if ANNOTATED.search(left) or _bracketed(left):
+        return TYPE
+    return FUNCTION if behind == "(" and not left.endswith("def ") else NAME
+
+
+def _in_class(code: str, line: int) -> bool:
+    """Whether a line that is indented once belongs to a class, and not to a function."""
+    return code.rfind("\nclass ", 0, line) > code.rfind("\ndef ", 0, line) or (
+        code.startswith("class ") and code.rfind("\ndef ", 0, line) < 0
+    )
+
+
+def _bracketed(left: str) -> bool:
+    """Whether text ends inside brackets that hold types: ``Tuple[int, ``, ``annotate(``, ``isinstance(x, ``."""
+    depth = 0
+    for place in range(len(left) - 1, -1, -1):
+        mark = left[place]
+        if mark in ")]":
+            depth += 1
+        elif mark in "([":
+            if depth:
+                depth -= 1
+                continue
+            head = HEAD.search(left, 0, place)
+            word = head[0] if head else ""
+            if mark == "[" or word:
+                return word in TYPES if mark == "[" else word == "isinstance" or (word in TYPED and "," not in left[place:])
     return False
+
+
+def calls_below(source: str, prefix: str) -> bool:
+    """Whether source calls something, or makes an object of something, whose name begins so. A type that is only named is none."""
+    if prefix not in source:
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(prefix)}[\w.]+\(", TEXT.sub(_blank, source)) is not None
 
 
 def bases(code: str) -> Iterable[str]:
     """What the classes that code defines are derived from: ``Module``, ``NamedTuple``, ``Enum``, ``Interface``."""
     return BASE.findall(code) if "class " in code else ()
-
-
-def _whole_floats(code: str) -> bool:
-    """Whether some function returns an int constant where it is declared to return a float."""
-    starts = [match.start() for match in FUNCTION.finditer(code)]
-    for start, end in pairwise([*starts, len(code)]):
-        arrow = code.find("->", start, end)
-        behind = code.find("\n", arrow, end)
-        declared = code[arrow + 2 : behind].strip() if 0 <= arrow < behind else ""
-        if "float" not in declared or not declared.endswith(":"):
-            continue
-        types = _elements(declared[:-1].removeprefix("Tuple[").removesuffix("]"))
-        values = None
-        for value in dict.fromkeys(RETURN.findall(code, behind, end)):  # each once: a name may stand for a long text
-            if value.startswith("_"):
-                if values is None:
-                    values = dict(NAMED.findall(code, behind, end))
-                value = values.get(value, value)  # noqa: PLW2901 (the constant that the name stands for)
-            inner = value[1:-1].removesuffix(",") if value.startswith("(") and value.endswith(")") else value
-            for type_, element in zip(types, _elements(inner), strict=False):
-                if type_ == "float" and INT.match(element):
-                    return True
-    return False
-
-
-def _elements(text: str) -> list[str]:
-    """What commas outside of brackets separate."""
-    if "(" not in text and "[" not in text:
-        return [part.strip() for part in text.split(",")]
-    parts, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        if letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()]

@@ -6,7 +6,6 @@ a need that some release does not meet. Of needs that say nothing new, those tha
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.needs.fit import fits, read_schema
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Call, Facts
-    from torch_compat.needs.rules import Module, Rules
+    from torch_compat.needs.rules import Beside, Rules
     from torch_compat.needs.source import CallShape
     from torch_compat.pickles.weights_only import Refusal
 
@@ -190,7 +189,7 @@ class Judge:
                 for one in unpickled.globals:
                     takers = self._by_global(one.module, one.name)
                     if takers != everyone:
-                        yield Item(takers, f"global {one.path}", record, self._because(one.module))
+                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name))
             yield from self._by_default(facts.container, refused)
         elif facts.family == "package":
             for module in facts.extra.get("extern_modules", ()):
@@ -276,31 +275,33 @@ class Judge:
                 found, unknown = names.having_bits(_upper(module), name)
                 known = self.rules.translated(found | unknown, names.known)
             else:
-                known = self._by_module(module)
+                beside = self._beside(module)
+                known = beside.releases(beside.names.having_bits(_upper(module), name))
             _kept(self._globals)[key] = known
         return known
 
     def _by_module(self, module: str) -> int:
-        """The releases beside which a module can be imported: Python's and torch's own, and those that are known to be there."""
-        if _own(module):
+        """The releases beside which a module can be imported: torch's own, Python's, and those of packages that are expected there."""
+        if module.partition(".")[0] == "torch":
             return self.rules.everyone
-        known = self._module(module)
-        return known.takers if known else 0
+        beside = self._beside(module)
+        return beside.releases(beside.names.module_bits(_upper(module)))
 
-    def _module(self, module: str) -> Module | None:
-        module = _upper(module)
-        while module:
-            known = self.rules.modules.get(module)
-            if known is not None:
-                return known
-            module = module.rpartition(".")[0]
-        return None
+    def _beside(self, module: str) -> Beside:
+        """What a module that is not torch's belongs to: a package that is expected beside torch, else Python."""
+        return self.rules.beside.get(module.partition(".")[0]) or self.rules.beside[""]
 
-    def _because(self, module: str) -> str:
-        if _own(module):
+    def _because(self, module: str, name: str | None = None) -> str:
+        if module.partition(".")[0] == "torch":
             return "other releases of torch have no such name"
-        known = self._module(module)
-        return known.because if known else "it is neither in torch nor in Python, so no release brings it"
+        beside = self._beside(module)
+        have = beside.names.module_bits(_upper(module)) if name is None else beside.names.having_bits(_upper(module), name)
+        recorded = ", ".join(beside.names.releases)
+        if have:
+            return f"of {beside.what} {recorded}, which were asked, {beside.versions(have)} has it"
+        if beside.what == "Python" and not beside.names.module_bits(module.partition(".")[0]):
+            return "it is neither in torch nor in Python, so no release brings it"
+        return f"of {beside.what} {recorded}, which were asked, none has it"
 
     def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
         """What ``torch.load(weights_only=True)`` of each release that has the argument says to an archive."""
@@ -385,11 +386,6 @@ def _kept(answers: dict[Key, Answer]) -> dict[Key, Answer]:
 def _upper(module: str) -> str:
     """The upper packages of a module: nobody nests them deeper than :data:`DEEPEST`, and each of them is looked up."""
     return ".".join(module.split(".", DEEPEST)[:DEEPEST])
-
-
-def _own(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top == "torch" or top in sys.stdlib_module_names
 
 
 def _full(call: Call) -> str:

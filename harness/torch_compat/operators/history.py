@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["FactHistory", "GlobalNames", "History", "Recorded", "SetHistory", "quoted"]
+__all__ = ["BesideNames", "FactHistory", "GlobalNames", "History", "Recorded", "SetHistory", "quoted"]
 
 VERSION: Final = 1
 LAYOUTS: Final = ("texts", "sets", "facts")
@@ -350,6 +350,43 @@ class GlobalNames(SetHistory):
         found, unknown = self.having_bits(module, name)
         bit = self.bit(release)
         return True if found & bit else None if unknown & bit else False
+
+
+class BesideNames(SetHistory):
+    """What a pickle can name beside torch, version by version: of Python's standard library, or of a package.
+
+    The releases of such a history are versions of Python, or of the package.
+    """
+
+    __slots__ = ()
+
+    def module_bits(self, module: str) -> int:
+        """The versions in which the module can be imported, or of which that is not known, as bits."""
+        left_out = self.words(LEFT_OUT)
+        if any(part in left_out for part in module.split(".")):
+            return self.known.everyone
+        found = 0
+        for bits in self.words(module).values():
+            found |= bits
+        return found
+
+    def having_bits(self, module: str, name: str) -> int:
+        """The versions in which the module has the name, or of which that is not known, as bits.
+
+        Not known are names inside classes, and special names, in modules that there are; and all names of modules that were not
+        searched.
+        """
+        name = name.partition(".")[0]
+        words = self.words(module)
+        if not words or name in words:
+            return words.get(name, 0) if words else self.module_bits(module)
+        if name.startswith("__") and name.endswith("__") and module != "builtins":
+            return self.module_bits(module)
+        found = 0
+        for word, bits in words.items():
+            if word.startswith(UNSURE):
+                found |= bits
+        return found
 
 
 class FactHistory(Recorded):

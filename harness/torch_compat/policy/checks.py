@@ -40,7 +40,7 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "waiver": ("id",),
     "need": ("id",),
     "quirk": ("id",),
-    "module": ("name",),
+    "beside": ("package", "version"),
     "builtin": ("operator", "readers"),
     "conversion": ("given", "readers"),
     "change": ("id",),

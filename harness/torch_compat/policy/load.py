@@ -14,6 +14,7 @@ from torch_compat.policy.counts import check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
 from torch_compat.policy.model import (
+    Beside,
     Builtin,
     CalendarRelease,
     Change,
@@ -23,7 +24,6 @@ from torch_compat.policy.model import (
     Format,
     KnownWarning,
     Layout,
-    Module,
     Need,
     OptionSet,
     Policy,
@@ -146,7 +146,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
             sorted(_all(tables, WeightsOnlyRefusal), key=lambda item: (item.recipe, str(item.writers), str(item.readers)))
         ),
         needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
-        modules=tuple(sorted(_all(tables, Module), key=lambda item: item.name)),
+        beside=tuple(sorted(_all(tables, Beside), key=lambda item: (item.package, item.version))),
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
         layouts=tuple(sorted(_all(tables, Layout), key=lambda item: item.id)),
         warnings=tuple(sorted(_all(tables, KnownWarning), key=lambda item: item.id)),

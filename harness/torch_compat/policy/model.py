@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STORED",
+    "Beside",
     "Builtin",
     "CalendarRelease",
     "Change",
@@ -60,7 +61,6 @@ __all__ = [
     "Layout",
     "LoadOptions",
     "Milestone",
-    "Module",
     "NamedReleases",
     "Need",
     "OptionSet",
@@ -88,8 +88,9 @@ RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
 _SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
 RELEASES: Final = f"^(none|{_SPAN}(, {_SPAN})*)$"
-PYTHON: Final = r"^[0-9]+\.[0-9]+$"
 MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
+PACKAGE_VERSION: Final = r"^[0-9]+([.][0-9]+)+$"
+PYTHON: Final = r"^[0-9]+\.[0-9]+$"
 SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
 IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
 ONE_LINE: Final = r"^\S.*\S$"
@@ -102,11 +103,12 @@ OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+
 QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
+    PACKAGE_VERSION: "the version of a package such as '1.26.4'",
     PYTHON: "a Python version such as '3.11'",
     ONE_LINE: "one line of text",
     NAME: "lower-case words joined by underscores such as 'floor_divide'",
-    MODULE: "a module such as 'numpy.core'",
     SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
+    MODULE: "a module such as 'numpy.core'",
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
     OPCODE: "an opcode of pickletools such as 'BINPERSID'",
     SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
@@ -601,15 +603,17 @@ class KnownWarning(Table):
         return self._pattern.fullmatch(text) is not None
 
 
-class Module(Table):
-    """A module that a pickle may name though it is neither in torch nor in Python's standard library."""
+class Beside(Table):
+    """The version of a package that is expected beside some releases, and may be named by pickles: numpy."""
 
-    name: Annotated[str, Field(pattern=MODULE)]
-    """The module; what lies below it belongs to it, unless that has an entry of its own."""
-    python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The oldest Python that has it."""
+    package: Literal["numpy"]
+    """The package; what it has is recorded in fixtures/beside."""
+    version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
+    """Its version."""
+    readers: Releases
+    """The releases beside which it stands."""
     because: Text
-    """Why it is expected there."""
+    """Why this one."""
 
 
 class Conversion(Table):
@@ -720,7 +724,7 @@ class Policy:
     weights_only: tuple[WeightsOnly, ...] = ()
     weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = ()
     needs: tuple[Need, ...] = ()
-    modules: tuple[Module, ...] = ()
+    beside: tuple[Beside, ...] = ()
     builtins: tuple[Builtin, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -774,7 +778,7 @@ class Policy:
             "weights_only": [_plain(item) for item in self.weights_only],
             "weights_only_refusals": [_plain(item) for item in self.weights_only_refusals],
             "needs": [_plain(item) for item in self.needs],
-            "modules": [_plain(item) for item in self.modules],
+            "beside": [_plain(item) for item in self.beside],
             "builtins": [_plain(item) for item in self.builtins],
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],

@@ -11,6 +11,7 @@ from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.model import (
+    Beside,
     Builtin,
     CalendarRelease,
     Change,
@@ -20,7 +21,6 @@ from torch_compat.policy.model import (
     Format,
     KnownWarning,
     Layout,
-    Module,
     Need,
     OptionSet,
     PolicyTable,
@@ -69,7 +69,7 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "weights_only_refusal": WeightsOnlyRefusal,
     "need": Need,
     "quirk": Quirk,
-    "module": Module,
+    "beside": Beside,
     "builtin": Builtin,
     "conversion": Conversion,
     "change": Change,

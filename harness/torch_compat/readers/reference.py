@@ -107,7 +107,7 @@ def identity() -> dict[str, Any]:
 
 def known_to_horizons() -> list[Path]:
     """The packaged files that say what a horizon knew: what releases did and have, not what is promised or accepted of each."""
-    folders = (("policies", "torch", "*.toml"), ("fixtures", "operators", "*"), ("fixtures", "globals", "*"))
+    folders = (("policies", "torch", "*.toml"), *(("fixtures", name, "*") for name in ("beside", "globals", "operators")))
     return [path for *folder, pattern in folders for path in packaged(*folder).glob(pattern) if path.is_file()]
 
 

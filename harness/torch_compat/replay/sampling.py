@@ -187,8 +187,8 @@ def _causes(
 
 def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
     """The rules without each of what stands in needs.toml beside needs and quirks."""
-    for name in rules.modules:
-        yield ("module", name), rules._replace(modules={one: it for one, it in rules.modules.items() if one != name})
+    for name in filter(None, rules.beside):  # a package: Python itself stands beside every release
+        yield ("beside", name), rules._replace(beside={one: it for one, it in rules.beside.items() if one != name})
     for name in rules.builtins:
         yield ("builtin", name), rules._replace(builtins={one: it for one, it in rules.builtins.items() if one != name})
     for conversion in rules.conversions:

@@ -13,7 +13,7 @@ Reference: this project. Whether the errors agree, the rules about what is compu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.releases.release import Release

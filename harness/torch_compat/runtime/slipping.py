@@ -3,7 +3,7 @@
     integer-division-by-zero    a tensor of integers is divided by zero, also for a remainder
     attribute-store             a method of ``model.json`` that sets an attribute is called, or one that calls it
     list-slice-without-bound    a list is sliced with None for an end
-    failed-linear               linear raises in a later run of a method, and batch_norm took its result in an earlier one
+    failed-product              a product of matrices raises in a later run of a method, and what it gives is used again
     upgrader-without-arguments  bytecode leaves out arguments which an upgrader takes
     equal-calls-in-tuple        a tuple holds the result of one call twice
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
@@ -14,12 +14,16 @@ A release that has none of them runs programs without any of this.
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.errors import Raised
+from torch_compat.formats.parsing import parse
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
@@ -28,6 +32,7 @@ from torch_compat.runtime.values import ScriptObject, raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.slips import Slip
@@ -39,16 +44,19 @@ __all__ = ["DICTIONARY", "EQUAL_CALLS", "SIGNS", "Slipping", "storing_methods"]
 DIVISION = "integer-division-by-zero"
 STORE = "attribute-store"
 SLICE = "list-slice-without-bound"
-LINEAR = "failed-linear"
+PRODUCT = "failed-product"
 UPGRADER = "upgrader-without-arguments"
 EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
 DICTIONARY = "dictionary-argument"
-SIGNS = frozenset({DIVISION, STORE, SLICE, LINEAR, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY})
+SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY})
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
 })  # fmt: skip
+PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
+THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
+"""Operators that a release differentiates, as it does products: they wait with them for the last use of what comes out."""
 PROMOTES = Release("1.3.0")  # from here on a float divisor makes floats of integers
 TRAPS = (np.int32, np.int64)  # of smaller integers, the processor divides wider ones, and the least by -1 is no trap
 _DEF = re.compile(r"def (\w+)\(self\b")
@@ -64,7 +72,7 @@ class Slipping:
         met: those that the program came to, by id.
     """
 
-    __slots__ = ("_completed", "_horizon", "_joined", "_joins", "_run", "_slips", "family", "met")
+    __slots__ = ("_completed", "_horizon", "_moves", "_run", "_slips", "_sources", "family", "met")
 
     def __init__(self, horizon: Horizon) -> None:
         self._horizon = horizon
@@ -72,8 +80,8 @@ class Slipping:
         self.family = "torchscript"
         self.met: dict[str, Slip] = {}
         self._completed: set[str] = set()
-        self._joined: set[tuple[str, int]] = set()  # calls of linear whose result batch_norm took, by method and count
-        self._joins: bool | None = None  # whether linear and batch_norm are; asked at the first call
+        self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
+        self._moves: bool | None = None  # whether products wait for their use; asked at the first call
         self._run: _Run | None = None
 
     def has(self, sign: str) -> bool:
@@ -90,36 +98,43 @@ class Slipping:
 
     def begin(self, method: str, root: ScriptObject, args: list[Any]) -> None:
         """A method of the module is called."""
-        if self._joins is None:
-            slip = self._slips.get(LINEAR)
-            self._joins = slip is not None and slip.holds((f"family:{self.family}", RUNS + LINEAR))
-        if self._joins:
+        if self._moves is None:
+            slip = self._slips.get(PRODUCT)
+            self._moves = slip is not None and slip.holds((f"family:{self.family}", RUNS + PRODUCT))
+        if self._moves:
             self._run = _Run(method, method in self._completed, root, args)
 
     def end(self, method: str) -> None:
         """It gave a value, as far as that is known.
 
         Raises:
-            Raised: what linear raised, whose result nobody took.
+            Raised: what a product raised, which waited until its result was returned.
         """
-        run, self._run = self._run, None
+        run = self._run
+        if run is not None and run.failed is not None:
+            raise run.failed.error
+        self._run = None
         if run is not None:
-            if run.failed is not None:
-                run.failed.undo()
-                raise run.failed.error
             self._completed.add(method)
 
     def broken(self) -> Raised | None:
-        """It raised; what linear had raised before, if it had: that comes first."""
+        """It raised; what a product had raised before, if one had: that comes first."""
         run, self._run = self._run, None
         if run is None or run.failed is None:
             return None
         failed = run.failed
-        if failed.written():
-            failed.undo()
-        elif failed.stored():
-            self.meet(LINEAR)
+        if run.printed:
+            failed.undo()  # nothing moves over what prints
+        else:
+            failed.unwrite()
+            if failed.stored():
+                self.meet(PRODUCT)
         return failed.error
+
+    def compiled(self, name: str, source: bytes | memoryview) -> None:
+        """A file of source was compiled; frames call it so."""
+        if PRODUCT in self._slips:
+            self._sources[name] = source
 
     def stores(self, *_: Any, **__: Any) -> Any:
         """In place of a method that sets an attribute, or calls one that does."""
@@ -133,17 +148,19 @@ class Slipping:
         slips = self._slips
         if not slips:
             return function
-        if LINEAR in slips:
-            if name == "aten::linear":
-                return self._linear(function)
-            if name == "aten::batch_norm":
-                return self._batch_norm(function)
+        if PRODUCT in slips:
+            if name in PRODUCTS:
+                return self._product(name, function)
+            if name in THROUGH:
+                return self._through(function)
+            if name == "prim::Print":
+                return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
             return self._division(function)
         if SLICE in slips and name == "aten::slice":
             return self._slice(function)
         if FORGOTTEN in slips and name == "aten::mul":
-            return self._product(function)
+            return self._forgetting(function)
         return function
 
     def _division(self, function: Function) -> Function:
@@ -167,7 +184,7 @@ class Slipping:
 
         return slice_
 
-    def _product(self, function: Function) -> Function:
+    def _forgetting(self, function: Function) -> Function:
         def multiply(*args: Any, **keywords: Any) -> Any:
             made = function(*args, **keywords)
             tracked = grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in args)
@@ -183,68 +200,124 @@ class Slipping:
             self.meet(UPGRADER)
         return error
 
-    # ------------------------------------------------------------------------------------------------ linear and batch_norm
+    # ------------------------------------------------------------------------------------------------ products of matrices
 
-    def _linear(self, function: Function) -> Function:
-        def linear(input_: Any, weight: Any, bias: Any = None) -> Any:
+    def _product(self, name: str, function: Function) -> Function:
+        def product(*args: Any, **keywords: Any) -> Any:
             run = self._run
             if run is None:
-                return function(input_, weight, bias)
-            run.count += 1
+                return function(*args, **keywords)
+            if run.failed is not None and any(_is_absent(one) for one in args):
+                return run.failed.absent(_shape(name, args))
             try:
-                run.made = function(input_, weight, bias)
+                return function(*args, **keywords)
             except Raised as error:
-                joined = run.later and run.failed is None and (run.method, run.count) in self._joined
-                if not joined or not _differentiated(input_, weight, bias):
+                given = (*args, *keywords.values())
+                if not run.later or run.failed is not None or not _differentiated(*given) or not self._used_again():
                     raise
                 run.failed = _Failed(error, [run.root, *run.args])
-                return _absent(run.failed, (*input_.array.shape[:-1], *weight.array.shape[:-1]))
-            return run.made
+                return run.failed.absent(_shape(name, args))
 
-        return linear
+        return product
 
-    def _batch_norm(self, function: Function) -> Function:
-        def batch_norm(input_: Any, *args: Any, **keywords: Any) -> Any:
-            run = self._run
-            if run is not None and input_ is run.made:
-                self._joined.add((run.method, run.count))
+    def _through(self, function: Function) -> Function:
+        def through(input_: Any, *args: Any, **keywords: Any) -> Any:
+            if _is_absent(input_):
+                return input_
             return function(input_, *args, **keywords)
 
-        return batch_norm
+        return through
+
+    def _prints(self, function: Function) -> Function:
+        def prints(*args: Any, **keywords: Any) -> Any:
+            run = self._run
+            if run is not None and run.failed is not None:
+                run.printed = True
+                run.failed.fail()
+            return function(*args, **keywords)
+
+        return prints
+
+    def _used_again(self) -> bool:
+        """Whether what the operator that is being called would give is used, or returned, in the block of statements in which it is
+        called: the profile that the release takes of a value where it is used is what a product is moved to.
+        """
+        frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - of the operator's caller on
+        while frame is not None:
+            source = self._sources.get(frame.f_code.co_filename)
+            if source is not None:
+                used = _use_of(source, frame.f_lineno)
+                if used is not None:
+                    return used
+            frame = frame.f_back
+        return True
+
+
+@lru_cache(maxsize=64)
+def _functions(source: bytes) -> list[ast.FunctionDef]:
+    tree = parse(str(source, "latin-1"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _use_of(source: bytes | memoryview, line: int) -> bool | None:
+    """Whether the value of a line's statement is used by a later one of the same block; None where it is returned.
+
+    Only blocks that are whole functions are looked at: what an inner block gives is used at its end.
+    """
+    for function in _functions(bytes(source)):
+        for place, node in enumerate(function.body):
+            if not node.lineno <= line <= (node.end_lineno or node.lineno):
+                continue
+            if isinstance(node, ast.Return):
+                return None
+            if not isinstance(node, ast.Assign):
+                return False
+            names = {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
+            return any(
+                isinstance(one, ast.Name) and one.id in names
+                for later in function.body[place + 1 :]
+                if not isinstance(later, ast.If | ast.For | ast.While | ast.With | ast.FunctionDef)
+                for one in ast.walk(later)
+            )
+    return False
+
+
+def _shape(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Of what a product would give, as far as the shapes of its arguments fit."""
+    first, second = args[1:3] if name == "aten::addmm" else args[:2]
+    return (*first.array.shape[:-1], *(second.array.shape[:-1] if name == "aten::linear" else second.array.shape[1:]))
+
+
+def _is_absent(value: Any) -> bool:
+    return value.__class__ is Tensor and isinstance(value.array, _Absent)
 
 
 class _Run:
     """One call of a method.
 
     Attributes:
-        later: whether an earlier one has given a value: then the release knows what it differentiates as one.
-        count: how many times linear was called.
-        made: what it gave last.
-        failed: its call that raised, and was joined with a batch_norm in an earlier run.
+        later: whether an earlier one has given a value: then the release knows what it differentiates.
+        failed: the product that raised, and waits for its use.
+        printed: whether the method would have printed since.
     """
 
-    __slots__ = ("args", "count", "failed", "later", "made", "method", "root")
+    __slots__ = ("args", "failed", "later", "method", "printed", "root")
 
     def __init__(self, method: str, later: bool, root: ScriptObject, args: list[Any]) -> None:
         self.method = method
         self.later = later
         self.root = root
         self.args = args
-        self.count = 0
-        self.made: Any = None
+        self.printed = False
         self.failed: _Failed | None = None
 
 
 def _differentiated(*given: Any) -> bool:
-    return (
-        grad.enabled
-        and all(one is None or one.__class__ is Tensor for one in given)
-        and any(one is not None and one.requires_grad for one in given)
-    )
+    return grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in given)
 
 
 class _Failed:
-    """A linear that raised, and what there was then: that comes to light where its elements are asked for."""
+    """A product that raised, and what there was then: that comes to light where its elements are asked for."""
 
     def __init__(self, error: Raised, roots: list[Any]) -> None:
         self.error = error
@@ -274,18 +347,24 @@ class _Failed:
             for one, before in self._attributes
         )
 
-    def written(self) -> bool:
-        """Whether a tensor was written in place since: before that, the release would have computed linear."""
-        return any(one.array is not array or array.tobytes() != copy.tobytes() for one, array, copy in self._tensors.values())
-
-    def undo(self) -> None:
-        """Put back what was done since: the release did not do it, as linear stands where it stood."""
-        for one, before in self._attributes:
-            one.__dict__.clear()
-            one.__dict__.update(before)
+    def unwrite(self) -> None:
+        """Put back what was written in place since: such a write may be to what the product reads, so it waits until behind it."""
         for tensor, array, copy in self._tensors.values():
             array[...] = copy
             tensor.array = array
+
+    def undo(self) -> None:
+        """Put back all that was done since: the release did not do it, as the product stands where it stood."""
+        for one, before in self._attributes:
+            one.__dict__.clear()
+            one.__dict__.update(before)
+        self.unwrite()
+
+    def absent(self, shape: tuple[int, ...]) -> Tensor:
+        """In place of the result."""
+        tensor = Tensor(np.empty(0))
+        tensor.array = _Absent(self, shape)  # type: ignore[assignment]
+        return tensor
 
     def fail(self) -> Any:
         """Raise what linear raised."""
@@ -311,12 +390,6 @@ class _Absent:
 
     def __getitem__(self, _: Any) -> Any:
         return self._failed.fail()
-
-
-def _absent(failed: _Failed, shape: tuple[int, ...]) -> Tensor:
-    tensor = Tensor(np.empty(0))
-    tensor.array = _Absent(failed, shape)  # type: ignore[assignment]
-    return tensor
 
 
 def _whole(array: Any, other: Any, promotes: bool) -> Any:

@@ -169,7 +169,7 @@ def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Need], ho
     if untyped:
         lacking = {item.what for item in unmet}
         seen = [sign.partition(":")[::2] for need in needs if need.id in lacking for sign in (*need.all, *need.any)]
-        refused = frozenset(word for kind, word in seen if kind in {"word", "base"})
+        refused = frozenset(word for kind, word in seen if kind in {"type", "base"})
         met = _Loader(facts.sources, refused, untyped).met(facts)
         if met is not None:
             signs.add(f"untyped:{met}")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
+from torch_compat.runtime.tensor import Tensor
 
 
 def value(expression: str, horizon: str = "reference@2.13.0") -> Any:
@@ -86,3 +87,21 @@ def test_popitem_up_to_1_5_takes_the_least_key() -> None:
 
 def test_zero_has_negative_powers_up_to_1_9() -> None:
     assert value("torch.pow(0., -1.)", "reference@1.9.1") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("statement", "horizon", "raises"),
+    [
+        ("torch.eq(x, 300)", "1.11.0", True), ("torch.eq(x, 300)", "1.5.1", True), ("torch.eq(x, 300)", "1.13.1", False),
+        ("torch.ne(x, -1)", "1.11.0", False), ("torch.gt(x, 300.5)", "1.11.0", True), ("torch.ge(x, 2.5)", "1.11.0", False),
+    ],
+)  # fmt: skip
+def test_a_comparison_with_what_bytes_do_not_hold(statement: str, horizon: str, raises: bool) -> None:
+    """As seen in 1.3.1 to 1.11.0, and in 1.13.1 and newer."""
+    module = program(f"def forward(self, x: Tensor) -> Tensor:\n  return {statement}", f"reference@{horizon}")
+    given = (Tensor(np.array([0, 1, 2], np.uint8)),)
+    if raises:
+        with pytest.raises(Raised, match="without overflow"):
+            module.run("forward", given)
+    else:
+        assert module.run("forward", given).array.dtype == bool

@@ -9,6 +9,7 @@ import ast
 import math
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.inference import (
     ARITHMETIC,
@@ -20,7 +21,7 @@ from torch_compat.runtime.language.inference import (
     may_be,
     variables_of,
 )
-from torch_compat.runtime.language.types import Type, checked_key, dotted, read_type
+from torch_compat.runtime.language.types import Type, checked_key, read_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Raised, Refused
+from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Budget, Device, EnumMember, Future, NamedTupleValue, ScriptObject, text_in, text_out
@@ -76,18 +77,6 @@ def checked_key(value: Any) -> Any:
 
 def _bad(node: ast.AST, said: str) -> Refused:
     return Refused(said, where=f"line {getattr(node, 'lineno', 0)}", code="source")
-
-
-def dotted(node: ast.AST) -> str:
-    """``a.b.c`` of a chain of attributes on a name, else ""."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
 
 
 def read_type(node: ast.AST, depth: int = 0) -> Type:

@@ -22,16 +22,16 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-import re
 import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_compat.errors import Refused
+from torch_compat.formats.parsing import MOST_PARSED, REQUIRED, dotted, parse, parsing
 from torch_compat.runtime.language.body import DEPTH, NUMBERS, Body
 from torch_compat.runtime.language.called import missing
 from torch_compat.runtime.language.inference import LITERALS
-from torch_compat.runtime.language.types import ANY, Type, checked_key, dotted, read_type
+from torch_compat.runtime.language.types import ANY, Type, checked_key, read_type
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
 
 if TYPE_CHECKING:
@@ -42,13 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["FILE_PREFIX", "ClassInfo", "FunctionInfo", "Host", "SourceError", "Unit"]
 
 FILE_PREFIX = "<torchscript "
-MOST_PARSED = 900_000_000
-"""Bytes of memory that Python's parser may need for the source of a program, estimated before it begins: the weights are a little more
-than what it was seen to take for source that consists of nothing else. Ordinary source of some 50,000 lines stays below."""
-OF_A_BYTE, OF_A_STATEMENT, OF_A_MARK, OF_A_GAP = 107, 1800, 1250, 450
-_WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
-REQUIRED = "__required__"
-_PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 _USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
 _KINDS = {
     "Module": "module",
@@ -57,22 +50,6 @@ _KINDS = {
     "Interface": "interface",
     "ModuleInterface": "interface",
 }
-
-
-def _with_default(line: str) -> str:
-    """A parameter on a line of its own gets a default where it has none; any other line is as it was."""
-    if not _PARAMETER.match(line):
-        return line
-    end = line.find(") ->") if line.endswith(":") else len(line) - 1 if line.endswith(",") else -1
-    return line if end < 0 or "=" in line[:end] else f"{line[:end]}={REQUIRED}{line[end:]}"
-
-
-def _parsing(source: bytes) -> int:
-    """About how many bytes of memory Python's parser needs at most for a source."""
-    statements = source.count(b"\n") + source.count(b";")
-    marks = len(source.translate(None, _WORDS)) - statements
-    gaps = source.count(b" ") - source.count(b"  ")  # of an indentation half
-    return OF_A_BYTE * len(source) + OF_A_STATEMENT * statements + OF_A_MARK * marks + OF_A_GAP * gaps
 
 
 class SourceError(Refused):
@@ -87,7 +64,7 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
-        source: what parsing the source that was compiled so far took, as :func:`_parsing` estimates it.
+        source: what parsing the source that was compiled so far took, as :func:`torch_compat.formats.parsing.parsing` estimates it.
     """
 
     steps: Steps
@@ -211,24 +188,23 @@ class Unit:
 
     # ------------------------------------------------------------------------------------------------ the file
 
+    @property
+    def file(self) -> str:
+        """What frames of the compiled source call their file."""
+        return f"{FILE_PREFIX}{self.where}>"
+
     def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
         """An error of this place."""
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
-        self.host.source += _parsing(bytes(source))
+        self.host.source += parsing(bytes(source))
         if self.host.source > MOST_PARSED:
             raise SourceError("holds more source than a program may have", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         try:
-            try:
-                return ast.parse(text, f"{FILE_PREFIX}source>")
-            except SyntaxError as error:
-                if "default argument" not in str(error.msg):
-                    raise
-                # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
-                return ast.parse("\n".join(map(_with_default, text.split("\n"))), f"{FILE_PREFIX}source>")
+            return parse(text, f"{FILE_PREFIX}source>")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             said = f"is no TorchScript: {getattr(error, 'msg', None) or error}"
@@ -250,7 +226,7 @@ class Unit:
                 raise self.fail(node, f"has {kind.__name__} where only classes and functions may stand")
         module = ast.Module(self._bodies, [])
         try:
-            code = compile(module, f"{FILE_PREFIX}{self.where}>", "exec", dont_inherit=True)
+            code = compile(module, self.file, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
             raise SourceError(f"cannot be compiled: {error}", where=self.where, code="language") from error
         builtins.exec(code, self._table)  # noqa: S102 - our own code; see the module

@@ -10,6 +10,7 @@ from torch_compat.runtime.operators._common import (
     BOOL,
     Array,
     broadcast,
+    checked_scalar,
     common,
     fail,
     functional,
@@ -39,6 +40,27 @@ def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
     return self.array, other.array
 
 
+def _check_convertible(self: Operand, other: Operand) -> None:
+    """A number, or a tensor without dimensions beside one that has some, must be one of the other's type, though it is promoted.
+
+    Raises:
+        Raised: it is not.
+    """
+    if self.__class__ is Tensor and other.__class__ is not Tensor:
+        checked_scalar(other, self.array.dtype)
+    elif self.__class__ is not Tensor:
+        checked_scalar(self, other.array.dtype)
+    elif self.array.dtype != other.array.dtype:
+        if self.array.ndim and not other.array.ndim:
+            checked_scalar(other.array.item(), self.array.dtype)
+        elif other.array.ndim and not self.array.ndim:
+            checked_scalar(self.array.item(), other.array.dtype)
+
+
+_HALVES = {"lt": "1.7.0"}
+"""The releases from which on float16 is compared; 1.6.0 unless said here."""
+
+
 def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
     def compute(x: Array, y: Array) -> Array:
         if order and x.dtype.kind == "c":
@@ -56,9 +78,25 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
         return Tensor(compute(*_strict(self, other)))
 
     def version_1_3(self: Operand, other: Operand) -> Tensor:
+        x, _y = common(self, other)
+        if x.dtype == np.float16:
+            raise not_implemented(f"{names[0]}_cpu", x.dtype)
+        return version_1_7(self, other)
+
+    def version_1_7(self: Operand, other: Operand) -> Tensor:
+        _check_convertible(self, other)
+        return version_1_13(self, other)
+
+    def version_1_13(self: Operand, other: Operand) -> Tensor:
         return Tensor(compute(*common(self, other)))
 
-    for since, version in (("1.0.0", version_1_0), ("1.2.0", version_1_2), ("1.3.0", version_1_3)):
+    for since, version in (
+        ("1.0.0", version_1_0),
+        ("1.2.0", version_1_2),
+        ("1.3.0", version_1_3),
+        (_HALVES.get(names[0], "1.6.0"), version_1_7),
+        ("1.13.0", version_1_13),
+    ):
         functional(*names, inplace=True, since=since, gradient=False)(version)
 
 
