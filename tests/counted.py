@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
 from torch_compat.policy.operator_waivers import OperatorGap
 from torch_compat.policy.source import read_folder
@@ -34,7 +35,11 @@ def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
 
 
 def relock(policy: Path, counts: Mapping[Key, Value] | None = None) -> None:
-    """Write the lock of a policy folder anew: these entries, else what it stated; nothing of what the policy does not have."""
+    """Write the locks of a policy folder anew: these entries, else what was stated; nothing of what the policy does not have."""
     wanted = counted_tables(read_folder(policy).entries)
     stated = {**read_lock(policy).values, **(counts or {})}
     (policy / LOCK).write_text(lock_text({key: count for key, count in stated.items() if key in wanted}), encoding="utf-8")
+    accepted = read_accepted(policy)
+    if accepted is not None:
+        left = accepted.of(accepted.known, {path.stem for path in policy.glob("waivers/*.toml")})
+        (policy / WAIVERS_LOCK).write_text(left.text, encoding="utf-8")

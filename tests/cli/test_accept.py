@@ -1,17 +1,21 @@
-"""``torch-compat accept``: counts the evidence, shows each difference from the lock, and writes only when told."""
+"""``torch-compat accept``: measures the evidence, shows each difference from the locks, and writes only when told."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.counted import relock
 from tests.deprecated_tree import make_deprecated_tree
+from tests.planted.conftest import Tree, copy_evidence
 from torch_compat.cli import main
+from torch_compat.cli._generating import regenerate
+from torch_compat.cli._root import Root
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.counts import LOCK, key_of, lock_text, read_lock
 
 if TYPE_CHECKING:
@@ -32,9 +36,17 @@ class Ended:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Two waivers, of one cell each."""
+    """Two waivers, of one finding each, and no cells."""
     path = tmp_path / "root"
     make_deprecated_tree(path)
+    return path
+
+
+@pytest.fixture
+def cells(small_tree: Path, tmp_path: Path) -> Path:
+    """A root with waivers for cells."""
+    path = tmp_path / "root"
+    copy_evidence(small_tree, path)
     return path
 
 
@@ -44,10 +56,10 @@ def policy(root: Path) -> Path:
 
 
 @pytest.fixture
-def ask(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     def run(*arguments: str) -> Ended:
         with pytest.raises(SystemExit) as ended:
-            main([*arguments, "--root", str(root)])
+            main([*arguments, "--root", str(tmp_path / "root")])
         said = capsys.readouterr()
         assert "Traceback" not in said.err
         return Ended(int(ended.value.code or 0), said.out, said.err)
@@ -55,85 +67,127 @@ def ask(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     return run
 
 
+NOTHING = f"policies/torch/{WAIVERS_LOCK}: 2 lines, none changed\npolicies/torch/{LOCK}: 0 entries, none changed; nothing is written\n"
+LATE = "late-and-known finding"
+
+
+def change(policy: Path, old: str, new: str) -> None:
+    """Change the lock of waivers."""
+    text = (policy / WAIVERS_LOCK).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (policy / WAIVERS_LOCK).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def line_of(policy: Path, begin: str) -> str:
+    (found,) = (line for line in (policy / WAIVERS_LOCK).read_text(encoding="utf-8").splitlines(True) if line.startswith(begin))
+    return found
+
+
 def test_nothing_changed(ask: Callable[..., Ended], policy: Path) -> None:
-    before = (policy / LOCK).read_bytes()
+    before = (policy / WAIVERS_LOCK).read_bytes()
     for arguments in ((), ("--write",)):
         ended = ask("accept", *arguments)
-        assert (ended.status, ended.out) == (0, f"policies/torch/{LOCK}: 2 entries, none changed; nothing is written\n")
-        assert (policy / LOCK).read_bytes() == before
+        assert (ended.status, ended.out) == (0, NOTHING)
+        assert (policy / WAIVERS_LOCK).read_bytes() == before
 
 
 def test_a_difference_is_shown_in_words_and_written_only_when_told(ask: Callable[..., Ended], policy: Path) -> None:
-    correct = (policy / LOCK).read_bytes()
-    relock(policy, {("waiver", "late-and-known"): 5})
+    correct = (policy / WAIVERS_LOCK).read_bytes()
+    line = line_of(policy, LATE)
+    other = line.replace(line.split()[2], "0123456789ab")
+    change(policy, line, other)
     assert ask("judge").status == 1
-    wrong = (policy / LOCK).read_bytes()
+    wrong = (policy / WAIVERS_LOCK).read_bytes()
     ended = ask("accept")
     assert ended.status == 1
     assert ended.out.splitlines() == [
-        "waiver late-and-known: 5 -> 1",
-        f"policies/torch/{LOCK}: 2 entries, 1 changed; nothing is written: torch-compat accept --write",
+        f"late-and-known: new: {line.strip().partition(' ')[2]}",
+        "  deprecations-overdue:too-long:late@1.4.0",
+        "  shown by: torch-compat judge --full",
+        f"late-and-known: gone: {other.strip().partition(' ')[2]}",
+        f"policies/torch/{WAIVERS_LOCK}: 2 lines, 2 changed",
+        f"policies/torch/{LOCK}: 0 entries, none changed; nothing is written: torch-compat accept --write",
     ]
-    assert (policy / LOCK).read_bytes() == wrong
+    assert (policy / WAIVERS_LOCK).read_bytes() == wrong
     ended = ask("accept", "--write")
-    assert (ended.status, ended.out.splitlines()[-1]) == (0, f"policies/torch/{LOCK}: 2 entries, 1 changed; written")
-    assert (policy / LOCK).read_bytes() == correct
+    assert (ended.status, ended.out.splitlines()[-1]) == (0, f"policies/torch/{LOCK}: 0 entries, none changed; written")
+    assert (policy / WAIVERS_LOCK).read_bytes() == correct
     assert ask("judge").status == 0
 
 
+def test_generating_takes_no_difference(ask: Callable[..., Ended], root: Path, policy: Path) -> None:
+    line = line_of(policy, LATE)
+    change(policy, line, line.replace(line.split()[2], "0123456789ab"))
+    wrong = (policy / WAIVERS_LOCK).read_bytes()
+    regenerate(Root(root))
+    assert (policy / WAIVERS_LOCK).read_bytes() == wrong
+    assert ask("judge").status == 1
+
+
 def test_what_is_new_and_what_is_gone(ask: Callable[..., Ended], policy: Path) -> None:
-    (policy / LOCK).write_text(lock_text({("waiver", "early-and-known"): 1, ("waiver", "was-known"): 3, ("slip", "was"): 2}))
+    (policy / LOCK).write_text(lock_text({("slip", "was"): 2, ("operator_waiver", "was-known"): 3}))
+    lines = line_of(policy, "early-and-known"), line_of(policy, LATE)
+    change(policy, "".join(lines), lines[0] + "was-known finding 0123456789ab a:b:c\n")
     document = ask("accept", "--write", "--format", "json").json
     assert document["changes"] == [
+        {"kind": "operator_waiver", "id": "was-known", "old": 3, "new": None},
         {"kind": "slip", "id": "was", "old": 2, "new": None},
-        {"kind": "waiver", "id": "late-and-known", "old": None, "new": 1},
-        {"kind": "waiver", "id": "was-known", "old": 3, "new": None},
     ]
-    assert (document["written"], document["exit_status"]) == (True, 0)
+    assert [(one["waiver"], one["new"]) for one in document["differences"]] == [("late-and-known", True), ("was-known", False)]
+    assert (document["written"], document["exit_status"], document["blocks"]) == (True, 0, 2)
     assert ask("judge").status == 0
 
 
 def test_a_lock_that_is_missing_is_made(ask: Callable[..., Ended], policy: Path) -> None:
-    before = (policy / LOCK).read_bytes()
-    (policy / LOCK).unlink()
+    before = (policy / WAIVERS_LOCK).read_bytes()
+    (policy / WAIVERS_LOCK).unlink()
     refused = ask("judge")
     assert refused.status == 2
-    assert (
-        "counts.lock: there is no such file, though the policy has 2 tables to count: torch-compat accept --write" in refused.err
-    )
-    assert "waiver early-and-known: new, 1" in ask("accept").out
+    assert f"{WAIVERS_LOCK}: there is no such file, though the policy has 2 waivers: torch-compat accept --write" in refused.err
+    assert "early-and-known: new: finding" in ask("accept").out
     assert ask("accept", "--write").status == 0
-    assert (policy / LOCK).read_bytes() == before
+    assert (policy / WAIVERS_LOCK).read_bytes() == before
 
 
-def test_an_order_that_is_wrong_is_written_anew(ask: Callable[..., Ended], policy: Path) -> None:
-    before = (policy / LOCK).read_text()
+@pytest.mark.parametrize("spoil", ["order", "conflict", "cut", "nonsense"])
+def test_a_lock_that_cannot_be_read_is_made_anew_and_everything_is_shown(
+    spoil: str, ask: Callable[..., Ended], policy: Path
+) -> None:
+    before = (policy / WAIVERS_LOCK).read_text()
     *head, first, second = before.splitlines(keepends=True)
-    (policy / LOCK).write_text("".join([*head, second, first, first]))
+    spoilt = {
+        "order": "".join([*head, second, first]), "conflict": before + "<<<<<<< HEAD\n", "cut": before[:-1], "nonsense": "nonsense",
+    }  # fmt: skip
+    (policy / WAIVERS_LOCK).write_text(spoilt[spoil])
     assert ask("judge").status == 2
-    assert ask("accept").status == 1
+    ended = ask("accept")
+    assert ended.status == 1
+    assert "; everything is new" in ended.out
+    assert "late-and-known: new: " in ended.out
     assert ask("accept", "--write").status == 0
-    assert (policy / LOCK).read_text() == before
+    assert (policy / WAIVERS_LOCK).read_text() == before
 
 
-def test_a_lock_in_conflict_is_an_invalid_file(ask: Callable[..., Ended], policy: Path) -> None:
-    (policy / LOCK).write_text((policy / LOCK).read_text() + "<<<<<<< HEAD\n")
+def test_a_lock_of_counts_in_conflict_is_an_invalid_file(ask: Callable[..., Ended], policy: Path) -> None:
+    (policy / LOCK).write_text(lock_text({}) + "<<<<<<< HEAD\n")
     ended = ask("accept", "--write")
     assert ended.status == 2
-    assert "counts.lock:5: is the mark of a merge conflict" in ended.err
+    assert "counts.lock:3: is the mark of a merge conflict" in ended.err
 
 
+@pytest.mark.parametrize("name", [LOCK, WAIVERS_LOCK])
 def test_a_lock_that_leads_out_of_the_tree_is_neither_read_nor_written(
-    ask: Callable[..., Ended], root: Path, policy: Path
+    name: str, ask: Callable[..., Ended], root: Path, policy: Path
 ) -> None:
     outside = root.parent / "outside.lock"
-    (policy / LOCK).rename(outside)
-    (policy / LOCK).symlink_to(outside)
+    outside.write_bytes((policy / name).read_bytes() if (policy / name).exists() else lock_text({}).encode())
+    (policy / name).unlink(missing_ok=True)
+    (policy / name).symlink_to(outside)
     before = outside.read_bytes()
     for arguments in (("judge",), ("accept",), ("accept", "--write")):
         ended = ask(*arguments)
-        assert ended.status == 2
-        assert "is a link that leads out of the tree" in ended.err
+        assert ended.status in {1, 2}, ended
+        assert "is a link that leads out of the tree" in ended.err + ended.out
     assert outside.read_bytes() == before
 
 
@@ -146,7 +200,6 @@ def test_a_waiver_that_covers_nothing_is_never_accepted(ask: Callable[..., Ended
         assert ended.json["unused"] == [
             {"kind": "waiver", "id": "late-and-known", "why": "covers nothing: take it out of the policy, or mend it"}
         ]
-        assert read_lock(policy).counts["waiver", "late-and-known"] == 1  # as before: judging says what is wrong
     assert ask("judge").status == 1
 
 
@@ -198,13 +251,13 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
 
 def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Path, policy: Path) -> None:
     max((root / "reports" / "observations").glob("torch-*")).unlink()
-    assert ask("accept").status == 4  # though the counts are those of the lock
-    relock(policy, {("waiver", "late-and-known"): 5})
-    before = (policy / LOCK).read_bytes()
+    line = line_of(policy, LATE)
+    change(policy, line, line.replace(line.split()[2], "0123456789ab"))
+    before = (policy / WAIVERS_LOCK).read_bytes()
     ended = ask("accept", "--write")
     assert ended.status == 1
     assert "nothing is written: something could not be checked, so the counts are not final" in ended.out
-    assert (policy / LOCK).read_bytes() == before
+    assert (policy / WAIVERS_LOCK).read_bytes() == before
 
 
 def test_what_takes_archives_to_count_is_left_to_the_session_that_opens_them(ask: Callable[..., Ended], policy: Path) -> None:
@@ -212,6 +265,7 @@ def test_what_takes_archives_to_count_is_left_to_the_session_that_opens_them(ask
         '[[slip]]\nid = "dies"\nall = ["unmet:operator"]\nreaders = "1.1.0.."\noutcome = "crashed"\nstage = "load"\n'
         'signal = "SIGABRT"\nbecause = "so"\nevidence = "seen"\n'
     )
+    (policy / LOCK).write_text(lock_text({}))
     ended = ask("accept", "--write", "--format", "json")
     assert (ended.status, ended.json["not_checked"]) == (4, ["slip dies: not counted here: nox -s predictions -- --write"])
     assert "counts.lock:3: slip dies has no line here: nox -s predictions -- --write" in ask("judge").err
@@ -219,6 +273,41 @@ def test_what_takes_archives_to_count_is_left_to_the_session_that_opens_them(ask
     assert ask("accept", "--write").status == 0
     assert read_lock(policy).counts["slip", "dies"] == 4
     assert ask("judge").status == 0
+
+
+def test_another_difference_in_cells_is_told_with_the_command_that_shows_it(ask: Callable[..., Ended], cells: Path) -> None:
+    """Judging fails, generating takes nothing, and accepting shows what differs before it writes."""
+    tree = Tree(cells)
+    accepted = read_accepted(tree.policy)
+    assert accepted is not None
+    before = (tree.policy / WAIVERS_LOCK).read_bytes()
+    block = next(one for one in accepted.blocks if one.outcome == "refused" and one.direction == "backward" and one.options == "default")
+    writer, readers = next(accepted.members(block))
+    reader = accepted.known.of(readers)[-1]
+    fixture = f"torch-{accepted.known.releases[writer]}/{block.recipes[0]}"
+    name = next(one for one in tree.readers() if one.split("+")[0] == f"torch-{reader}")
+    error = {"type": "builtins.RuntimeError", "message": "the moon is in the way"}
+    tree.observe(name, lambda found: found.update({(fixture, "default"): replace(found[fixture, "default"], errors=(error,))}))
+    judged = ask("judge")
+    assert judged.status == 1
+    assert "the moon is in the way" in judged.out
+    regenerate(Root(cells))
+    assert ask("judge").status == 1
+    assert (tree.policy / WAIVERS_LOCK).read_bytes() == before
+    told = ask("accept")
+    assert told.status == 1
+    assert f"{block.waiver}: new: backward refused default" in told.out
+    assert "  the moon is in the way\n" in told.out
+    assert f"  shown by: torch-compat observe --reader torch-{reader} --fixture {fixture} --show --recorded" in told.out
+    assert ask("accept", "--write").status == 0
+    assert ask("judge").status == 0
+
+
+def test_everything_that_is_covered_is_shown_where_that_is_asked_for(ask: Callable[..., Ended], policy: Path) -> None:
+    ended = ask("accept", "--show")
+    assert ended.status == 0
+    for name in ("early-and-known", "late-and-known"):
+        assert name in ended.out
 
 
 def test_without_a_policy(ask: Callable[..., Ended], policy: Path) -> None:

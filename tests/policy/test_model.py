@@ -156,7 +156,9 @@ def test_the_digest_is_of_what_is_said_not_of_how(
         ("promises.toml", "load = { mmap = true }", "load = { mmap = false }"),
         ("promises.toml", "max_ulp = 4", "max_ulp = 5"),
         ("promises.toml", 'source = "here"', 'source = "here"\nparameters = { window = 14 }'),
-        ("counts.lock", "known = 2", "known = 3"),
+        ("waivers.lock", "0123456789ab", "0123456789ac"),
+        ("waivers.lock", "ba9876543210", "ba9876543211"),
+        ("waivers.lock", "recipes add div", "recipes add"),
     ],
 )
 def test_the_digest_changes_with_anything_that_is_said(

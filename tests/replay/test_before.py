@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.counted import relock
 from tests.releases.versions import releases, sets
 from torch_compat.cli._generating import regenerate
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import UsageError
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.counts import LOCK, counted_tables, read_lock
 from torch_compat.policy.source import read_folder
 from torch_compat.releases.release import Release
@@ -40,6 +40,8 @@ def test_releases_leave_the_repository(tmp_path: Path, since: str) -> None:
     remove_releases(tmp_path, gone)
     changed, judged = regenerate(Root(tmp_path))
     assert f"policies/torch/{LOCK}" in changed
+    lock = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
+    assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", lock)]
     names = re.compile("|".join(f"torch-{re.escape(one)}/" for one in gone).encode())
     recorded = ("fixtures/FROZEN", "fixtures/torch-*/manifest.jsonl", "reports/observations/*", "reports/findings.md")
     assert not [path for pattern in recorded for path in tmp_path.glob(pattern) if names.search(path.read_bytes())]
@@ -78,11 +80,25 @@ def test_a_set_holds_what_is_left_as_before(found: ReleaseSet, calendar: set[Rel
     assert not left.ends & {one.public for one in gone}
 
 
+KNOWN = '[waiver]\nid = "a"\ncovers = [\n{}]\nfindings = [\n{}]\nreason = "so"\n'
+HALF = '[waiver]\nid = "a"\ncovers = [\n{}]\nreason = "so"\n'
+PARTS = """\
+    { outcome = "different", recipes = ["a", "b"], writers = "..2.0.0", readers = "1.1.0.." },
+    { outcome = "raised", recipes = ["a"], writers = "2.0.0..", readers = "2.0.0.." },
+    { outcome = "refused", recipes = ["a"], writers = "1.0.0", readers = "1.1.0..2.0.0", options = ["mmap"] },
+"""
+LEFT = """\
+    { outcome = "different", recipes = ["a", "b"], writers = "..1.1.0", readers = "1.1.0.." },
+    { outcome = "refused", recipes = ["a"], writers = "1.0.0", readers = "1.1.0", options = ["mmap"] },
+"""
 TABLES = {
-    '[waiver]\ncauses = [\n    "newer-computes:raised:x@2.0.0",\n    "older-never-differs:different:x@2.1.0",\n]\nreaders = { first = "1.0.0", last = "2.1.0" }\n':
-        '[waiver]\ncauses = [\n    "older-never-differs:different:x@1.1.0",\n]\nreaders = { first = "1.0.0", last = "1.1.0" }\n',
-    '[waiver]\ncauses = ["a:b:c@1.0.0"]\nreaders = { first = "2.0.0", last = "2.1.0" }\n': None,
-    '[waiver]\ncauses = ["a:b:c@2.0.0"]\nreaders = { first = "1.0.0", last = "2.1.0" }\n': None,
+    KNOWN.format(PARTS, '    "deprecations-overdue:late:x@1.1.0",\n    "deprecations-overdue:late:y@2.1.0",\n'):
+        KNOWN.format(LEFT, '    "deprecations-overdue:late:x@1.1.0",\n'),
+    KNOWN.format(PARTS, '    "deprecations-overdue:late:y@2.1.0",\n'): HALF.format(LEFT),
+    HALF.format('    { outcome = "raised", recipes = ["a"], writers = "..", readers = "2.0.0.." },\n'): None,
+    HALF.format('    { outcome = "raised", recipes = ["a"], synthetic = true, readers = "1.0.0..2.0.0", says = "x" },\n'):
+        HALF.format('    { outcome = "raised", recipes = ["a"], synthetic = true, readers = "1.0.0..1.1.0", says = "x" },\n'),
+    '[waiver]\nid = "a"\nfindings = ["a:b:c@2.0.0"]\nreason = "so"\n': None,
     '[[need]]\nid = "a"\nreaders = "1.1.0..2.0.0"\nbecause = "of 2.0.0"\n':
         '[[need]]\nid = "a"\nreaders = "1.1.0"\nbecause = "of 2.0.0"\n',
     '[[need]]\nid = "a"\nreaders = "2.0.0.."\n': "",
@@ -103,21 +119,34 @@ def test_what_is_gone_leaves_a_table(text: str, left: str | None) -> None:
     assert _file(text, gone, alone=text.startswith("[waiver]")) == left
 
 
-def test_the_lock_loses_what_leaves_and_nothing_else(small_tree: Path, tmp_path: Path) -> None:
+def test_the_locks_lose_what_leaves_and_nothing_else(small_tree: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     shutil.copytree(small_tree, root)
     policies = root / "policies/torch"
     promises = policies / "promises.toml"
     promises.write_text(promises.read_text(encoding="utf-8").replace(', "2.13.0"', ""), encoding="utf-8")
-    waiver = '[waiver]\nid = "{}"\ncauses = ["a:b:c@{}"]\nreaders = {{ first = "{}", last = "2.13.0" }}\n'
-    for name, first in (("goes", "2.13.0"), ("stays", "1.6.0")):
-        (policies / f"waivers/{name}.toml").write_text(waiver.format(name, first, first), encoding="utf-8")
-    relock(policies, {("waiver", "goes"): 3, ("waiver", "stays"): 4})
+    before = expanded(policies)
     remove_releases(root, ["2.13.0"])
-    lock = read_lock(policies)
-    assert lock.counts["waiver", "stays"] == 4
-    assert ("waiver", "goes") not in lock.counts
-    assert lock.values.keys() == counted_tables(read_folder(policies).entries)
+    assert read_lock(policies).values.keys() == counted_tables(read_folder(policies).entries)
+    left = {cell for cell in before if "2.13.0" not in cell}
+    assert expanded(policies) == left
+    assert left < before
+    assert {cell[0] for cell in left} <= {path.stem for path in policies.glob("waivers/*.toml")}
+    assert Root(root).policy().accepted is not None
+
+
+def expanded(policies: Path) -> set[tuple[str, ...]]:
+    """Every cell of a lock of waivers: the waiver, what differs, who wrote and who read."""
+    accepted = read_accepted(policies)
+    assert accepted is not None
+    known = accepted.known
+    return {
+        (*block[:5], recipe, "" if writer < 0 else known.releases[writer], reader)
+        for block in accepted.blocks
+        for writer, readers in accepted.members(block)
+        for recipe in block.recipes
+        for reader in known.of(readers)
+    }
 
 
 @pytest.mark.parametrize("gone", [["2.13.0"], ["1.12.1", "2.13.0"], ["1.6.0"]], ids=" ".join)

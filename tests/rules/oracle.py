@@ -102,6 +102,7 @@ class _Waiving:
         self.evidence, self.policy, self.rank = evidence, evidence.policy, evidence.rank
         self.digests = Differences(evidence)
         self.seen = {self._place(cell) for cell in cells}
+        self.uncovered: set[tuple[str, str, str, str]] = set()
         self.failing: dict[str, set[tuple[str, str, str, str]]] = {}
         self.shown: dict[tuple[str, int], list[Cell]] = {}
         self.shared: dict[str, set[str]] = {}
@@ -152,6 +153,7 @@ class _Waiving:
             self.shown.setdefault((waiver.id, index), []).append(cell)
             self.shared.setdefault(waiver.id, set()).update({*names} - {waiver.id})
         if not names:
+            self.uncovered.add(self._place(cell))
             return Verdict.FAIL, "", ""
         verdict = self._verdict(names[0], cell)
         if verdict is Verdict.FAIL:
@@ -165,7 +167,7 @@ class _Waiving:
         options, recipe, writer, reader = self._place(cell)
         direction = cell.direction.removesuffix("-in-window")
         has = (str(cell.outcome), self.digests.digest(cell.alone))
-        new = not any(key[:3] == (name, options, recipe) for key in self.lock)
+        new = recipe not in self.policy.accepted.recipes
         if not new and reader in self.known and writer in {*self.known, SYNTHETIC}:
             return Verdict.WAIVED if self.lock.get((name, options, recipe, writer, reader)) == (direction, *has) else Verdict.FAIL
         near, read = self._near(writer), self._near(reader)
@@ -201,7 +203,7 @@ class _Waiving:
         released = [one.release for source in (self.evidence.recorded, self.evidence.fresh) for one in source.values()]
         released = [one for one in released if one in self.policy.calendar]
         wrote = {fixture.release for fixture in self.evidence.corpus.fixtures.values()} - {SYNTHETIC}
-        failing = self.failing.get(waiver.id, set())
+        failing = self.failing.get(waiver.id, set()) | self.uncovered
         for name, options, recipe, writer, reader in self.lock:
             if name != waiver.id:
                 continue

@@ -33,7 +33,7 @@ from torch_compat.policy.messages import found
 from torch_compat.releases.known import Known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["DIRECTIONS", "WAIVERS_LOCK", "Accepted", "Block", "Direction", "pack", "read_accepted", "toward"]
@@ -129,6 +129,27 @@ class Accepted:
             readers = block.readers & toward(block.direction, writer, self.known.everyone)
             if block.writers >> writer & 1 and readers:
                 yield writer, readers
+
+    def cells_among(self, known: Known, waivers: Collection[str]) -> dict[tuple[str, Direction, str, str, str, str, int], int]:
+        """What of it is about other releases that are listed, and waivers that are there, in the form that :func:`pack` takes."""
+        cells: dict[tuple[str, Direction, str, str, str, str, int], int] = {}
+        kept = {*known.releases}
+        for block in self.blocks if kept else ():
+            for writer, readers in self.members(block) if block.waiver in waivers else ():
+                release = "" if writer < 0 else self.known.releases[writer]
+                read = known.holding({*self.known.of(readers)} & kept)
+                if not read or (release and release not in kept):
+                    continue
+                wrote = known.place(release) if release else -1
+                for recipe in block.recipes:
+                    key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, wrote)
+                    cells[key] = cells.get(key, 0) | read
+        return cells
+
+    def of(self, known: Known, waivers: Collection[str]) -> Accepted:
+        """What is left of it where only these releases and waivers are there."""
+        findings = {key: digest for key, digest in self.findings.items() if key[0] in waivers}
+        return Accepted(known, self.recipes, pack(self.cells_among(known, waivers), known), findings)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from torch_compat.releases.release import PREFIX, Release, stated
 from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = ["Known"]
 
@@ -124,6 +124,10 @@ class Known:
     def of(self, bits: int) -> tuple[str, ...]:
         """The releases that bits stand for, oldest first."""
         return tuple(release for at, release in enumerate(self.releases) if bits >> at & 1)
+
+    def without(self, releases: Collection[str]) -> Known:
+        """The list without these."""
+        return Known(one for one in self.releases if one not in releases)
 
     def find(self, name: str) -> str | None:
         """The release of the list that a name means: ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of

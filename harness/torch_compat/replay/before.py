@@ -2,8 +2,8 @@
 
 It is the reverse of admitting a release, and is there to rehearse that. Everything that is measured goes: calendar entries, fixtures
 with their pins, observations by these releases and of their fixtures, surveys. What people decided is changed only as far as it names
-a release that is gone, so that the policy can be read. The lock of counts loses the entries of tables that go; the others keep their
-counts. What is generated, the counts among it, is for the caller to generate again.
+a release that is gone, so that the policy can be read. The locks lose the entries of tables that go, and that of waivers every cell of
+these releases; the others stay. What is generated, the counts among it, is for the caller to generate again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.corpus.surveys import drop_surveys
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, read_whole
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.calendar_files import TableText, drop_releases, joined, split_tables, written_calendar
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock, rewritten
 from torch_compat.policy.source import read_folder
@@ -39,10 +40,10 @@ BEGINNINGS: Final = ("release", "since")
 """Keys of a table that say from which release on it holds: a table that begins with a release that is gone is gone, too."""
 MILESTONES: Final = ("read_from", "written_from")
 """The same, of tables that state a day beside the release."""
-ENDING: Final = ("older-never-differs:", "forward-window:")
-"""Rules whose findings are named after the newest reader that has them; those of all others after the first."""
-CAUSES: Final = re.compile(r"^causes = \[.*?\]$", re.MULTILINE | re.DOTALL)
-ENDS: Final = re.compile(r'^readers = \{ first = "[^"]*", last = "[^"]*" \}$', re.MULTILINE)
+FINDINGS: Final = re.compile(r"^findings = \[.*?\]\n", re.MULTILINE | re.DOTALL)
+COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE | re.DOTALL)
+PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
+SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
 READERS: Final = re.compile(r'^readers = "([^"]*)"$', re.MULTILINE)
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
@@ -50,6 +51,7 @@ UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTIL
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
+WAIVER: Final = "[waiver]"
 
 
 def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool = False) -> None:
@@ -74,8 +76,9 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
     kept = tuple(release.parsed for release in calendar if release.version not in gone)
     if not kept:
         raise UsageError("no release would be left in the calendar", code="no-calendar")
-    probes = _policies(policies, _Gone(gone, kept))
-    _lock(policies)
+    leaving = _Gone(gone, kept)
+    probes = _policies(policies, leaving)
+    _locks(policies, leaving)
     if keep_programs:
         probes = frozenset()
     for probe in probes:
@@ -185,12 +188,17 @@ class _Gone:
         return Interval(first, last, with_first or first is None, with_last or last is None)
 
 
-def _lock(policies: Path) -> None:
-    """Take the counts of tables that are gone out of the lock; counting the others anew is for the caller."""
+def _locks(policies: Path, gone: _Gone) -> None:
+    """Take what is gone out of the locks; counting the rest anew is for the caller."""
     lock = read_lock(policies)
     if lock.text is not None:
         kept = rewritten(lock, (), {}, counted_tables(read_folder(policies).entries))
         write_whole(inside(policies, LOCK), lock_text(kept), encoding="utf-8")
+    accepted = read_accepted(policies)
+    if accepted is not None:
+        waivers = {path.stem for path in policies.glob("waivers/*.toml")}
+        left = accepted.of(accepted.known.without(gone.releases), waivers)
+        write_whole(inside(policies, WAIVERS_LOCK), left.text, encoding="utf-8")
 
 
 def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
@@ -244,20 +252,15 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
     if any(_begins(table.get(key)) in gone.releases for key in MILESTONES):
         return None
     body = part.body
-    if "causes" in table:
-        causes = list(dict.fromkeys(one for cause in table["causes"] if (one := _cause(cause, gone))))
-        if not causes:
-            return None
-        if causes != table["causes"]:
-            listed = "".join(f"    {json.dumps(one)},\n" for one in causes)
-            body = CAUSES.sub(lambda _: f"causes = [\n{listed}]", body)
+    if part.header == WAIVER:
+        body = COVERS.sub(lambda found: _covers(found[1], gone), body)
+        findings = [one for one in table.get("findings", ()) if one.rpartition("@")[2] not in gone.releases]
+        if findings != list(table.get("findings", ())):
+            listed = "".join(f"    {json.dumps(one)},\n" for one in findings)
+            body = FINDINGS.sub(lambda _: f"findings = [\n{listed}]\n" if findings else "", body)
+        left_over = _innermost(parsed(body, part.header))
+        return replace(part, body=body) if "covers" in left_over or "findings" in left_over else None
     readers = table.get("readers")
-    if isinstance(readers, dict):
-        left = gone.without(str(ReleaseSet.between(Release(readers["first"]), Release(readers["last"]))))
-        if left == "none":
-            return None
-        ((first, last, *_),) = ReleaseSet.parse(left).intervals
-        body = ENDS.sub(f'readers = {{ first = "{first}", last = "{last}" }}', body)
     if isinstance(readers, str):
         left = gone.without(readers)
         if left == "none" != readers:
@@ -287,13 +290,14 @@ def _until(found: re.Match[str], gone: _Gone) -> str:
     return f'read_until = {{ release = "{before}" }}\n' if before and gone.after(last) else ""
 
 
-def _cause(cause: str, gone: _Gone) -> str:
-    """The id of a finding without the releases that are gone; empty where it was about nothing else."""
-    named, _, release = cause.rpartition("@")
-    if release not in gone.releases:
-        return cause
-    before = gone.before(Release(release))
-    return f"{named}@{before}" if before and cause.startswith(ENDING) else ""
+def _covers(text: str, gone: _Gone) -> str:
+    """What a waiver covers without what is gone; empty where it was about nothing else."""
+    parts = []
+    for part in PART.findall(text):
+        sides = {key: gone.without(releases) for key, releases in SIDES.findall(part)}
+        if "none" not in sides.values():
+            parts.append(SIDES.sub(lambda found, sides=sides: f'{found[1]} = "{sides[found[1]]}"', part))
+    return f"covers = [\n{''.join(parts)}]\n" if parts else ""
 
 
 def _innermost(document: dict[str, Any]) -> dict[str, Any]:

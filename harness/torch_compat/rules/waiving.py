@@ -273,19 +273,9 @@ class Waiving:
         cells = {(waiver, *key): readers for waiver, place in self.covered.items() for key, readers in place.cells.items()}
         findings = {(waiver, name): digest for waiver, place in self.covered.items() for name, digest in place.findings.items()}
         if self._accepted is not None:
-            before = self._accepted.known
             waivers = {waiver.id for waiver in self._evidence.policy.waivers}
-            for block in self._accepted.blocks:
-                if block.waiver not in waivers:
-                    continue
-                for writer, readers in self._accepted.members(block):
-                    wrote = -1 if writer < 0 else self._place(self.known, before.releases[writer])
-                    read = self.known.holding({*before.of(readers)} & {*self.known.releases})
-                    if wrote is None or not read:
-                        continue
-                    for recipe in block.recipes:
-                        key = (block.waiver, block.direction, block.outcome, block.options, block.digest, recipe, wrote)
-                        cells[key] = cells.get(key, 0) | read
+            for key, readers in self._accepted.cells_among(self.known, waivers).items():
+                cells[key] = cells.get(key, 0) | readers
             findings |= {key: digest for key, digest in self._accepted.findings.items() if key[0] in waivers}
         recipes = frozenset(fixture.recipe for fixture in self._evidence.corpus.fixtures.values())
         return Accepted(self.known, recipes, pack(cells, self.known), findings)
