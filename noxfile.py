@@ -164,9 +164,10 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated and takes seconds: the schema of policies, weights_only.toml, counts.lock, findings.md, blocks of README.md.
+    """Rewrite what is generated and takes seconds: the schema of policies, weights_only.toml, locks, findings.md, blocks of README.md.
 
-    Of counts.lock what judging alone counts; `nox -s predictions -- --write` counts quirks and slips.
+    Of counts.lock what judging alone counts; `nox -s predictions -- --write` counts quirks and slips. Of waivers.lock what continues; only
+    `torch-compat accept --write` takes another difference.
     """
     session.install(".")
     session.run("python", "tools/generate.py")
@@ -188,6 +189,13 @@ def fence(session: nox.Session) -> None:
     """Run generated hostile programs, 10,000 unless told, and fail if one gets outside: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.fence", *session.posargs)
+
+
+@nox.session(default=False)
+def planted(session: nox.Session) -> None:
+    """Plant other outcomes in cells that waivers cover, 10,000 unless told, and fail if one is not noticed: `-- --count 1000 --seed 2`."""
+    session.install(".", *group("test"))
+    session.run("python", "-m", "tests.planted", *session.posargs)
 
 
 @nox.session(default=False)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.counted import relock
 from tests.recordings import folder_of, readers_of
 from torch_compat.cli._counting import count, write_lock
+from torch_compat.cli._generating import regenerate
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
@@ -77,6 +78,7 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
         if reader.release in releases
     ]
     write_recorded(folder_of(target), readers)
+    shutil.copytree(source / "fixtures" / "globals", target / "fixtures" / "globals")  # by which refusals are predicted
     operators = formats >= UPGRADED
     if operators:
         (target / "fixtures" / "operators").mkdir()
@@ -187,6 +189,7 @@ def _waive(root: Path) -> None:
     """Waive what fails, and expect the forward window to select nothing, where no releases are that near to each other."""
     place = Root(root)
     relock(root / "policies" / "torch")
+    regenerate(place)  # of what is generated and read by judging, what is about this tree
     evidence = gather(place, place.policy(), as_of=None)
     report = judge(evidence)
     empty = any(rule == FORWARD_WINDOW for rule, _, _ in report.not_checked)

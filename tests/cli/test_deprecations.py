@@ -350,9 +350,10 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     assert refused.status == 2
     assert len(re.findall("is half done", refused.err)) == len(file["replace"]) == 4
     path.write_text(path.read_text(encoding="utf-8").replace(UNFINISHED, "so, "), encoding="utf-8")
-    unaccepted = ask("judge")
+    unaccepted = ask("judge", "--format", "json")
     assert unaccepted.status == 1
-    assert "the waiver mine is for this, but it was accepted with another difference" in " ".join(unaccepted.out.split())
+    said = [one["cause"] for one in unaccepted.json["findings"] if one["id"] == cause]
+    assert ["the waiver mine is for this, but it was accepted with another difference" in one for one in said] == [True]
     assert ask("accept", "--write").status == 0
     judged = ask("judge", "--format", "json").json
     assert [one["waiver"] for one in judged["findings"] if one["id"] == cause] == ["mine"]
@@ -366,7 +367,7 @@ def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
     ask("new", "waiver", "mine")
     refused = ask("judge")
     assert refused.status == 2
-    assert "this line still wants who wrote" in refused.err
+    assert "this line still wants the recipes" in refused.err
     assert "this line still wants who answers for it" in refused.err
 
 

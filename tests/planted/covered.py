@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import copy
 import re
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     Reply = dict[str, Any]
     Change = Callable[[Random, "Cell", "Planter"], "Reply | Observation | None"]
 
-__all__ = ["KINDS", "Cell", "Planter", "Tried"]
+__all__ = ["KINDS", "Cell", "Planter", "Tried", "reshaped"]
 
 RULES: Final = frozenset(
     {
@@ -334,15 +333,27 @@ def other_dtype(random: Random, cell: Cell, _: Planter) -> Reply | None:
     return {"result": result}
 
 
+def reshaped(result: dict[str, Any]) -> dict[str, Any]:
+    """A result with one dimension more in every tensor."""
+    made = copy.deepcopy(result)
+    for tensor in _tensors(made):
+        _reshape(tensor)
+    return made
+
+
+def _reshape(tensor: dict[str, Any]) -> None:
+    tensor["shape"] = [*tensor["shape"], 1]
+    if "strides" in tensor:
+        tensor["strides"] = [*tensor["strides"], 1]
+
+
 def other_shape(random: Random, cell: Cell, _: Planter) -> Reply | None:
     """One dimension more."""
     found = _some_tensor(random, cell)
     if found is None:
         return None
     tensor, result = found
-    tensor["shape"] = [*tensor["shape"], 1]
-    if "strides" in tensor:
-        tensor["strides"] = [*tensor["strides"], 1]
+    _reshape(tensor)
     return {"result": result}
 
 
@@ -546,7 +557,3 @@ KINDS: Final[dict[str, Change]] = {
 }  # fmt: skip
 """The kinds of plants, by their names."""
 
-
-def summary(tried: list[Tried]) -> Counter[tuple[str, bool]]:
-    """How many of each kind were noticed, and how many were not."""
-    return Counter((one.kind, bool(one.noticed)) for one in tried)

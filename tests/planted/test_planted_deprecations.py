@@ -22,6 +22,7 @@ from tests.deprecated_tree import GAP, LINES, day_of, digest_of, make_deprecated
 from tests.recordings import change_reader, folder_of, reader_of
 from tests.small_tree import once
 from torch_compat.cli import main
+from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -495,10 +496,22 @@ def waiver_expired(tree: Tree, random: Random) -> str:
 
 
 @defect()
-def waiver_counts_more(tree: Tree, random: Random) -> str:
+def waiver_accepted_with_another_text(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
-    relock(tree.policy, {("waiver", path.stem): random.randrange(2, 9)})
-    return f"waiver {path.stem} counts"
+    lock = tree.policy / WAIVERS_LOCK
+    text = lock.read_text(encoding="utf-8")
+    lock.write_text(re.sub(rf"(?m)^({path.stem} finding) \w+", r"\1 0123456789ab", text), encoding="utf-8")
+    return f"the waiver {path.stem} is for this, but it was accepted with another difference"
+
+
+@defect()
+def waiver_locked_for_a_finding_that_is_none(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.waivers())
+    accepted = read_accepted(tree.policy)
+    assert accepted is not None
+    findings = {**accepted.findings, (path.stem, "deprecations-timeline:nothing:x"): "0123456789ab"}
+    (tree.policy / WAIVERS_LOCK).write_text(replace(accepted, findings=findings).text, encoding="utf-8")
+    return f"waiver {path.stem} is for deprecations-timeline:nothing:x, which do not fail"
 
 
 @defect()
@@ -516,11 +529,11 @@ def waiver_of_another_event(tree: Tree, random: Random) -> str:
 
 
 @defect()
-def waiver_reaches_too_far(tree: Tree, random: Random) -> str:
+def waiver_for_a_finding_more(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(r'last = "[^"]*"', f'last = "1.{random.randrange(8, LINES)}.0"', text), encoding="utf-8")
-    return f"waiver {path.stem} reaches to"
+    path.write_text(text.replace('findings = ["', 'findings = ["deprecations-overdue:too-long:nobody@1.4.0", "'), encoding="utf-8")
+    return f"waiver {path.stem} names 'deprecations-overdue:too-long:nobody@1.4.0', but nothing that fails has this id"
 
 
 @defect()
@@ -528,7 +541,6 @@ def waivers_that_overlap(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "again"')
     path.with_stem("again").write_text(text, encoding="utf-8")
-    relock(tree.policy, {("waiver", "again"): 1})
     return "covers cells that"
 
 
@@ -536,9 +548,8 @@ def waivers_that_overlap(tree: Tree, random: Random) -> str:
 def waiver_of_nothing(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     text = path.read_text(encoding="utf-8").replace(f'id = "{path.stem}"', 'id = "idle"')
-    text = re.sub(r'causes = \["([^"]*?):[^":]*@', r'causes = ["\1:nobody@', text)
+    text = re.sub(r'findings = \["([^"]*?):[^":]*@', r'findings = ["\1:nobody@', text)
     path.with_stem("idle").write_text(text, encoding="utf-8")
-    relock(tree.policy, {("waiver", "idle"): 1})
     return "waiver idle covers nothing"
 
 

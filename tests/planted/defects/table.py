@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,19 @@ def counted(tree: Tree, kind: str, name: str) -> int:
     return read_lock(tree.policy).counts[kind, name]
 
 
-def waiver_cause(path: Path) -> str:
-    return waiver_line(path, "causes").split('"')[1]
+def parts_of(path: Path) -> list[str]:
+    """The lines of a waiver that say what it covers; none where it is for findings about no cells."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines(True) if line.startswith("    { outcome")]
+
+
+def value_of(part: str, key: str) -> str:
+    """The text that stands in a part of a waiver."""
+    return re.search(rf'{key} = \[?"([^"]*)"', part)[1]  # type: ignore[index]
+
+
+def covering(tree: Tree) -> list[Path]:
+    """The waivers for cells."""
+    return [path for path in tree.waivers() if parts_of(path)]
 
 
 def waiver_line(path: Path, key: str) -> str:

@@ -1,0 +1,79 @@
+"""Another outcome in a cell that a waiver covers is noticed; and judging one archive alone says what judging all evidence says.
+
+`nox -s planted` plants 10,000 in the repository's evidence; here it is a few of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.planted.covered import KINDS, Alone, Planter, Tried
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.rules.judge import judge
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FEW, TRIES = 300, 400
+
+
+def planter_of(root: Path) -> Planter:
+    place = Root(root)
+    with uncollected():
+        return Planter(gather(place, place.policy(), as_of=None))
+
+
+@pytest.fixture(scope="module")
+def small(small_tree: Path) -> Planter:
+    return planter_of(small_tree)
+
+
+def whole(planter: Planter, one: Tried) -> int:
+    """The exit status of judging all evidence, with one plant in it."""
+    held = []
+    for fixture, options, line in planter.evidence.lines():
+        if (fixture.id, options.id) == one.planted.cell:
+            line = [(seen, bits & ~one.cell.reader) for seen, bits in line if bits & ~one.cell.reader] + [(one.planted, one.cell.reader)]  # noqa: PLW2901
+        held.append((fixture, options, line))
+    shared = {name: getattr(planter.evidence, name) for name in ("policy", "corpus", "recorded", "fresh", "as_of", "operators")}
+    return judge(Alone(**shared, held=tuple(held))).exit_status
+
+
+def test_a_slice_of_the_campaign_is_noticed() -> None:
+    planter = planter_of(REPOSITORY)
+    tried = list(planter.campaign(Random(3), FEW))
+    assert [str(one) for one in tried if not one.noticed] == []
+    assert {one.kind for one in tried} == KINDS.keys()
+    assert len({one.cell.block.waiver for one in tried}) > 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_noticed_alone_and_in_all_evidence(kind: str, small: Planter) -> None:
+    random = Random(kind)
+    found = (small.planted(random, kind, small.cell(random)) for _ in range(TRIES))
+    one = next((one for one in found if one is not None), None)
+    if one is None:
+        pytest.skip(f"no cell of the small tree can be changed so: {kind}")
+    assert one.noticed
+    assert whole(small, one) == 1
+
+
+def test_what_is_as_it_was_is_green_alone_and_in_all_evidence(small: Planter) -> None:
+    cell = small.cell(Random(1))
+    assert small.judged(cell.fixture) == []
+    assert whole(small, Tried("nothing", cell, cell.observation, small.evidence.readers.first(cell.reader).name, "")) == 0
+
+
+def test_a_lock_without_a_cell_or_with_one_more_is_noticed_alone(small: Planter) -> None:
+    cell = small.cell(Random(2))
+    accepted = small.accepted
+    others = tuple(one for one in accepted.blocks if one is not cell.block)
+    emptied = Planter(replace(small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=others))))
+    assert emptied.judged(cell.fixture)
+    wider = cell.block._replace(options="no-such-options")
+    more = Planter(replace(small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=(*others, cell.block, wider)))))
+    assert [one for one in more.judged(cell.fixture) if one.startswith("gone: ")]
+
