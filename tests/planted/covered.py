@@ -242,7 +242,8 @@ class Planter:
         seen = replace(seen, fixture=cell.observation.fixture, options=cell.observation.options, key=cell.observation.key)
         _, _, line = self._lines[cell.fixture.id, cell.options.id]
         if cell.fixture.id not in self._green:
-            assert self.judged(cell.fixture) == [], cell.fixture.id
+            red = self.judged(cell.fixture)
+            assert red == [], f"{cell.fixture.id} is red before anything is planted: {red}"
             self._green.add(cell.fixture.id)
         others = [(one, bits & ~cell.reader) for one, bits in line if bits & ~cell.reader]
         red = self.judged(cell.fixture, {cell.options.id: [*others, (seen, cell.reader)]})

@@ -52,6 +52,7 @@ NOBODY: Final = "-"
 """Stands for writers where no release wrote the archives."""
 _WORDS: Final = 8
 _FINDING: Final = "finding"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _DIGEST: Final = re.compile(r"[0-9a-f]{12}")
 
 
@@ -275,8 +276,10 @@ def _parse(line: str, known: Known) -> Block | tuple[str, str, str]:
     if direction not in DIRECTIONS or (direction == "synthetic") is not (wrote == NOBODY):
         raise ValueError(f"expected a direction, one of {', '.join(DIRECTIONS)}, that fits its writers")
     _hexadecimal(digest)
+    if not all(map(_NAME.fullmatch, (waiver, outcome, options, *recipes.split(",")))):
+        raise ValueError("expected names of letters, digits and _ . -")
     names = tuple(recipes.split(","))
-    if list(names) != sorted(set(names)) or not all(names):
+    if list(names) != sorted(set(names)):
         raise ValueError("expected recipes in order, each once")
     writers = -1 if wrote == NOBODY else known.holding(_of(wrote, known))
     return Block(waiver, direction, outcome, options, digest, writers, known.holding(_of(read, known)), names)
