@@ -5,7 +5,7 @@
 The policy is the repository's own, its calendar continued to 150 releases. What readers did is made up in the proportions of what is
 recorded today: four or five different observations of an archive under one set of load options, each of a span of readers. It is handed to
 judging as sets of readers, so that neither files nor cells by themselves are measured. It is judged once to see what fails, then again with
-a waiver for every tenth of these causes. Prints the seconds of the second judging and the memory of the whole process.
+a waiver for every tenth of these causes, all of whose differences were accepted. Prints the seconds of the second judging and the memory of the whole process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import random
 import resource
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,10 +26,10 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import EXTENSIONS, Fixture, Manifest
 from torch_compat.corpus.observations import Observation, ObservedReader
 from torch_compat.corpus.recipes import Recipe
-from torch_compat.policy.model import CalendarRelease, CorpusScope, Span, Waiver
+from torch_compat.policy.model import CalendarRelease, CorpusScope, Covers, Waiver
 from torch_compat.releases.calendar import Calendar
 from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import judge
+from torch_compat.rules.judge import judge, measure
 from torch_compat.values.compare import Difference
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _policy() -> Policy:
         )
     versions = tuple(release.version for release in releases)
     scope = CorpusScope(writers=versions, readers=versions)
-    return replace(policy, calendar=Calendar(releases), corpus=scope, waivers=())
+    return replace(policy, calendar=Calendar(releases), corpus=scope, waivers=(), accepted=None)
 
 
 def _corpus(policy: Policy) -> Corpus:
@@ -151,23 +150,29 @@ def _corpus(policy: Policy) -> Corpus:
     return Corpus(Path("fixtures"), files, (), tuple(manifests), ())
 
 
-def _waived(policy: Policy, report: Report) -> Policy:
-    """The policy with a waiver for every tenth cause that fails, exact."""
-    failing = Counter({finding.id: finding.count for finding in report.findings if finding.verdict == "fail" and finding.writers})
-    readers = {finding.id: finding.readers for finding in report.findings}
+def _waived(evidence: Evidence, report: Report) -> Policy:
+    """The policy with a waiver for every tenth cause that fails, and what these cover accepted."""
+    failing = {finding.id: finding for finding in report.findings if finding.verdict == "fail" and finding.recipes}
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us"}
-    chosen = sorted(failing.items())[::10]
     waivers = tuple(
         Waiver(
             id=f"w{index}",
             title="It is known",
-            causes=(name,),
-            readers=Span(first=readers[name][0], last=readers[name][-1]),
+            covers=(
+                Covers.model_validate({
+                    "outcome": finding.what,
+                    "recipes": finding.recipes,
+                    "writers": f"{finding.writers[0]}..{finding.writers[-1]}",
+                    "readers": f"{finding.readers[0]}..{finding.readers[-1]}",
+                    "options": (finding.options,),
+                }),
+            ),
             **rest,
         )
-        for index, (name, _) in enumerate(chosen)
-    )
-    return replace(policy, waivers=waivers, counts={("waiver", f"w{index}"): count for index, (_, count) in enumerate(chosen)})
+        for index, (_, finding) in enumerate(sorted(failing.items())[::10])
+    )  # fmt: skip
+    policy = replace(evidence.policy, waivers=waivers, accepted=None)
+    return replace(policy, accepted=measure(replace(evidence, policy=policy)).waiving.accepted())
 
 
 def main() -> None:
@@ -178,7 +183,7 @@ def main() -> None:
     with uncollected():
         evidence = Scaled(policy, _corpus(policy), readers, {}, last, files=dict.fromkeys(names, "0" * 64))
         before = judge(evidence)
-        evidence = replace(evidence, policy=_waived(policy, before))
+        evidence = replace(evidence, policy=_waived(evidence, before))
         del before
         started = time.process_time()
         report = judge(evidence)
