@@ -67,7 +67,9 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., End
     return run
 
 
-NOTHING = f"policies/torch/{WAIVERS_LOCK}: 2 lines, none changed\npolicies/torch/{LOCK}: 0 entries, none changed; nothing is written\n"
+NOTHING = (
+    f"policies/torch/{WAIVERS_LOCK}: 2 lines, none changed\npolicies/torch/{LOCK}: 0 entries, none changed; nothing is written\n"
+)
 LATE = "late-and-known finding"
 
 
@@ -281,7 +283,9 @@ def test_another_difference_in_cells_is_told_with_the_command_that_shows_it(ask:
     accepted = read_accepted(tree.policy)
     assert accepted is not None
     before = (tree.policy / WAIVERS_LOCK).read_bytes()
-    block = next(one for one in accepted.blocks if one.outcome == "refused" and one.direction == "backward" and one.options == "default")
+    block = next(
+        one for one in accepted.blocks if one.outcome == "refused" and one.direction == "backward" and one.options == "default"
+    )
     writer, readers = next(accepted.members(block))
     reader = accepted.known.of(readers)[-1]
     fixture = f"torch-{accepted.known.releases[writer]}/{block.recipes[0]}"

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
-from torch_compat.policy.accepted import Accepted
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
 from torch_compat.rules import judge as judging
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.policy import OptionSet
-    from torch_compat.policy.accepted import Block
+    from torch_compat.policy.accepted import Accepted, Block
 
     Reply = dict[str, Any]
     Change = Callable[[Random, "Cell", "Planter"], "Reply | Observation | None"]
@@ -206,9 +205,8 @@ class Planter:
             for judgement in judging._rule(entry).judge(alone, entry):
                 if judgement.cells is None or judgement.verdict is not Verdict.FAIL:
                     continue
-                for part in waiving.cells(judgement, judgement.cells):
-                    if part.judgement.verdict is Verdict.FAIL:
-                        red.append(f"{entry.id}: {judgement.cells.outcome}")
+                parts = waiving.cells(judgement, judgement.cells)
+                red += [f"{entry.id}: {judgement.cells.outcome}" for part in parts if part.judgement.verdict is Verdict.FAIL]
         return [*red, *(f"gone: {waiver} {recipe} {writer} {reader}" for waiver, _, recipe, writer, reader in waiving.gone())]
 
     def _lock(self, fixture: Fixture) -> Accepted:
@@ -557,4 +555,3 @@ KINDS: Final[dict[str, Change]] = {
     )
 }  # fmt: skip
 """The kinds of plants, by their names."""
-

@@ -36,7 +36,9 @@ def whole(planter: Planter, one: Tried) -> int:
     held = []
     for fixture, options, line in planter.evidence.lines():
         if (fixture.id, options.id) == one.planted.cell:
-            line = [(seen, bits & ~one.cell.reader) for seen, bits in line if bits & ~one.cell.reader] + [(one.planted, one.cell.reader)]  # noqa: PLW2901
+            line = [(seen, bits & ~one.cell.reader) for seen, bits in line if bits & ~one.cell.reader] + [
+                (one.planted, one.cell.reader)
+            ]
         held.append((fixture, options, line))
     shared = {name: getattr(planter.evidence, name) for name in ("policy", "corpus", "recorded", "fresh", "as_of", "operators")}
     return judge(Alone(**shared, held=tuple(held))).exit_status
@@ -74,6 +76,9 @@ def test_a_lock_without_a_cell_or_with_one_more_is_noticed_alone(small: Planter)
     emptied = Planter(replace(small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=others))))
     assert emptied.judged(cell.fixture)
     wider = cell.block._replace(options="no-such-options")
-    more = Planter(replace(small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=(*others, cell.block, wider)))))
+    more = Planter(
+        replace(
+            small.evidence, policy=replace(small.evidence.policy, accepted=replace(accepted, blocks=(*others, cell.block, wider)))
+        )
+    )
     assert [one for one in more.judged(cell.fixture) if one.startswith("gone: ")]
-

@@ -532,7 +532,9 @@ def waiver_of_another_event(tree: Tree, random: Random) -> str:
 def waiver_for_a_finding_more(tree: Tree, random: Random) -> str:
     path = random.choice(tree.waivers())
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('findings = ["', 'findings = ["deprecations-overdue:too-long:nobody@1.4.0", "'), encoding="utf-8")
+    path.write_text(
+        text.replace('findings = ["', 'findings = ["deprecations-overdue:too-long:nobody@1.4.0", "'), encoding="utf-8"
+    )
     return f"waiver {path.stem} names 'deprecations-overdue:too-long:nobody@1.4.0', but nothing that fails has this id"
 
 

@@ -104,7 +104,9 @@ def test_what_is_left_for_some_releases_and_waivers(accepted: Accepted, kept: se
     known = Known(one for one in RELEASES if one in kept)
     left = expanded(accepted.of(known, waivers))
     told = {
-        (*key[:6], "" if key[6] < 0 else known.releases[key[6]], reader) for key, bits in left.items() for reader in known.of(bits)
+        (*key[:6], "" if key[6] < 0 else known.releases[key[6]], reader)
+        for key, bits in left.items()
+        for reader in known.of(bits)
     }
     assert told == {
         (*key[:6], "" if key[6] < 0 else RELEASES[key[6]], reader)
@@ -119,16 +121,18 @@ def test_two_branches_merge_line_by_line(folder: Path, ours: Accepted, theirs: A
     """The lines of both, sorted, are a lock, unless they contradict each other; then that is said."""
     lines = sorted({*ours.lines, *theirs.lines})
     text = HEADER + f"releases {' '.join(RELEASES)}\nrecipes add div mul_2\n" + "".join(f"{line}\n" for line in lines)
+    found, told = None, ""
     try:
         found = read(folder, text)
     except PolicyError as error:
-        (one,) = error.problems
-        assert "two differences" in one.message or "does not come after" in one.message
+        told = error.problems[0].message
+    if found is None:
+        assert "two differences" in told
     else:
         cells = {**expanded(ours)}
         for key, bits in expanded(theirs).items():
             cells[key] = cells.get(key, 0) | bits
-        assert {key: bits for key, bits in expanded_loosely(found).items()} == cells
+        assert expanded_loosely(found) == cells
 
 
 def expanded_loosely(accepted: Accepted) -> Cells:
@@ -218,10 +222,12 @@ def test_one_line_with_a_cell_twice(tmp_path: Path) -> None:
 @given(st.binary(max_size=300))
 def test_bytes_give_a_lock_or_problems(folder: Path, content: bytes) -> None:
     (folder / WAIVERS_LOCK).write_bytes(HEADER.encode() + b"releases 1.0.0 2.0.0\nrecipes add\n" + content)
+    told: list[str] = []
     try:
         read_accepted(folder)
     except PolicyError as error:
-        assert all("\n" not in one.message for one in error.problems)
+        told = [one.message for one in error.problems]
+    assert not [one for one in told if "\n" in one]
 
 
 def test_no_lock_and_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def rule(name: str, **more: Any) -> RuleEntry:
     return RuleEntry(id=name, asks="It holds.", source="here", **more)
 
 
-def covers(outcome: str, recipes: str = "add", writers: str = "1.0.0", readers: str = "2.0.0..", **more: Any) -> Covers:
+def covers(outcome: str, recipes: str = "add", writers: str | None = "1.0.0", readers: str = "2.0.0..", **more: Any) -> Covers:
     """A part of what a waiver is for. Recipes are written with a space between them; none for all."""
     facts: dict[str, Any] = {"outcome": outcome, "writers": writers, "readers": readers, **more}
     if recipes:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def floats(*values: float, **more: Any) -> dict[str, Any]:
     data = base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
-    return {"tensor": {"dtype": "float32", "shape": [len(values)], "strides": [1], "bytes": data, "storage": 0, "offset": 0, **more}}
+    return {
+        "tensor": {"dtype": "float32", "shape": [len(values)], "strides": [1], "bytes": data, "storage": 0, "offset": 0, **more}
+    }
 
 
 def call(value: Any, **more: Any) -> dict[str, Any]:
@@ -153,7 +155,9 @@ def test_what_a_call_gives_that_was_to_raise_is_a_part_of_it() -> None:
 )
 def test_of_errors_it_has_the_class_and_what_does_not_vary_in_the_text(message: str, kind: str, same: bool) -> None:
     refused = [digest_of({"result": failure(*one)}) for one in ((ERROR["message"], ERROR["type"]), (message, kind))]
-    raised = [digest_of(computed(failure(*one), call(floats(3.0)))) for one in ((ERROR["message"], ERROR["type"]), (message, kind))]
+    raised = [
+        digest_of(computed(failure(*one), call(floats(3.0)))) for one in ((ERROR["message"], ERROR["type"]), (message, kind))
+    ]
     assert (refused[0] == refused[1], raised[0] == raised[1]) == (same, same)
 
 
@@ -190,7 +194,9 @@ def unstable(*both: dict[str, Any]) -> str:
 
 def test_what_varies_has_its_places_and_no_values() -> None:
     once = unstable(FAR, computed(call(floats(1.0, 7.0)), call(floats(3.0))))
-    assert unstable(computed(call(floats(1.0, 5.0)), call(floats(3.0))), computed(call(floats(4.0, 7.0)), call(floats(3.0)))) == once
+    assert (
+        unstable(computed(call(floats(1.0, 5.0)), call(floats(3.0))), computed(call(floats(4.0, 7.0)), call(floats(3.0)))) == once
+    )
     assert unstable(FAR, computed(call(floats(1.0, 2.0)), call(floats(9.0)))) != once
     assert unstable(FAR, {"result": failure()}) != once
 

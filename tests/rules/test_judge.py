@@ -511,7 +511,7 @@ def test_every_real_cell_that_was_loaded_is_asked_for_its_values_once(small_tree
 def test_what_was_waived_is_a_question_that_was_asked(world: World) -> None:
     fixture = world.fixture()
     world.observe(fixture, "2.0.0", "different")
-    world.promise(waivers=(waiver("newer-computes:different:add@2.0.0", 1, "2.0.0"),))
+    world.promise(waivers=(waiver(covers("different")),))
     world.ask("newer-loads", "newer-computes", "waivers-exact")
     report = world.judge()
     assert {verdict: count for verdict, count in report.questions["backward"].items() if count} == {Verdict.WAIVED: 1}

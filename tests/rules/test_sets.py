@@ -16,9 +16,13 @@ from torch_compat.policy.model import CorpusScope, Milestone
 from torch_compat.rules.readers import Reader, Readers, Sums, highest, lowest, places
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.policy.model import Waiver
     from torch_compat.rules.judge import Finding, Report
+
+    Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 RELEASES = tuple(DATES)
 BUILDS = (*RELEASES, "1.1.0+cpu", "1.1.0+cu102", "9.9.9")
@@ -26,7 +30,7 @@ CAUSED = [outcome for outcome in sorted(FACTS) if outcome not in {"same", "close
 OTHER = ({"type": "builtins.RuntimeError", "message": "no such operator"},)
 NUMBERED = ({"type": "builtins.RuntimeError", "message": "version 10 is too new"},)
 SETS = st.sampled_from(["..", "1.0.0", "1.1.0..", "..1.1.1", "1.0.0..1.1.0, 2.0.0..", "1.1.0..1.1.1"])
-OTHERWISE = {"digest": "9" * 16, "count": 7}
+OTHERWISE: dict[str, Any] = {"digest": "9" * 16, "count": 7}
 NOT_NOW = Milestone(release="1.1.1")
 
 
@@ -114,7 +118,7 @@ def test_sets_say_what_cells_say(world: World, data: st.DataObject) -> None:
     assert facts(world.judge()) == oracle.judge(world)
 
 
-def _waiver(draw: st.DrawFn, failing: list[Finding], name: str) -> Waiver:
+def _waiver(draw: Draw, failing: list[Finding], name: str) -> Waiver:
     parts = []
     for finding in draw(st.lists(st.sampled_from(failing), min_size=1, max_size=2)):
         says = draw(st.sampled_from([None, "is too new", "no such"]))
@@ -134,7 +138,7 @@ def _waiver(draw: st.DrawFn, failing: list[Finding], name: str) -> Waiver:
     return waiver(*parts, name=name)
 
 
-def _accept(draw: st.DrawFn, world: World) -> None:
+def _accept(draw: Draw, world: World) -> None:
     """Accept what there was before some releases and recipes were there, and with what some observations said before."""
     without = draw(st.sets(st.sampled_from(RELEASES), max_size=2))
     recipe = draw(st.sampled_from(["", "", "div"]))

@@ -296,7 +296,7 @@ def _covers(text: str, gone: _Gone) -> str:
     for part in PART.findall(text):
         sides = {key: gone.without(releases) for key, releases in SIDES.findall(part)}
         if "none" not in sides.values():
-            parts.append(SIDES.sub(lambda found, sides=sides: f'{found[1]} = "{sides[found[1]]}"', part))
+            parts.append(SIDES.sub(lambda found: f'{found[1]} = "{gone.without(found[2])}"', part))
     return f"covers = [\n{''.join(parts)}]\n" if parts else ""
 
 
