@@ -35,11 +35,11 @@ def whole(planter: Planter, one: Tried) -> int:
     """The exit status of judging all evidence, with one plant in it."""
     held = []
     for fixture, options, line in planter.evidence.lines():
+        seen = line
         if (fixture.id, options.id) == one.planted.cell:
-            line = [(seen, bits & ~one.cell.reader) for seen, bits in line if bits & ~one.cell.reader] + [
-                (one.planted, one.cell.reader)
-            ]
-        held.append((fixture, options, line))
+            kept = [(observation, bits & ~one.cell.reader) for observation, bits in line if bits & ~one.cell.reader]
+            seen = [*kept, (one.planted, one.cell.reader)]
+        held.append((fixture, options, seen))
     shared = {name: getattr(planter.evidence, name) for name in ("policy", "corpus", "recorded", "fresh", "as_of", "operators")}
     return judge(Alone(**shared, held=tuple(held))).exit_status
 
