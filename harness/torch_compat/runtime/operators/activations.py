@@ -294,9 +294,12 @@ for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
 def gelu_of(x: Array, approximate: str = "none") -> Array:
     """Exact, by the error function, or by tanh."""
     if approximate == "tanh":
-        kappa, beta = 0.044715, math.sqrt(2.0) * 1.12837916709551257390 * 0.5
-        y = x.astype(FLOAT64)
-        return (0.5 * y * (1 + np.tanh(beta * (y + kappa * y * y * y)))).astype(x.dtype)
+        # In the type of the kernel: next to -1 the tangent has few digits left, and torch loses them, too.
+        y = x if x.dtype == FLOAT64 else x.astype(np.float32)
+        half, one, kappa = (np.asarray(number, y.dtype) for number in (0.5, 1, 0.044715))
+        beta = np.asarray(math.sqrt(2.0) * 1.12837916709551257390 * 0.5, y.dtype)
+        tangent = np.tanh((beta * (y + kappa * (y * y * y))).astype(FLOAT64)).astype(y.dtype)
+        return (half * y * (one + tangent)).astype(x.dtype)
     if approximate != "none":
         raise fail("approximate argument must be either none or tanh.")
     half, one = np.asarray(0.5, x.dtype), np.ones((), x.dtype)
@@ -308,11 +311,25 @@ def _gelu_1_0(x: Array) -> Array:
     return (x.astype(FLOAT64) * 0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype)
 
 
+def _gelu_1_4(x: Array) -> Array:
+    """The kernel for whole vectors keeps the function of 1.0; element by element it is the error function already."""
+    return _gelu_1_0(x) if x.flags.c_contiguous else gelu_of(x)
+
+
+def _gelu_1_5(x: Array) -> Array:
+    """1.5 also walks in the order of memory where nothing is left out, so that a transposed tensor is whole."""
+    order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    return _gelu_1_4(x.transpose(order)).transpose(np.argsort(order)) if x.ndim else _gelu_1_4(x)
+
+
 def _gelu_1_12(x: Array, *, approximate: str = "none") -> Array:
     return gelu_of(x, approximate)
 
 
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_0)
+_activation(("gelu",), "GeluKernelImpl", _gelu_1_4, "1.4.0")
+_activation(("gelu",), "GeluKernelImpl", _gelu_1_5, "1.5.0")
+_activation(("gelu",), "GeluKernelImpl", _gelu_1_4, "1.6.0")
 _activation(("gelu",), "GeluKernelImpl", partial(gelu_of, approximate="none"), "1.10.0")
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_12, "1.12.0")
 _activation(("silu",), "silu_cpu", lambda x: x / (1 + np.exp(-x)))
