@@ -525,7 +525,9 @@ def swapped(random: Random, cell: Cell, planter: Planter) -> Reply | Observation
     if other is None:
         return None
     if cell.outcome not in VALUED:
-        return other.observation if other.outcome not in VALUED else None
+        return (
+            None if other.outcome in VALUED or other.observation.both else other.observation
+        )  # values depart from another golden
     if not other.observation.departures or not cell.observation.departures:
         return None
     mine, theirs = cell.result, other.result

@@ -132,7 +132,10 @@ def test_findings_of_one_kind_that_are_not_about_readers_are_one_line(report: Re
 )
 def test_it_ends_with_what_counts(status: int, meaning: str, report: Report) -> None:
     last = shown(replace(report, exit_status=status)).splitlines()[-2:]
-    assert last[0] == "1 fail, 2 expected, 3 waived, 4 no-promise, 5 not-checked; as of 2026-11-20; evidence 0123456789ab"
+    assert (
+        last[0]
+        == "1 fail, 2 expected, 3 waived, 4 continues, 5 no-promise, 6 not-checked; as of 2026-11-20; evidence 0123456789ab"
+    )
     assert last[1].startswith(f"exit status {status}: {meaning}")
 
 
@@ -174,7 +177,7 @@ def test_whatever_the_size_it_fits_on_a_page_and_says_what_it_leaves_out(report:
     lines = shown(large(report)).splitlines()
     assert len(lines) <= 80
     commands = [line for line in lines if line.lstrip().startswith("show ")]
-    assert all(len(line) <= WIDEST for line in lines if line not in commands)
+    assert all(len(line) <= WIDEST for line in lines[:-2] if line not in commands)  # the totals are one line, however wide
     assert f"  and {200 - MOST + 1}" in "\n".join(lines)
     assert sum("more: --full prints them" in line for line in lines) == 5
     assert lines[-1].startswith("exit status")
@@ -191,7 +194,7 @@ def test_in_full_nothing_is_left_out(report: Report) -> None:
 @pytest.mark.parametrize("width", [40, 80, 120, 300])
 def test_no_width_cuts_a_total_off(width: int, report: Report) -> None:
     text = shown(report, width)
-    assert "5 not-checked" in text.replace("\n", " ")
+    assert "6 not-checked" in text.replace("\n", " ")
 
 
 def test_colour_changes_nothing_but_colour(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,3 +230,14 @@ def test_why_nothing_was_promised_is_said_in_full(report: Report) -> None:
     assert "  1 × options: it is not there yet; 2.0.0 can be asked  [probes-hold]\n" in full
     assert "  3 × by the rule itself  [newer-computes]\n" in full
     assert "it is not there yet" not in shown(report)
+
+
+def test_what_continues_is_one_line(report: Report) -> None:
+    one = next(finding for finding in report.findings if finding.verdict is Verdict.WAIVED and finding.waiver)
+    more = tuple(
+        replace(one, verdict=Verdict.CONTINUES, id=f"x{index}", waiver=waiver, count=5)
+        for index, waiver in enumerate(("w1", "w1", "w2"))
+    )
+    text = shown(replace(report, findings=(*report.findings, *more)))
+    assert "Continues: 15 cells of 2 waivers, with the same cause and the same difference" in text
+    assert "Continues" not in shown(report)

@@ -49,18 +49,18 @@ def test_what_cannot_be_done_is_said(
 def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
     found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
     for root, text in (("expected", "theirs"), ("tree", "ours")):
-        for name in ("releases.toml", "weights_only.toml", "needs.toml", "operator_waivers/x.toml"):
+        for name in ("releases.toml", "weights_only.toml", "needs.toml", "x.toml"):
             path = tmp_path / root / "policies/torch" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f'text = "{text}"\n', encoding="utf-8")
-    waiver, lock = '[operator_waiver]\nid = "x"\n', tmp_path / "tree/policies/torch" / LOCK
-    (tmp_path / "expected/policies/torch/operator_waivers/x.toml").write_text(waiver, encoding="utf-8")
-    (tmp_path / "tree/policies/torch/operator_waivers/y.toml").write_text(waiver.replace("x", "y"), encoding="utf-8")
-    lock.write_text(lock_text({("operator_waiver", "y"): 2}), encoding="utf-8")
+    waiver, lock = '[[quirk]]\nid = "x"\n', tmp_path / "tree/policies/torch" / LOCK
+    (tmp_path / "expected/policies/torch/x.toml").write_text(waiver, encoding="utf-8")
+    (tmp_path / "tree/policies/torch/y.toml").write_text(waiver.replace("x", "y"), encoding="utf-8")
+    lock.write_text(lock_text({("quirk", "y"): 2}), encoding="utf-8")
     (tmp_path / "expected/policies/torch" / LOCK).write_text(
-        lock_text({("operator_waiver", "x"): 7, ("operator_waiver", "y"): 3, ("operator_waiver", "z"): 1}), encoding="utf-8"
+        lock_text({("quirk", "x"): 7, ("quirk", "y"): 3, ("quirk", "z"): 1}), encoding="utf-8"
     )
     found["put_back"](tmp_path / "expected", tmp_path / "tree")
     kept = {path.name for path in (tmp_path / "tree").rglob("*.toml") if "ours" in path.read_text(encoding="utf-8")}
     assert kept == {"releases.toml", "weights_only.toml"}
-    assert lock.read_text(encoding="utf-8") == lock_text({("operator_waiver", "x"): 7, ("operator_waiver", "y"): 2})
+    assert lock.read_text(encoding="utf-8") == lock_text({("quirk", "x"): 7, ("quirk", "y"): 2})
