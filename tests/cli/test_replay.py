@@ -34,7 +34,7 @@ def not_checked(report: dict[str, Any]) -> dict[str, int]:
 def test_all_readers_that_are_built_here_are_asked_and_every_promise_holds(command: Callable[..., Any], tree: Tree) -> None:
     before = tree.everything()
     ended = command("replay")
-    assert ended.status == 0
+    assert ended.status == 0, ended.out
     assert "every promise" in ended.out
     assert ended.err.splitlines() == [
         "torch-1.5.1: 5 cells observed, 0 known from the last run",
@@ -76,7 +76,7 @@ def test_recorded_does_not_go_with_a_reader(command: Callable[..., Any]) -> None
 
 def test_one_reader(command: Callable[..., Any]) -> None:
     ended = command("replay", "--reader", "torch-1.6.0", "--reader", "1.6.0")
-    assert ended.status == 0
+    assert ended.status == 0, ended.out
     assert ended.err == "torch-1.6.0: 7 cells observed, 0 known from the last run\n"
 
 
@@ -165,7 +165,7 @@ def test_what_contradicts_the_recorded_one_is_shown(command: Callable[..., Any],
 def test_bits_within_the_tolerance_are_reported_and_do_not_fail(command: Callable[..., Any], tree: Tree) -> None:
     miniature(tree.cache, "1.6.0", at_call=NUDGE)
     ended = command("replay", "--reader", "torch-1.6.0", "--format", "json")
-    assert ended.status == 0
+    assert ended.status == 0, ended.out
     assert findings(ended.json, "expected") == [("observations-reproduce", "bits", 2)]
 
 

@@ -145,7 +145,7 @@ SINCE = "1.5.1"
 
 
 def probe():
-    return [("one is one", 1 == 1, ""), ("newer thing", None, "this release lacks it")]
+    return [("one is one", 1 == 1, "")]
 '''
 
 

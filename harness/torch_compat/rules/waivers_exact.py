@@ -59,7 +59,7 @@ def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell
         return "expired", f"expired on {waiver.expires}"
     if covered.shared:
         return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
-    if (gone or corners) and _not_yet(evidence):
+    if (gone or corners) and waiving.later:
         return _LATER, "is for what had not happened by that day"
     if not covered.count and not covered.failing:
         return "unused", "covers nothing: nothing that fails is what it is for"
@@ -78,15 +78,6 @@ def _missing(waiving: Waiving, waiver: str, evidence: Evidence) -> list[str]:
     assert evidence.policy.accepted is not None  # noqa: S101 - asked before
     covered = waiving.covered.get(waiver, Covered())
     return [name for (of, name) in evidence.policy.accepted.findings if of == waiver and name not in covered.findings]
-
-
-def _not_yet(evidence: Evidence) -> bool:
-    """Whether something that a waiver is for came after the day of judging."""
-    accepted = evidence.policy.accepted
-    newest = accepted.known.releases[-1:] if accepted is not None else evidence.policy.corpus.readers[-1:]
-    return any(
-        release in evidence.policy.calendar and evidence.policy.calendar[release].date > evidence.as_of for release in newest
-    )
 
 
 def _cells(cells: list[Cell]) -> str:

@@ -82,6 +82,7 @@ class Waiving:
     Attributes:
         covered: by waiver id.
         known: the releases that were recorded.
+        later: whether some of what waivers are for came after the day of judging: then they cannot be held to all of it.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -90,6 +91,9 @@ class Waiving:
         self._evidence = evidence
         self._accepted = policy.accepted
         self.known = recorded_releases(evidence)
+        newest = policy.corpus.readers[-1:] if self._accepted is None else self._accepted.known.releases[-1:]
+        calendar = policy.calendar
+        self.later = any(release in calendar and calendar[release].date > evidence.as_of for release in newest)
         self._digests = Differences(evidence)
         self._failing: dict[
             tuple[str, str, str], set[str]
@@ -257,7 +261,9 @@ class Waiving:
         for waiver in fitting[1:]:
             place.shared.add(waiver.id)
             self.covered.setdefault(waiver.id, Covered()).shared.add(chosen)
-        if self._accepted is not None and self._accepted.findings.get((chosen, name)) != digest:
+        # What it says on an earlier day is less than what was accepted: that something is late, not yet when it went.
+        known = None if self._accepted is None else self._accepted.findings.get((chosen, name), "")
+        if known is not None and known != digest and not (known and self.later):
             return Part(judgement, "", chosen)
         place.findings[name] = digest
         place.count += judgement.count
