@@ -104,6 +104,14 @@ def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
                     )
 
 
+def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
+    """A tolerance for any program that lets small values be anything."""
+    for entry in _of(entries, "tolerance"):
+        operators, bound = entry.get("operators"), entry.get("max_rel")
+        if isinstance(operators, list) and "*" in operators and isinstance(bound, int | float) and 0.1 < bound <= 1:
+            yield entry.problem(f"must be at most 0.1 for '*'; found {found(bound)}", "max_rel")
+
+
 def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A release that is named somewhere and not in the calendar."""
     known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
@@ -380,6 +388,7 @@ def _kind(kind: object, silent: object) -> str:
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     duplicates,
     competing_tolerances,
+    relative_bounds,
     unknown_releases,
     format_writers,
     format_versions,

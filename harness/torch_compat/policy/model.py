@@ -402,8 +402,9 @@ class Tolerance(Table):
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
     max_abs: Annotated[float, Field(ge=0, le=1e-2)]
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
-    max_rel: Annotated[float, Field(ge=0, le=0.1)]
-    """The same over the magnitude of the greater of the two values: what is small must still be about the same number."""
+    max_rel: Annotated[float, Field(ge=0, le=1)]
+    """The same over the magnitude of the greater of the two values: what is small must still be about the same number. For any program
+    at most 0.1; more only for operators that are named, in which terms may cancel completely."""
     reason: Text
     """Why this much."""
 
