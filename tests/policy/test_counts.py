@@ -163,7 +163,9 @@ def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text(lock_text(COUNTS))
     new = rewritten(read_lock(tmp_path), BY_JUDGING, {("operator_gap", "2.13.0"): 5}, COUNTS.keys())
     assert new == {("operator_gap", "2.13.0"): 5, **{key: count for key, count in COUNTS.items() if key[0] in BY_PREDICTING}}
-    new = rewritten(read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("operator_waiver", "op-a aten::f.out")})
+    new = rewritten(
+        read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("operator_waiver", "op-a aten::f.out")}
+    )
     assert new == {("operator_gap", "2.13.0"): 138, ("slip", "dies"): 41}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -291,10 +292,8 @@ def test_a_finding_about_no_cells_is_pinned_by_its_text(world: World) -> None:
     accepted = world.policy.accepted
     assert accepted is not None
     ((key, digest),) = accepted.findings.items()
-    from dataclasses import replace  # noqa: PLC0415
-
     world.promise(accepted=replace(accepted, findings={key: digest[::-1]}))
-    assert "recipes-written:not-produced" in told(world.judge())[2]
+    assert told(world.judge())[2] == {"recipes-written:not-produced"}
     world.promise(
         accepted=replace(accepted, findings={**accepted.findings, ("known", "recipes-written:not-produced:mul"): digest})
     )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen
+from torch_compat.corpus.goldens import GOLDENS
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, same_but_for_varying
 from torch_compat.corpus.recorded import read_recorded
 from torch_compat.corpus.surveys import RELEASES, surveyed_releases
@@ -50,6 +51,8 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
             pass  # below, as observations
         elif name == f"{folder}{MANIFEST}":
             yield from _manifest(name, ours[name], theirs[name])
+        elif name == f"{folder}{GOLDENS}":
+            pass  # its values are looked up by the manifest, and compared with it
         elif name == f"fixtures/{FROZEN}":
             yield from _pins(name, ours[name], theirs[name], release)
         elif name == f"fixtures/{RELEASES}":

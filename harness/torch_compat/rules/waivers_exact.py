@@ -61,7 +61,7 @@ def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell
         return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
     if (gone or corners) and waiving.later:
         return _LATER, "is for what had not happened by that day"
-    if not covered.count and not covered.failing:
+    if not (covered.count or covered.failing or covered.seen):
         return "unused", "covers nothing: nothing that fails is what it is for"
     if gone:
         return "ended", f"is for {_cells(gone)}, which do not fail, or not so: say in it where it ends, then {ACCEPT}"
@@ -77,7 +77,7 @@ def _missing(waiving: Waiving, waiver: str, evidence: Evidence) -> list[str]:
     """Findings of the lock that there are not."""
     assert evidence.policy.accepted is not None  # noqa: S101 - asked before
     covered = waiving.covered.get(waiver, Covered())
-    return [name for (of, name) in evidence.policy.accepted.findings if of == waiver and name not in covered.findings]
+    return [name for (of, name) in evidence.policy.accepted.findings if of == waiver and name not in covered.seen]
 
 
 def _cells(cells: list[Cell]) -> str:

@@ -57,6 +57,7 @@ class Covered:
             the place of the writer.
         shown: what differs, in words, and the command that shows it, by outcome, options, recipe and digest.
         findings: the digests of what findings say that are about no cells.
+        seen: the ids of all such findings that fail, whatever they say.
         shared: other waivers that cover some of the same.
         touched: what of its ``covers`` has a cell: by index, the recipes, writers and readers.
         failing: the readers of all failures that it is for, whatever differs in them: by options, recipe and writer.
@@ -66,6 +67,7 @@ class Covered:
     cells: dict[tuple[Direction, str, str, str, str, int], int] = field(default_factory=dict)
     shown: dict[tuple[str, str, str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
     findings: dict[str, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
     touched: dict[int, tuple[set[str], set[str], set[str]]] = field(default_factory=dict)
     failing: dict[tuple[str, str, str], set[str]] = field(default_factory=dict)
@@ -258,6 +260,7 @@ class Waiving:
         digest = digest_of_text(judgement.cause.text)
         chosen = fitting[0].id
         place = self.covered.setdefault(chosen, Covered())
+        place.seen.add(name)
         for waiver in fitting[1:]:
             place.shared.add(waiver.id)
             self.covered.setdefault(waiver.id, Covered()).shared.add(chosen)
@@ -353,7 +356,7 @@ class Waiving:
                 yield from _ends("written by", covers.writers, writers, scope.writers, wrote)
             yield from _ends("read by", covers.readers, readers, scope.readers, scope.readers)
         for name in waiver.findings or ():
-            if name not in place.findings:
+            if name not in place.seen:
                 yield f"names {name!r}, but nothing that fails has this id"
 
 
