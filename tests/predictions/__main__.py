@@ -41,13 +41,20 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+AWAITED = {
+    "items-of-two-types": "whole_floats_in_dicts",
+    "name-nonetype": "names_of_types",
+    "version-record": "save_without_version",
+}
+"""Needs of which nothing is recorded yet, with the recipe that will show them: once it is recorded, the line has to go."""
 UNRECORDED = {
+    **{("need", name): f"the recipe {recipe} will show it" for name, recipe in AWAITED.items()},
     (
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
     ): "every release writes int(b), and True as 1; test_sample.py edits an archive",
 }
-"""Causes that no release writes a program of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
+"""Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
 
 
 def main() -> int:

@@ -238,7 +238,7 @@ def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> N
 @pytest.mark.parametrize(("horizon", "takes"), [("2.2.2", False), ("2.3.1", True)])
 def test_a_bool_is_taken_for_a_number_from_2_3_on(horizon: str, takes: bool, tmp_path: Path) -> None:
     """Every release writes ``int(b)``. With ``b`` in its place, 2.1.2 and 2.2.2 refuse the archive, 2.3.1 and 2.4.1 load it."""
-    assert [key[0] for key in command.UNRECORDED] == ["conversion"]
+    assert [key[0] for key in command.UNRECORDED if key[0] != "need"] == ["conversion"]
     path = tmp_path / "full_bool.pt"
     written = io.BytesIO()
     with zipfile.ZipFile(REPOSITORY / "fixtures" / "torch-2.3.1" / "full_bool.pt") as old, zipfile.ZipFile(written, "w") as new:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.predictions.__main__ import AWAITED
 from tests.recordings import readers_of
 from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
 
 REPOSITORY = Path(__file__).parents[2]
-AWAITED = {
-    "items-of-two-types": "whole_floats_in_dicts",
-    "name-nonetype": "names_of_types",
-    "version-record": "save_without_version",
-}
-"""Needs of which nothing is recorded yet, with the recipe that will show them: once it is recorded, the line has to go."""
 COUNTS = load_policy(REPOSITORY / "policies" / "torch").counts
 PLANTED = ("word-nonetype", "model-json", "storages-in-data", "package-importer", "pickle-protocol-5", "pt2-archive")
 
