@@ -69,7 +69,7 @@ def test_a_release_that_differs_in_three_things_is_told_in_three_findings(eviden
 
     def change(fixture: Fixture, one: Observation) -> Observation:
         if fixture.recipe == "casts" and one.result == "same":
-            return replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=())
+            return replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=(), warnings=one.warnings)
         if fixture.recipe == "embedding" and one.result == "same" and fixture.release == "1.8.1":
             return replace(one, result="refused", errors=({"type": "RuntimeError", "message": "Unknown builtin op"},))
         if fixture.recipe == "factories" and one.result == "differs" and one.options == "default":

@@ -15,6 +15,8 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import cell_key
 from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
 from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.policy.model import WeightsOnlyRefusal
     from torch_compat.rules.evidence import Evidence
 
     Change = Callable[[Fixture, Observation], Observation]
@@ -100,6 +103,7 @@ def tomorrow(
         policy,
         calendar=Calendar((*policy.calendar, dated)),
         corpus=scope,
+        weights_only_refusals=tuple(_written_by(one, newest, version) for one in policy.weights_only_refusals),
         rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
         operator_waivers=(),
         operator_gaps=(),
@@ -133,6 +137,13 @@ def _with_writer(
             key = cell_key(made[name].subject, loads[options])
             found[name, options] = replace(one, fixture=name, key=key, heard=True)
     return found
+
+
+def _written_by(entry: WeightsOnlyRefusal, newest: str, version: str) -> WeightsOnlyRefusal:
+    """What `nox -s generate` would say of the new archives: what it says of those that they are copies of."""
+    if entry.writers is None or Release(newest) not in entry.writers:
+        return entry
+    return entry.model_copy(update={"writers": entry.writers | ReleaseSet.of(Release(version))})
 
 
 def _next(version: str) -> str:

@@ -18,6 +18,7 @@ ENGINE = {
     "relaxed",
     "__init__",
     "cells",
+    "differences",
     "evidence",
     "judge",
     "judgement",
@@ -25,6 +26,7 @@ ENGINE = {
     "readers",
     "sweep",
     "timelines",
+    "waiving",
 }  # what rules are made with
 MODULES = {path.stem for path in FOLDER.glob("*.py")}
 LISTED = [rule.id for rule in load_policy(REPOSITORY / "policies" / "torch").rules]

@@ -270,7 +270,8 @@ class Waiving:
             return Part(judgement, "", chosen)
         place.findings[name] = digest
         place.count += judgement.count
-        return Part(replace(judgement, verdict=Verdict.WAIVED), chosen)
+        new = self._accepted is not None and bool(judgement.reader) and judgement.reader not in self._accepted.known
+        return Part(replace(judgement, verdict=Verdict.CONTINUES if new else Verdict.WAIVED), chosen)
 
     # ------------------------------------------------------------------------------------------------------- exact
 
@@ -337,7 +338,9 @@ class Waiving:
 
     def corners(self, waiver: Waiver) -> Iterator[str]:
         """What a waiver states and no cell has, in words."""
-        scope = self._evidence.policy.corpus
+        scope, corpus = self._evidence.policy.corpus, self._evidence.corpus
+        known = {reader.release for reader in self._evidence.readers}
+        asked = [release for release in scope.readers if release in known]  # who is missing, other rules say
         place = self.covered.get(waiver.id, Covered())
         for index, covers in enumerate(waiver.covers or ()):
             recipes, writers, readers = place.touched.get(index, (set(), set(), set()))
@@ -350,11 +353,11 @@ class Waiving:
             wrote = [
                 release
                 for release in scope.writers
-                if any(f"{release_folder(release)}/{recipe}" in self._evidence.corpus.fixtures for recipe in recipes)
+                if any(f"{release_folder(release)}/{recipe}" in corpus.fixtures for recipe in recipes)
             ]
             if covers.writers is not None:
                 yield from _ends("written by", covers.writers, writers, scope.writers, wrote)
-            yield from _ends("read by", covers.readers, readers, scope.readers, scope.readers)
+            yield from _ends("read by", covers.readers, readers, asked, asked)
         for name in waiver.findings or ():
             if name not in place.seen:
                 yield f"names {name!r}, but nothing that fails has this id"
