@@ -270,7 +270,8 @@ class Waiving:
             return Part(judgement, "", chosen)
         place.findings[name] = digest
         place.count += judgement.count
-        new = self._accepted is not None and bool(judgement.reader) and judgement.reader not in self._accepted.known
+        recorded = self._accepted.known.parsed if self._accepted is not None else ()
+        new = bool(recorded) and bool(judgement.reader) and Release(judgement.reader) > recorded[-1]
         return Part(replace(judgement, verdict=Verdict.CONTINUES if new else Verdict.WAIVED), chosen)
 
     # ------------------------------------------------------------------------------------------------------- exact
