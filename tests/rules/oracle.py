@@ -107,7 +107,7 @@ class _Waiving:
         self.shown: dict[tuple[str, int], list[Cell]] = {}
         self.shared: dict[str, set[str]] = {}
         self.covered: Counter[str] = Counter()
-        self.lock: dict[tuple[str, str, str, str, str], tuple[str, str, str]] = {}
+        self.lock: dict[tuple[str, str, str, str, str], set[tuple[str, str, str]]] = {}  # two builds of a release may differ
         self.known: tuple[str, ...] = ()
         if self.policy.accepted is not None:
             self.known = self.policy.accepted.known.releases
@@ -117,7 +117,7 @@ class _Waiving:
                         for reader in self.policy.accepted.known.of(readers):
                             wrote = SYNTHETIC if writer < 0 else self.known[writer]
                             place = (block.waiver, block.options, recipe, wrote, reader)
-                            self.lock[place] = (block.direction, block.outcome, block.digest)
+                            self.lock.setdefault(place, set()).add((block.direction, block.outcome, block.digest))
 
     @staticmethod
     def _place(cell: Cell) -> tuple[str, str, str, str]:
@@ -169,11 +169,13 @@ class _Waiving:
         has = (str(cell.outcome), self.digests.digest(cell.alone))
         new = recipe not in self.policy.accepted.recipes
         if not new and reader in self.known and writer in {*self.known, SYNTHETIC}:
-            return Verdict.WAIVED if self.lock.get((name, options, recipe, writer, reader)) == (direction, *has) else Verdict.FAIL
+            held = self.lock.get((name, options, recipe, writer, reader), set())
+            return Verdict.WAIVED if (direction, *has) in held else Verdict.FAIL
         near, read = self._near(writer), self._near(reader)
         for pair in ((near, read), (self._before(near), read), (near, self._before(read))):
-            for key, value in self.lock.items():
-                if (key[0], key[1], *key[3:]) == (name, options, *pair) and value[1:] == has and (new or key[2] == recipe):
+            for key, values in self.lock.items():
+                alike = any(value[1:] == has for value in values)
+                if (key[0], key[1], *key[3:]) == (name, options, *pair) and alike and (new or key[2] == recipe):
                     return Verdict.CONTINUES
         return Verdict.FAIL
 
@@ -229,7 +231,8 @@ class _Waiving:
                 yield "no cell"
                 continue
             yield from {*(part.recipes or ())} - recipes
-            readers, writers = self.policy.corpus.readers, self.policy.corpus.writers
+            asked = {reader.release for reader in self.evidence.readers}
+            readers, writers = tuple(one for one in self.policy.corpus.readers if one in asked), self.policy.corpus.writers
             of = {fixture.release for fixture in self.evidence.corpus.fixtures.values() if fixture.recipe in recipes}
             sides = [(part.readers, readers, readers, {cell.release for cell in cells})]
             if part.writers is not None:
