@@ -137,7 +137,7 @@ def _waiver(draw: Draw, failing: list[Finding], name: str) -> Waiver:
                 says=says,
             )
         )
-    return waiver(*parts, name=name)
+    return waiver(*(part for index, part in enumerate(parts) if part not in parts[:index]), name=name)
 
 
 def _accept(draw: Draw, world: World) -> None:
