@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_compat.errors import PolicyError
-from torch_compat.policy.accepted import ACCEPT, DIRECTIONS, HEADER, WAIVERS_LOCK, Accepted, Block, pack, read_accepted, toward
+from torch_compat.policy.accepted import DIRECTIONS, HEADER, WAIVERS_LOCK, Accepted, Block, pack, read_accepted, toward
+from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.known import Known
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import SYNTHETIC, Synthetic, release_folder
 from torch_compat.corpus.observations import Observation, cell_key
-from torch_compat.policy.accepted import ACCEPT
+from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.release import Release
 from torch_compat.rules import forward_window, newer_computes, older_never_differs, reads_back, synthetic_loads
 from torch_compat.rules.cells import judge_cells, kind_of
@@ -172,7 +172,10 @@ class _Waiving:
             held = self.lock.get((name, options, recipe, writer, reader), set())
             return Verdict.WAIVED if (direction, *has) in held else Verdict.FAIL
         near, read = self._near(writer), self._near(reader)
-        for pair in ((near, read), (self._before(near), read), (near, self._before(read))):
+        pairs = [(near, read)]
+        if near == read and direction != "own":  # a release is no neighbour of itself
+            pairs += [(self._before(near), read), (near, self._before(read))]
+        for pair in pairs:
             for key, values in self.lock.items():
                 alike = any(value[1:] == has for value in values)
                 if (key[0], key[1], *key[3:]) == (name, options, *pair) and alike and (new or key[2] == recipe):

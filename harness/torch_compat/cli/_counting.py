@@ -157,6 +157,9 @@ def count(place: Root, *, accepting: bool) -> Counted:
     old = lock.values
     counted = {key: count for key, count in measured.counts.items() if count is not None and key not in unused}
     counted |= {key: WAITS for key, count in counted.items() if key[0] == "operator_waiver" and count == 0}
+    if not accepting:  # what an operator became is for a person to see, too
+        pinned = {key for key in counted if key[0] == "operator_waiver"}
+        counted = {key: old[key] if key in pinned else count for key, count in counted.items() if key not in pinned or key in old}
     uncounted = {key for key, count in measured.counts.items() if count is None}
     kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging goes on reporting the unused ones
     new = rewritten(lock, BY_JUDGING, {**counted, **kept}, wanted)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from torch_compat.errors import CorpusError, PolicyError, Problem, UsageError
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
+from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.messages import found
 from torch_compat.releases.known import Known
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["DIRECTIONS", "WAIVERS_LOCK", "Accepted", "Block", "Direction", "pack", "read_accepted", "toward"]
 
 Direction: TypeAlias = Literal["backward", "forward", "own", "synthetic"]
-DIRECTIONS: Final[tuple[Direction, ...]] = ("backward", "forward", "own", "synthetic")
+DIRECTIONS: Final[tuple[Direction, ...]] = ("backward", "own", "forward", "synthetic")
 
 WAIVERS_LOCK: Final = "waivers.lock"
 """The name of the file in a policy folder."""
@@ -47,7 +48,6 @@ HEADER: Final = """\
 # Generated: nox -s generate (torch-compat accept --write). Not edited by hand.
 # What each waiver covers in the recorded evidence. The grammar: harness/torch_compat/policy/accepted.py
 """
-ACCEPT: Final = "torch-compat accept --write"
 NOBODY: Final = "-"
 """Stands for writers where no release wrote the archives."""
 _WORDS: Final = 8

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from torch_compat.errors import PolicyError, Problem
-from torch_compat.policy.accepted import ACCEPT as ACCEPT_WAIVERS
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
-from torch_compat.policy.counts import check_lock, counted_tables, read_lock
+from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
 from torch_compat.policy.model import (
@@ -100,10 +99,10 @@ def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Tab
     waivers = {table.id for table in tables if isinstance(table, Waiver)}
     if accepted is None:
         if waivers:
-            yield Problem(file, 0, "", f"there is no such file, though the policy has {len(waivers)} waivers: {ACCEPT_WAIVERS}")
+            yield Problem(file, 0, "", f"there is no such file, though the policy has {len(waivers)} waivers: {ACCEPT}")
         return
     for name in sorted(({block.waiver for block in accepted.blocks} | {waiver for waiver, _ in accepted.findings}) - waivers):
-        yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT_WAIVERS}")
+        yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT}")
 
 
 def _validate(entry: Entry, problems: list[Problem]) -> Table | None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
-from torch_compat.policy.accepted import ACCEPT
-from torch_compat.policy.counts import key_of
+from torch_compat.policy.accepted import DIRECTIONS
+from torch_compat.policy.counts import ACCEPT, key_of
 from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
 from torch_compat.rules import waivers_exact
@@ -27,7 +27,7 @@ from torch_compat.rules.operator_changes import PairCounts, operators_became, pa
 from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
 from torch_compat.rules.waivers_exact import judge_waivers
-from torch_compat.rules.waiving import Waiving
+from torch_compat.rules.waiving import Waiving, direction_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,14 +60,6 @@ ENGINE = frozenset(
         "waiving",
     }
 )  # modules of this package that are no rules
-DIRECTIONS = {
-    "backward": "backward",
-    "own": "own",
-    "forward": "forward",
-    "forward-in-window": "forward",
-    "synthetic": "synthetic",
-}
-"""The directions of cells as they are counted."""
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
@@ -209,7 +201,7 @@ def judge(evidence: Evidence) -> Report:
         waivers=(*evidence.policy.waivers, *evidence.policy.operator_waivers),
         modelled={verdict: modelled[verdict] for verdict in Verdict},
         operators=pair_counts(evidence) if any(entry.id == "schema-breaks-upgraded" for entry in evidence.policy.rules) else (),
-        questions={direction: _by_verdict(tally.questions[direction]) for direction in dict.fromkeys(DIRECTIONS.values())},
+        questions={direction: _by_verdict(tally.questions[direction]) for direction in DIRECTIONS},
         asked={asks: _by_verdict(tally.asked[asks]) for asks in Asks},
         no_promise=tuple(sorted((what, why, count) for (what, why), count in tally.no_promise.items())),
     )
@@ -256,7 +248,7 @@ class _Tally:
         asks, cells = self.asks[judgement.rule], judgement.cells
         self.asked[asks][judgement.verdict] += judgement.count
         if asks is Asks.VALUES and cells is not None and cells.loaded and cells.options.id == DEFAULT:
-            self.questions[DIRECTIONS[cells.direction]][judgement.verdict] += judgement.count
+            self.questions[direction_of(cells)][judgement.verdict] += judgement.count
         if judgement.modelled:
             self.modelled[judgement.verdict] += judgement.count
         if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.policy.accepted import ACCEPT
+from torch_compat.policy.counts import ACCEPT
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.waiving import Covered
 

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.judgement import Judgement
 
-__all__ = ["NEW", "Covered", "Part", "Waiving", "direction_of"]
-
-NEW = "not accepted"
-"""What is said of a difference that a waiver is for, and its lock does not have."""
+__all__ = ["Covered", "Part", "Waiving", "direction_of"]
 
 
 class Part(NamedTuple):
@@ -97,9 +94,7 @@ class Waiving:
         calendar = policy.calendar
         self.later = any(release in calendar and calendar[release].date > evidence.as_of for release in newest)
         self._digests = Differences(evidence)
-        self._failing: dict[
-            tuple[str, str, str], set[str]
-        ] = {}  # who fails with nothing to cover it: by options, recipe and writer
+        self._failing: dict[tuple[str, str, str], set[str]] = {}  # who fails uncovered, by options, recipe and writer
         self._by_outcome: dict[str, list[tuple[Waiver, int, Covers]]] = {}
         self._findings: dict[str, list[Waiver]] = {}
         self._spans: dict[str, int] = {}
@@ -221,7 +216,9 @@ class Waiving:
         assert self._accepted is not None  # noqa: S101 - asked before
         known = self._accepted.known
         writer, place = (self._neighbour(known, release) for release in (cells.fixture.release, reader))
-        pairs = {(writer, place), (writer - (writer > 0), place), (writer, place - (place > 0))}
+        pairs = {(writer, place)}
+        if writer == place and cells.direction != "own":
+            pairs |= {(writer - (writer > 0), place), (writer, place - (place > 0))}
         recipe = cells.fixture.recipe
         return any((new_recipe or recipe in one.recipes) and _holds(one, *pair, known) for one in blocks for pair in pairs)
 
