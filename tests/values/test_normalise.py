@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.normalise import LONGEST, alike, headline, last_word, normalise
+from torch_compat.values.normalise import LONGEST, MARK, alike, headline, last_word, normalise, same_error
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,31 @@ def test_a_long_text_is_cut() -> None:
     assert normalise("a" * LONGEST) == "a" * LONGEST
 
 
+TRACE = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript:\n"
+
+
+@pytest.mark.parametrize("cause", ["RuntimeError: no such size", "torch.jit.Error: " + "b" * 900], ids=["short", "long"])
+def test_a_long_text_with_its_cause_at_the_end_is_cut_before_it(cause: str) -> None:
+    text = normalise(TRACE + "  File x\n" * 100 + cause)
+    assert len(text) <= LONGEST
+    assert text.startswith(TRACE.strip())
+    assert headline(text) == cause[: LONGEST // 2]
+    assert normalise(text) == text
+
+
+def test_errors_are_the_same_by_class_and_cause() -> None:
+    short, long = "RuntimeError: size 3 of a", TRACE + "  File x\n" * 100
+    assert same_error(("E", normalise(long + short)), ("E", TRACE + "RuntimeError: size 4 of a"))
+    assert not same_error(("E", normalise(long + short)), ("E", TRACE + "RuntimeError: out of memory"))
+    assert not same_error(("E", normalise(long + short)), ("F", TRACE + short))
+
+
+def test_of_a_text_that_lost_its_cause_only_the_class_is_compared() -> None:
+    lost = (TRACE + "  File x\n" * 100)[: LONGEST - 2] + MARK
+    assert same_error(("E", lost), ("E", TRACE + "RuntimeError: out of memory"))
+    assert not same_error(("E", lost), ("F", TRACE + "RuntimeError: out of memory"))
+
+
 PIECES = st.sampled_from(
     [
         "0x",
@@ -62,7 +87,11 @@ PIECES = st.sampled_from(
 
 
 @settings(deadline=None)
-@given(st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join) | st.text(min_size=700, max_size=900))
+@given(
+    st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
+    | st.text(min_size=700, max_size=900)
+    | st.text(min_size=700, max_size=900).map(TRACE.__add__)
+)
 def test_normalising_again_changes_nothing(said: str) -> None:
     once = normalise(said)
     assert normalise(once) == once

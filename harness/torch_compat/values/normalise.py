@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["alike", "headline", "last_word", "normalise", "normalise_result", "same_error"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
+MARK = " …"
+"""Stands where a text was cut."""
+_CAUSE_IS_LAST = ("The following operation failed", "Exception")
+"""How texts of TorchScript's interpreter begin: a traceback of the program, with the cause at its end."""
+_NAMED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?")
 
 _RULES = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colours
@@ -39,7 +44,17 @@ def normalise(text: str, replace: dict[str, str] | None = None) -> str:
     for pattern, instead in _RULES:
         text = pattern.sub(instead, text)
     text = text.strip()
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+    return text if len(text) <= LONGEST else _cut(text)
+
+
+def _cut(text: str) -> str:
+    """The longest text that is kept of a longer one, with the line that says the cause in it."""
+    cause = ""
+    if text.startswith(_CAUSE_IS_LAST):
+        lines = text.splitlines()
+        named = [at for at, line in enumerate(lines) if _NAMED.match(line.strip())]
+        cause = "\n" + "\n".join(lines[named[-1] if named else -1 :])[: LONGEST // 2].rstrip()
+    return text[: LONGEST - len(MARK) - len(cause)] + MARK + cause
 
 
 def normalise_result(result: Any, archive: Path) -> Any:
@@ -74,8 +89,8 @@ def headline(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
-    if lines[0].startswith(("The following operation failed", "Exception")):
-        named = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?", line)]
+    if lines[0].startswith(_CAUSE_IS_LAST):
+        named = [line for line in lines if _NAMED.match(line)]
         return (named or lines)[-1]
     return lines[0]
 
@@ -113,8 +128,11 @@ _CLASS = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): ")
 def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two errors, by class and message, are the same: their classes, and their headlines without what varies.
 
-    Newer releases quote the class once more in front of what TorchScript's interpreter raises.
+    Newer releases quote the class once more in front of what TorchScript's interpreter raises. Of a text that was recorded before the
+    cause was kept in cutting it, only the class can be compared.
     """
+    if any(message.startswith(_CAUSE_IS_LAST) and message.endswith(MARK) for _, message in (one, other)):
+        return one[0] == other[0]
     texts = {alike(_CLASS.sub("", headline(message))) for _, message in (one, other)}
     return one[0] == other[0] and len(texts) == 1
 
