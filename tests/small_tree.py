@@ -51,6 +51,8 @@ RECIPES: Final = (
 FORWARD_WINDOW: Final = "forward-window"
 UPGRADED: Final = {f"file-format {version}" for version in (4, 5, 8, 9, 10)}
 """The formats that upgraders are for. Only with all of them the record of operators is judged, whole, as in the repository."""
+WORDINGS: Final = "wordings-exact"
+"""The rule that holds wordings to all recorded cells, of which a small tree has too few."""
 OPERATORS: Final = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
 
 
@@ -157,7 +159,7 @@ def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
 
 
 def _copy_policies(source: Path, target: Path, releases: Collection[str], formats: set[str], *, operators: bool) -> None:
-    """Copy the policies without waivers, for these releases, asking for no format that only others wrote."""
+    """Copy the policies without waivers and wordings, for these releases, asking for no format that only others wrote."""
     left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers", "operators.toml"})
     shutil.copytree(source, target, ignore=lambda folder, names: left_out & set(names))
 
@@ -166,6 +168,8 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
             names = json.dumps(list(releases))
             return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
+            return ""
+        if part.name == "wording" or (part.name == "rule" and part.table["id"] == WORDINGS):
             return ""
         if part.name == "format" and Format.model_validate(part.table).label not in formats:
             return ""

@@ -27,6 +27,7 @@ ENGINE = {
     "sweep",
     "timelines",
     "waiving",
+    "wordings",
 }  # what rules are made with
 MODULES = {path.stem for path in FOLDER.glob("*.py")}
 LISTED = [rule.id for rule in load_policy(REPOSITORY / "policies" / "torch").rules]

@@ -20,6 +20,7 @@ from torch_compat.rules.differences import Differences
 from torch_compat.rules.evidence import Cells
 from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
 from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
+from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,11 +52,13 @@ class Cell:
     outcome: Outcome
     direction: str
     recorded: bool
+    others: tuple[tuple[str, str, str, str], ...] = ()
 
     @property
     def alone(self) -> Cells:
         """The cell as a set of one, for what does not look at readers."""
-        return Cells(self.fixture, self.options, self.observation, self.outcome, self.direction, 1)  # type: ignore[arg-type]
+        direction: Any = self.direction
+        return Cells(self.fixture, self.options, self.observation, self.outcome, direction, 1, self.others)
 
     @property
     def options_named(self) -> str:
@@ -268,9 +271,27 @@ class _Oracle:
                         if reader is None or found is None or found.key != cell_key(fixture.subject, options.load.given()):
                             continue
                         if reader.release in self.policy.calendar:
-                            direction, outcome = self._direction(fixture, reader.release), self.evidence.outcome(fixture, found)
-                            yield Cell(fixture, options, name, reader.release, found, outcome, direction, recorded)
+                            direction, others = self._direction(fixture, reader.release), self._others(fixture, found, reader.release)
+                            outcome = self.evidence.outcome(fixture, found, others=others)
+                            yield Cell(fixture, options, name, reader.release, found, outcome, direction, recorded, others)
                         break
+
+    def _others(self, fixture: Fixture, observation: Observation, reader: str) -> tuple[tuple[str, str, str, str], ...]:
+        """What the reader raised otherwise than the writer, and no wording has for the two of them."""
+        found = []
+        for extent in observation.extent:
+            for pair in extent["errors"] if extent["kind"] == "error" else ():
+                errors = [(kind.removeprefix("builtins."), alike(headline(text))) for kind, text in (pair[:2], pair[2:])]
+                worded = fixture.release != SYNTHETIC and any(
+                    all(
+                        any(Release(release) in one.releases and one.says(*error) for one in wording.says)
+                        for release, error in zip((fixture.release, reader), errors, strict=True)
+                    )
+                    for wording in self.policy.wordings
+                )
+                if errors[0] != errors[1] and not worded:
+                    found.append(tuple(pair))
+        return tuple(dict.fromkeys(found))
 
     def _direction(self, fixture: Fixture, release: str) -> str:
         if fixture.release == SYNTHETIC:

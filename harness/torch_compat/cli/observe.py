@@ -520,7 +520,7 @@ def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
     return {
         "fixture": cell.fixture,
         "options": cell.options,
-        "outcome": str(evidence.outcome(fixture, cell)),
+        "outcome": str(evidence.outcome(fixture, cell, others=evidence.wordings.others(fixture, cell, public(reader)))),
         **(reference_row(evidence, cell) if reader == NAME else _beside_recorded(evidence, reader, cell)),
         "signal": cell.signal or None,
         "stage": cell.stage or None,
@@ -539,7 +539,9 @@ def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict
     if known is not None and recorded is not None and known.name != reader:
         text = f"recorded by another build, {known.name}" + (f": {text}" if text else "")
     return {
-        "recorded": str(evidence.outcome(fixture, recorded)) if recorded is not None else None,
+        "recorded": None
+        if recorded is None
+        else str(evidence.outcome(fixture, recorded, others=evidence.wordings.others(fixture, recorded, public(reader)))),
         "reproduced": None if verdict is None else verdict != "fail",
         "remark": text,
     }

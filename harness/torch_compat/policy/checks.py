@@ -35,6 +35,7 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "format": ("kind", "version"),
     "layout": ("id",),
     "warning": ("id",),
+    "wording": ("id",),
     "options": ("id",),
     "rule": ("id",),
     "waiver": ("id",),
@@ -219,6 +220,24 @@ def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem("says nothing of these releases")
 
 
+def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
+    """A wording of one text, which is no other than itself; the same text twice; releases that there are not."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    for entry in _of(entries, "wording"):
+        phrases = _tables_in(entry, "says")
+        texts = [(one.get("type"), one.get("text")) for one in phrases]
+        if len(phrases) == 1:
+            yield entry.problem("needs two texts at least: one alone explains nothing", "says")
+        for at, phrase in enumerate(phrases):
+            if texts[at] in texts[:at]:
+                message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
+                yield entry.problem(message, "says", at, "text")
+            for name in _ends(phrase.get("releases")):
+                if known and name not in known:
+                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
+                    yield entry.problem(message, "says", at, "releases")
+
+
 def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
     """Who takes an archive is said in one way."""
     for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
@@ -398,6 +417,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     files_of_their_own,
     waiver_covers,
     weights_only_says,
+    wording_phrases,
     takers_said_once,
     slip_conditions,
     timelines_said_once,

@@ -33,6 +33,7 @@ from torch_compat.policy.model import (
     Waiver,
     WeightsOnly,
     WeightsOnlyRefusal,
+    Wording,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.slips import Slip
@@ -149,6 +150,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
         layouts=tuple(sorted(_all(tables, Layout), key=lambda item: item.id)),
         warnings=tuple(sorted(_all(tables, KnownWarning), key=lambda item: item.id)),
+        wordings=tuple(sorted(_all(tables, Wording), key=lambda item: item.id)),
         slips=tuple(_all(tables, Slip)),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),
         deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),

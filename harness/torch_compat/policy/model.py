@@ -7,6 +7,7 @@ is immutable and refuses unknown keys and lenient conversions (``"3"`` is no num
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
+import functools
 import hashlib
 import json
 import re
@@ -65,6 +66,7 @@ __all__ = [
     "Need",
     "OptionSet",
     "Policy",
+    "Phrase",
     "PolicyTable",
     "Quirk",
     "Releases",
@@ -73,6 +75,7 @@ __all__ = [
     "Waiver",
     "WeightsOnly",
     "WeightsOnlyRefusal",
+    "Wording",
 ]
 
 Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
@@ -165,6 +168,12 @@ def _release_set(value: object) -> ReleaseSet:
         if error.code == "backward-releases":
             raise PydanticCustomError("releases", "must run from an older release to a newer one") from None
     raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
+
+
+@functools.cache
+def _with_names(text: str) -> re.Pattern[str]:
+    """What finds a text in which '*' stands for one name."""
+    return re.compile(r"[\w.]+".join(map(re.escape, text.split("*"))))
 
 
 def _named_ends(value: ReleaseSet) -> ReleaseSet:
@@ -591,17 +600,39 @@ class KnownWarning(Table):
     because: Text
     """Why it is said."""
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(r"[\w.]+".join(map(re.escape, self.text.split("*"))))
-
     def concerns(self, family: str, options: str) -> bool:
         """Whether it is about archives of this family, read under these load options."""
         return family in self.families and (self.options is None or options in self.options)
 
     def says(self, text: str) -> bool:
         """Whether a text is this warning's."""
-        return self._pattern.fullmatch(text) is not None
+        return _with_names(self.text).fullmatch(text) is not None
+
+
+class Phrase(Table):
+    """What some releases raise where they make a check."""
+
+    type: Annotated[str, Field(pattern=MODULE)]
+    """The class of the error, as 'RuntimeError'."""
+    text: Text
+    """The line of it that says the cause, with what varies as judging tells texts apart ('N' for a number); '*' stands for one name in it."""
+    releases: Releases
+    """The releases that say it, as writers or as readers; open to the future for the newest."""
+
+    def says(self, kind: str, text: str) -> bool:
+        """Whether an error is this one, given its class and its text without what varies."""
+        return kind == self.type and _with_names(self.text).fullmatch(text) is not None
+
+
+class Wording(Table):
+    """One check of PyTorch's, and what releases raise where it does not hold: the same refusal in other words."""
+
+    id: Identifier
+    """Its name: what is checked."""
+    says: Several[Phrase]
+    """What is raised, and by which releases; two at least."""
+    because: Text
+    """Why it is the same refusal."""
 
 
 class Beside(Table):
@@ -731,6 +762,7 @@ class Policy:
     changes: tuple[Change, ...] = ()
     layouts: tuple[Layout, ...] = ()
     warnings: tuple[KnownWarning, ...] = ()
+    wordings: tuple[Wording, ...] = ()
     slips: tuple[Slip, ...] = ()
     deprecations: tuple[Deprecation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -785,6 +817,7 @@ class Policy:
             "changes": [_plain(item) for item in self.changes],
             "layouts": [_plain(item) for item in self.layouts],
             "warnings": [_plain(item) for item in self.warnings],
+            "wordings": [_plain(item) for item in self.wordings],
             "slips": [_plain(item) for item in self.slips],
             "deprecations": [_plain(item) for item in self.deprecations],
             "timelines": [_plain(item) for item in self.timelines],

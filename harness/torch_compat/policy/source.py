@@ -31,6 +31,7 @@ from torch_compat.policy.model import (
     Waiver,
     WeightsOnly,
     WeightsOnlyRefusal,
+    Wording,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.positions import Lines, Path, line_of, scan
@@ -61,6 +62,7 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "format": Format,
     "layout": Layout,
     "warning": KnownWarning,
+    "wording": Wording,
     "options": OptionSet,
     "rule": RuleEntry,
     "tolerance": Tolerance,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torch_compat.corpus.observations import OTHER_ERROR
 from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
 from torch_compat.values.normalise import alike, headline
 
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
 
     from torch_compat.policy import RuleEntry
     from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.values.compare import Difference
 
-__all__ = ["judge_cells", "kind_of", "told_apart", "verdicts"]
+__all__ = ["in_words", "judge_cells", "kind_of", "told_apart", "verdicts"]
 
 _WITHOUT_CAUSE = frozenset({Verdict.PASS, Verdict.NO_PROMISE})
 _BY_RECIPE = frozenset({Outcome.DIFFERENT, Outcome.UNSTABLE})
@@ -63,20 +65,38 @@ def _cause(cells: Cells) -> Cause:
     return Cause(what, subject, cells.message or f"{cells.fixture.recipe}: {cells.outcome}")
 
 
+def in_words(kind: str, message: str) -> str:
+    """An error in one line."""
+    return f"{kind.removeprefix('builtins.')}: {headline(message)}"
+
+
+def _other(cells: Cells, difference: Difference) -> bool:
+    """Whether a recorded difference of errors is one that no wording explains."""
+    expected, got = difference.facts.get("expected"), difference.facts.get("got")
+    if not isinstance(expected, dict) or not isinstance(got, dict):
+        return False
+    return (expected["type"], expected["message"], got["type"], got["message"]) in cells.others
+
+
 def _difference(cells: Cells) -> str:
     """The first difference in words: what was expected, what was got, where."""
     both = cells.observation.both
     if both:
         return f"{cells.fixture.recipe}: one observation says {both[0].result}, the other {both[1].result}"
     grave = [
-        difference for difference in cells.observation.differences if difference.kind not in {"raised", "relaxed", "strides"}
+        difference
+        for difference in cells.observation.differences
+        if difference.kind not in {"raised", "relaxed", "strides"} and (difference.kind != OTHER_ERROR or _other(cells, difference))
     ]
+    if not grave and cells.others:  # only the first few differences are kept
+        kind, message, other_kind, other_message = cells.others[0]
+        return f"{cells.fixture.recipe}: {in_words(other_kind, other_message)} instead of {in_words(kind, message)}"
     if not grave:
         return f"{cells.fixture.recipe}: {cells.observation.count} differences"
     first = grave[0]
     expected, got = first.facts.get("expected"), first.facts.get("got")
-    if first.kind == "error" and isinstance(expected, dict) and isinstance(got, dict):
-        texts = [f"{one['type'].removeprefix('builtins.')}: {headline(one['message'])}" for one in (got, expected)]
+    if first.kind == OTHER_ERROR and isinstance(expected, dict) and isinstance(got, dict):
+        texts = [in_words(one["type"], one["message"]) for one in (got, expected)]
         return f"{cells.fixture.recipe}: {texts[0]} instead of {texts[1]} in {first.where}"
     if first.kind == "keys" and isinstance(expected, list) and isinstance(got, list):
         lost, new = [key for key in expected if key not in got], [key for key in got if key not in expected]

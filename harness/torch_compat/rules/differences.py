@@ -3,7 +3,8 @@
 Of values, the digest is that of every difference that matters: where it is, its kind and dtype, what was expected there and what there
 is, bit for bit: also of values that are not compared any further, since they have another type, dtype, shape or length, and of what a
 call gives that was to raise. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives
-other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies; of a process that
+other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies, of other errors than the golden's that of both; what a wording
+explains leaves no trace. Of a process that
 died, of the stage, the signal and its last words. What is unstable gives other values each time: there, where the two observations
 differ from what was written counts, and no value.
 """
@@ -13,9 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.lines import digest
+from torch_compat.corpus.observations import OTHER_ERROR
+from torch_compat.rules.cells import in_words
 from torch_compat.rules.judgement import Outcome
 from torch_compat.values.compare import all_differences
-from torch_compat.values.normalise import alike, headline
+from torch_compat.values.normalise import alike, headline, plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.wordings import Errors
     from torch_compat.values.compare import Difference
 
 __all__ = ["DIGITS", "Differences", "digest_of_text"]
@@ -40,12 +44,12 @@ class Differences:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._known: dict[tuple[str, int], tuple[Observation, str]] = {}
+        self._known: dict[tuple[str, int, Errors], tuple[Observation, str]] = {}
         self._compared: dict[tuple[int, int, str, tuple[str, ...]], tuple[Any, Any, list[Any]]] = {}
 
     def digest(self, cells: Cells) -> str:
         """The digest of what cells that are alike have, in twelve hexadecimal digits."""
-        key = cells.fixture.id, id(cells.observation)
+        key = cells.fixture.id, id(cells.observation), cells.others
         known = self._known.get(key)
         if known is None:  # the observation is kept, so that no other one can have its id
             known = self._known[key] = cells.observation, digest(self._content(cells))[:DIGITS]
@@ -55,7 +59,8 @@ class Differences:
         """The same in words: each distinct difference once, without the place where it is; or the error, the signal, both results."""
         observation, fixture = cells.observation, cells.fixture
         if cells.outcome in {Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED} and observation.departures:
-            return tuple(dict.fromkeys(_words(one) for one in self._all(fixture, observation)))
+            others = [f"raises {in_words(*pair[2:])} instead of {in_words(*pair[:2])}" for pair in cells.others]
+            return tuple(dict.fromkeys([*(_words(one) for one in self._all(fixture, observation)), *others]))
         if cells.outcome is Outcome.UNSTABLE:
             places = dict.fromkeys(place for one in observation.both for place in self._places(fixture, one))
             return tuple(f"{kind} varies in {where}" for where, kind in places)
@@ -77,10 +82,11 @@ class Differences:
             if compared is None:
                 every = [self._told(one) for one in self._all(fixture, observation)]
                 compared = self._compared[kind] = (golden, departures, every)
-            return [*content, compared[2]]
+            return [*content, compared[2], *_others(cells)]
         # Without departures, what was recorded of the differences is all that there is.
-        told: list[Any] = [one.as_json() for one in observation.differences]
-        return [*content, _errors(observation.errors), told, list(observation.extent), observation.digest]
+        told: list[Any] = [one.as_json() for one in observation.differences if one.kind != OTHER_ERROR]
+        extent = [one for one in observation.extent if one["kind"] != OTHER_ERROR]
+        return [*content, _errors(observation.errors), told, extent, observation.digest, *_others(cells)]
 
     def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
         """Every difference that matters, and every call that raised or no longer does."""
@@ -101,6 +107,12 @@ class Differences:
         if not observation.departures:
             return [(observation.result, observation.signal)]
         return [(one.where, one.kind) for one in self._all(fixture, observation)]
+
+
+def _others(cells: Cells) -> list[Any]:
+    """Errors that are others than the golden's; nothing where there are none, so that a digest says nothing of it."""
+    pairs = sorted({(*plain_error(pair[:2]), *plain_error(pair[2:])) for pair in cells.others})
+    return [[list(pair) for pair in pairs]] if pairs else []
 
 
 def _placeless(value: Any) -> Any:

@@ -18,8 +18,9 @@ from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
 from torch_compat.rules.readers import Reader, Readers
 from torch_compat.rules.relaxed import Relaxations
+from torch_compat.rules.wordings import Wordings, other_errors
 from torch_compat.values.compare import distances
-from torch_compat.values.normalise import headline, same_error
+from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.policy import OptionSet, Policy
+    from torch_compat.rules.wordings import Errors, Use
     from torch_compat.values.compare import Difference, Distances
 
 Results = tuple[dict[str, Any], dict[str, Any]]
@@ -57,6 +59,8 @@ class Cells:
         direction: of the readers as seen from the writer; ``forward`` is readers older than the writer. Of what no release wrote
             it is ``synthetic``.
         readers: set of readers (see :class:`torch_compat.rules.readers.Readers`); never empty.
+        others: what was raised where the golden has another error, class and text of both; without what a wording explains.
+        worded: the wordings that explain the rest of that.
     """
 
     fixture: Fixture
@@ -65,6 +69,8 @@ class Cells:
     outcome: Outcome
     direction: Direction
     readers: int
+    others: Errors = ()
+    worded: frozenset[Use] = frozenset()
 
     @property
     def count(self) -> int:
@@ -182,12 +188,13 @@ class Evidence:
     def cells(self) -> tuple[Cells, ...]:
         """Every observed cell that belongs to the corpus as it is, those that are alike together, in the order of :meth:`lines`."""
         return tuple(
-            Cells(fixture, options, observation, outcome, direction, part)
+            Cells(fixture, options, observation, outcome, direction, part, heard.others, heard.worded)
             for fixture, options, observations in self.lines()
             for observation, bits in observations
-            for outcome in (self.outcome(fixture, observation),)
+            for heard in self.wordings.heard(fixture, observation, bits)
+            for outcome in (self.outcome(fixture, observation, others=heard.others),)
             for direction, side in self._sides(fixture)
-            if (part := bits & side)
+            if (part := heard.readers & side)
         )
 
     @cached_property
@@ -207,6 +214,11 @@ class Evidence:
     def relaxations(self) -> Relaxations:
         """Which values where the writer raised have a stated change as their cause."""
         return Relaxations(self)
+
+    @cached_property
+    def wordings(self) -> Wordings:
+        """Which errors are those of the writer in other words."""
+        return Wordings(self)
 
     @cached_property
     def operator_changes(self) -> OperatorChanges | None:
@@ -286,11 +298,14 @@ class Evidence:
         apart = calendar.days_between(reader.release, writer)
         return "forward-in-window" if apart <= self.policy.forward_window_days else "forward"
 
-    def outcome(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> Outcome:
+    def outcome(
+        self, fixture: Fixture, observation: Observation, between: Results | None = None, others: Errors | None = None
+    ) -> Outcome:
         """The outcome of an observation, under the policy's tolerances for the fixture's operators.
 
         Parameters:
             between: the two results that were compared; the golden and the reader's own unless given.
+            others: the errors that are others than the golden's; all whose class or text is another unless given.
         """
         if observation.result != "differs":
             return Outcome(observation.result)
@@ -300,7 +315,7 @@ class Evidence:
                 kinds.add(extent["kind"])
                 continue
             if extent["kind"] == OTHER_ERROR:
-                if not all(same_error(pair[:2], pair[2:]) for pair in extent["errors"]):
+                if other_errors(observation) if others is None else others:
                     return Outcome.DIFFERENT
                 continue
             apart = True

@@ -58,6 +58,7 @@ ENGINE = frozenset(
         "sweep",
         "timelines",
         "waiving",
+        "wordings",
     }
 )  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
@@ -375,6 +376,7 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
         ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
         ("pairs-observed", evidence.unavailable, "readers that were asked for could not be had"),
         ("reference-agrees", evidence.modelled, "the reference reader read"),
+        ("wordings-exact", evidence.policy.wordings, "it has wordings"),
         (
             "operator-waivers-exact",
             evidence.policy.operator_waivers + evidence.policy.operator_gaps,

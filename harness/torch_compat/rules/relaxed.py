@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.rules.evidence import Cells, Evidence
 
-__all__ = ["Relaxations"]
+__all__ = ["UNTOLD", "Relaxations", "raised"]
 
 _QUOTED = re.compile(r"\btorch\.(\w+)\(")
 UNTOLD = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
@@ -97,6 +97,14 @@ class Relaxations:
             if (one.fixture.id, one.options.id) in keys:
                 found.setdefault((one.fixture.id, one.options.id), []).append(one)
         return found
+
+
+def raised(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """The errors of a result, by class and message: of its load, or of its calls; none where the process ended."""
+    if "error" in result:
+        return [(result["error"]["type"], result["error"]["message"])]
+    turns = [call[turn] for call in result.get("calls", ()) for turn in ("first", "second")]
+    return [(turn["error"]["type"], turn["error"]["message"]) for turn in turns if "error" in turn]
 
 
 def _errors(result: dict[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["alike", "headline", "last_word", "normalise", "normalise_result", "same_error"]
+__all__ = ["alike", "headline", "last_word", "normalise", "normalise_result", "plain_error", "same_error"]
 
 LONGEST = 800  # characters kept of one text: messages of old releases quote whole stack traces
 MARK = " …"
@@ -125,16 +125,22 @@ def alike(line: str) -> str:
 _CLASS = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): ")
 
 
+def plain_error(error: Sequence[str]) -> tuple[str, str]:
+    """The class of an error, and its headline without what varies.
+
+    Newer releases quote the class once more in front of what TorchScript's interpreter raises; that is no part of the text.
+    """
+    return error[0].removeprefix("builtins."), alike(_CLASS.sub("", headline(error[1])))
+
+
 def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two errors, by class and message, are the same: their classes, and their headlines without what varies.
 
-    Newer releases quote the class once more in front of what TorchScript's interpreter raises. Of a text that was recorded before the
-    cause was kept in cutting it, only the class can be compared.
+    Of a text that was recorded before the cause was kept in cutting it, only the class can be compared.
     """
     if any(message.startswith(_CAUSE_IS_LAST) and message.endswith(MARK) for _, message in (one, other)):
         return one[0] == other[0]
-    texts = {alike(_CLASS.sub("", headline(message))) for _, message in (one, other)}
-    return one[0] == other[0] and len(texts) == 1
+    return plain_error(one) == plain_error(other)
 
 
 def last_word(said: str) -> str:

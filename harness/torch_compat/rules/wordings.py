@@ -1,0 +1,131 @@
+"""Where a reader raises another error than the writer: whether the policy has both as wordings of one refusal.
+
+A release that words a refusal otherwise breaks no promise, and says so of every program that meets the check. So it is stated once, in
+the policy's ``[[wording]]`` tables: what each span of releases raises there. Two errors are one where a wording has the writer's
+text for the writer's release, and the reader's text for the reader's. Everything else that is not the same is another error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.observations import OTHER_ERROR
+from torch_compat.releases.release import Release
+from torch_compat.values.normalise import plain_error, same_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation
+    from torch_compat.policy.model import Wording
+    from torch_compat.releases.sets import ReleaseSet
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["Errors", "Heard", "Use", "Wordings", "other_errors"]
+
+Pair = tuple[str, str, str, str]
+"""Class and text of the golden's error, then of the reader's."""
+Errors = tuple[Pair, ...]
+
+
+class Use(NamedTuple):
+    """What explains one pair of errors.
+
+    Attributes:
+        wording: its id.
+        wrote, read: the texts of the writer and of the reader, by their places in ``says``.
+    """
+
+    wording: str
+    wrote: int
+    read: int
+
+
+class Heard(NamedTuple):
+    """What readers raised otherwise than the writer.
+
+    Attributes:
+        others: errors that are not the golden's, nor another wording of them.
+        worded: what explains the rest of those that are not the golden's.
+        readers: set of readers of which this holds.
+    """
+
+    others: Errors
+    worded: frozenset[Use]
+    readers: int
+
+
+def other_errors(observation: Observation) -> Errors:
+    """The errors of an observation that are not the golden's, by class and text."""
+    found = (tuple(pair) for extent in observation.extent if extent["kind"] == OTHER_ERROR for pair in extent["errors"])
+    return tuple(dict.fromkeys((a, b, c, d) for a, b, c, d in found if not same_error((a, b), (c, d))))
+
+
+class Wordings:
+    """The wordings of a policy over some evidence. What it found out once, it keeps."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._known: dict[tuple[str, Pair], tuple[tuple[Use, ReleaseSet], ...]] = {}
+        self._readers: dict[str, int] = {}
+
+    def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
+        """The readers of one observation, told apart by what explains the errors that are not the golden's."""
+        parts: dict[tuple[Errors, frozenset[Use]], int] = {((), frozenset()): readers}
+        for pair in other_errors(observation):
+            split: dict[tuple[Errors, frozenset[Use]], int] = {}
+            for (others, worded), bits in parts.items():
+                for uses, some in self._by_use(fixture.release, pair, bits):
+                    key = (others, worded | uses) if uses else ((*others, pair), worded)
+                    split[key] = split.get(key, 0) | some
+            parts = split
+        for (others, worded), bits in parts.items():
+            yield Heard(others, worded, bits)
+
+    def others(self, fixture: Fixture, observation: Observation, reader: str) -> Errors:
+        """The errors of one reader that are not the golden's, nor another wording of them; of a release that evidence may not have."""
+        return tuple(
+            pair
+            for pair in other_errors(observation)
+            if not any(Release(reader) in releases for _, releases in self._explaining(fixture.release, pair))
+        )
+
+    def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[Use], int]]:
+        """Some readers, told apart by all that explains their error; none of them twice, and those unexplained with nothing."""
+        groups: dict[frozenset[Use], int] = {frozenset(): readers}
+        for use, releases in self._explaining(writer, pair):
+            split: dict[frozenset[Use], int] = {}
+            for uses, bits in groups.items():
+                for key, some in ((uses | {use}, bits & self._span(releases)), (uses, bits & ~self._span(releases))):
+                    if some:
+                        split[key] = split.get(key, 0) | some
+            groups = split
+        yield from groups.items()
+
+    def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[Use, ReleaseSet], ...]:
+        """What makes two errors one, and for which readers."""
+        key = (writer, pair)
+        if key not in self._known:
+            found: list[tuple[Use, ReleaseSet]] = []
+            if writer != SYNTHETIC:  # what no release wrote has the words of none
+                for wording in self._evidence.policy.wordings:
+                    found += _uses(wording, Release(writer), pair)
+            self._known[key] = tuple(found)
+        return self._known[key]
+
+    def _span(self, releases: ReleaseSet) -> int:
+        text = str(releases)
+        if text not in self._readers:
+            self._readers[text] = self._evidence.readers.where(lambda reader: Release(reader.release) in releases)
+        return self._readers[text]
+
+
+def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[Use, ReleaseSet]]:
+    golden, given = plain_error(pair[:2]), plain_error(pair[2:])
+    for wrote, before in enumerate(wording.says):
+        if writer in before.releases and before.says(*golden):
+            for read, after in enumerate(wording.says):
+                if after.says(*given):
+                    yield Use(wording.id, wrote, read), after.releases
