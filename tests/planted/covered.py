@@ -151,11 +151,13 @@ class Planter:
             block = random.choice(self._by_waiver[random.choice(sorted(self._by_waiver))])
         writer, readers = random.choice(list(self.accepted.members(block)))
         wrote = SYNTHETIC if writer < 0 else self.accepted.known.releases[writer]
-        at = self._recorded[random.choice(self.accepted.known.of(readers))]
+        reader = random.choice(self.accepted.known.of(readers))
+        at = self._recorded[reader]
         place = (f"{release_folder(wrote)}/{random.choice(block.recipes)}", block.options)
         fixture, options, found = self._lines[place]
         seen = next(one for one, bits in found if bits >> at & 1)
-        return Cell(fixture, options, seen, 1 << at, self.evidence.outcome(fixture, seen), block)
+        others = self.evidence.wordings.others(fixture, seen, reader)
+        return Cell(fixture, options, seen, 1 << at, self.evidence.outcome(fixture, seen, others=others), block)
 
     def other(self, random: Random, cell: Cell) -> Cell | None:
         """A covered cell with another accepted difference, of the same recipe where values differ; None where there is none."""

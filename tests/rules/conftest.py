@@ -26,11 +26,14 @@ from torch_compat.policy.model import (
     MayRefuse,
     Milestone,
     OptionSet,
+    Phrase,
     RuleEntry,
     Tolerance,
     Waiver,
+    Wording,
 )
 from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.sets import ReleaseSet
 from torch_compat.rules import judge as judging
 from torch_compat.rules.evidence import Evidence
 
@@ -72,6 +75,12 @@ def waiver(
     """A waiver for cells, or for findings that are about none."""
     rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us", "expires": expires}
     return Waiver(id=name, title="It is known", covers=parts or None, findings=findings, **rest)
+
+
+def wording(*says: tuple[str, str], name: str = "check") -> Wording:
+    """A wording: texts of RuntimeErrors, each with the releases that say it."""
+    phrases = [Phrase(type="RuntimeError", text=text, releases=ReleaseSet.parse(releases)) for text, releases in says]
+    return Wording(id=name, says=tuple(phrases), because="so")
 
 
 def file_format(version: int, **more: Any) -> Format:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules import oracle
-from tests.rules.conftest import DATES, DEFAULT, FACTS, STRICT, World, covers, file_format, rule, waiver
+from tests.rules.conftest import DATES, DEFAULT, FACTS, FAR, NEAR, STRICT, World, covers, file_format, rule, waiver, wording
 from torch_compat.policy.model import CorpusScope, Milestone
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.readers import Reader, Readers, Sums, highest, lowest, places
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy.model import Waiver
+    from torch_compat.policy.model import Waiver, Wording
     from torch_compat.rules.judge import Finding, Report
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -31,6 +31,7 @@ CAUSED = [outcome for outcome in sorted(FACTS) if outcome not in {"same", "close
 OTHER = ({"type": "builtins.RuntimeError", "message": "no such operator"},)
 NUMBERED = ({"type": "builtins.RuntimeError", "message": "version 10 is too new"},)
 SETS = st.sampled_from(["..", "1.0.0", "1.1.0..", "..1.1.1", "1.0.0..1.1.0, 2.0.0..", "1.1.0..1.1.1"])
+WORDS = ("no such size", "no such shape", "no memory", "no such size 3")
 OTHERWISE: dict[str, Any] = {"digest": "9" * 16, "count": 7}
 NOT_NOW = Milestone(release="1.1.1")
 
@@ -53,11 +54,25 @@ def worlds(draw: st.DrawFn) -> World:
         corpus=CorpusScope(writers=("1.0.0",), readers=tuple(asked)),
         forward_window_days=draw(st.sampled_from([0, 9, 300])),
     )
+    world.promise(wordings=tuple(_wording(draw, f"check-{at}") for at in range(draw(st.integers(0, 2)))))
     world.as_of = draw(st.sampled_from([world.as_of, DATES["1.1.1"]]))
     for version in draw(st.lists(st.sampled_from([*RELEASES, "synthetic"]), unique=True, max_size=4)):
         for recipe in draw(st.lists(st.sampled_from(["add", "div", "mul"]), unique=True, min_size=1)):
             _observed(draw, world, _fixture(draw, world, version, recipe))
     return world
+
+
+def _wording(draw: st.DrawFn, name: str) -> Wording:
+    texts = draw(st.lists(st.sampled_from(WORDS), unique=True, min_size=2, max_size=3))
+    return wording(*((text, draw(SETS)) for text in texts), name=name)
+
+
+def _errors(draw: st.DrawFn) -> dict[str, Any]:
+    """Errors that are others than the golden's, of which there may be several."""
+    pairs = draw(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)), min_size=1, max_size=2))
+    errors = [["builtins.RuntimeError", one, "builtins.RuntimeError", other] for one, other in pairs]
+    kind = {"kind": "error", "dtype": "", "count": len(errors), "frontier": None, "errors": errors}
+    return {"heard": True, "digest": "3" * 16, "extent": (*draw(st.sampled_from([(), (NEAR,), (FAR,)])), kind)}
 
 
 def _fixture(draw: st.DrawFn, world: World, version: str, recipe: str) -> Fixture:
@@ -86,6 +101,8 @@ def _observed(draw: st.DrawFn, world: World, fixture: Fixture) -> None:
                 change: dict[str, Any] = {}
                 if outcome in {"refused", "raised"}:
                     change = draw(st.sampled_from([{}, {"errors": OTHER}, {"errors": NUMBERED}]))
+                if outcome == "different" and draw(st.booleans()):
+                    change = _errors(draw)
                 if draw(st.integers(0, 9)) == 0:
                     change = {**change, "key": "0" * 20}
                 world.observe(fixture, version, outcome, options, fresh=fresh, **change)

@@ -172,8 +172,8 @@ def _release_set(value: object) -> ReleaseSet:
 
 @functools.cache
 def _with_names(text: str) -> re.Pattern[str]:
-    """What finds a text in which '*' stands for one name."""
-    return re.compile(r"[\w.]+".join(map(re.escape, text.split("*"))))
+    """What finds a text in which '*' stands for one name, or for itself."""
+    return re.compile(r"(?:[\w.]+|\*)".join(map(re.escape, text.split("*"))))
 
 
 def _named_ends(value: ReleaseSet) -> ReleaseSet:
@@ -615,7 +615,7 @@ class Phrase(Table):
     type: Annotated[str, Field(pattern=MODULE)]
     """The class of the error, as 'RuntimeError'."""
     text: Text
-    """The line of it that says the cause, with what varies as judging tells texts apart ('N' for a number); '*' stands for one name in it."""
+    """The line of it that says the cause, with what varies as judging tells texts apart ('N' for a number); '*' stands for one name in it, or for itself."""
     releases: Releases
     """The releases that say it, as writers or as readers; open to the future for the newest."""
 
