@@ -27,6 +27,7 @@ ENGINE = {
     "sweep",
     "timelines",
     "waiving",
+    "wording_drafts",
     "wordings",
 }  # what rules are made with
 MODULES = {path.stem for path in FOLDER.glob("*.py")}

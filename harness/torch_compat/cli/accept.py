@@ -12,6 +12,7 @@ from torch_compat.cli._output import exit_status, format_option, print_json, std
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
+from torch_compat.rules.wording_drafts import drafts, phrase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ __all__ = ["accept"]
 @click.command()
 @click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review them as a diff.")
 @click.option(
-    "--show", is_flag=True, help="Also show in words everything that waivers cover already, to read their reasons against."
+    "--show", is_flag=True, help="Also show in words everything that waivers cover already, to read their reasons against, and errors that no wording explains, to draft one."
 )
 @root_option
 @format_option
@@ -75,7 +76,7 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
 
 
 def _show(counted: Counted, console: Console) -> None:
-    """Every waiver with its reason, and what it covers: who wrote, who read, what differs."""
+    """Every waiver with its reason, and what it covers: who wrote, who read, what differs; and errors that no wording explains."""
     known = counted.accepted.known
     for waiver in counted.evidence.policy.waivers:
         console.print(Text(f"{waiver.id}: {waiver.title}", style="bold"), soft_wrap=True)
@@ -93,6 +94,13 @@ def _show(counted: Counted, console: Console) -> None:
                     console.print(Text(f"      {text}", style="dim"), soft_wrap=True)
         for name in waiver.findings or ():
             console.print(Text(f"  {name}"), soft_wrap=True)
+    evidence = counted.evidence
+    for draft in drafts(evidence):
+        told = ", ".join(few(sorted(draft.recipes)))
+        console.print(Text(f"worded otherwise, or another error, in {told}", style="bold"), soft_wrap=True)
+        console.print(Text(f"  {phrase(evidence, draft.error, draft.writers)}"), soft_wrap=True)
+        for error, (readers, count) in sorted(draft.instead.items()):
+            console.print(Text(f"    {phrase(evidence, error, readers)}  # {count} cells"), soft_wrap=True)
 
 
 def _became(change: Change) -> dict[str, object]:

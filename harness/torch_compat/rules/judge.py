@@ -58,6 +58,7 @@ ENGINE = frozenset(
         "sweep",
         "timelines",
         "waiving",
+        "wording_drafts",
         "wordings",
     }
 )  # modules of this package that are no rules
