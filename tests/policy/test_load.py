@@ -139,6 +139,10 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("formats.toml", "version = 6", "version = 0", "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found 0"),
         ("formats.toml", "version = 6", "version = true", "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found true"),
         ("formats.toml", 'kind = "bytecode"\nversion = 6', 'kind = "container"\nversion = "no name"', "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found 'no name'"),
+        ("formats.toml", "[[format]]", '[[wording]]\nid = "w"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:10: wording[0].says: needs two texts at least: one alone explains nothing"),
+        ("formats.toml", "[[format]]", '[[wording]]\nid = "w"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:10: wording[0].says[1].text: 'a' stands here already: one text has one set of releases"),
+        ("formats.toml", "[[format]]", '[[wording]]\nid = "w"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "E", text = "b", releases = "7.7.7.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:10: wording[0].says[1].releases: release '7.7.7' is not in the calendar"),
+        ("formats.toml", "[[format]]", '[[wording]]\nid = "w"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "an E", text = "b", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:10: wording[0].says[1].type: must be a module such as 'numpy.core'; found 'an E'"),
         ("waivers/known.toml", 'id = "known"', 'id = "other"', "P/waivers/known.toml:2: waiver.id: waiver 'other' stands in known.toml; the file must have the waiver's name"),
     ],
 )  # fmt: skip

@@ -271,7 +271,10 @@ class _Oracle:
                         if reader is None or found is None or found.key != cell_key(fixture.subject, options.load.given()):
                             continue
                         if reader.release in self.policy.calendar:
-                            direction, others = self._direction(fixture, reader.release), self._others(fixture, found, reader.release)
+                            direction, others = (
+                                self._direction(fixture, reader.release),
+                                self._others(fixture, found, reader.release),
+                            )
                             outcome = self.evidence.outcome(fixture, found, others=others)
                             yield Cell(fixture, options, name, reader.release, found, outcome, direction, recorded, others)
                         break

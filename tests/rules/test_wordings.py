@@ -9,7 +9,6 @@ import pytest
 
 from tests.rules.conftest import FAR, wording
 from tests.rules.test_calls_heard import observe, raised
-from torch_compat.policy.model import Wording
 from torch_compat.rules.differences import Differences
 from torch_compat.rules.wordings import Wordings
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
+    from torch_compat.policy.model import Wording
 
 OLD, NEW, ASSERTED = "shape mismatch of f", "shapes of f do not match", "INTERNAL ASSERT FAILED"
 WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match", "1.1.1.."))
@@ -35,7 +35,9 @@ WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match"
         (ASSERTED, NEW, "builtins.RuntimeError", "fail: different"),
     ],
 )
-def test_a_reader_may_say_it_in_the_words_of_its_release(golden: str, message: str, kind: str, verdict: str, world: World) -> None:
+def test_a_reader_may_say_it_in_the_words_of_its_release(
+    golden: str, message: str, kind: str, verdict: str, world: World
+) -> None:
     world.promise(wordings=(WORDED,))
     observe(world, raised(golden), raised(message, kind))
     assert list(world.verdicts("newer-computes").values()) == [verdict]

@@ -27,7 +27,9 @@ __all__ = ["accept"]
 @click.command()
 @click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review them as a diff.")
 @click.option(
-    "--show", is_flag=True, help="Also show in words everything that waivers cover already, to read their reasons against, and errors that no wording explains, to draft one."
+    "--show",
+    is_flag=True,
+    help="Also show in words everything that waivers cover already, to read their reasons against, and errors that no wording explains, to draft one.",
 )
 @root_option
 @format_option

@@ -86,7 +86,8 @@ def _difference(cells: Cells) -> str:
     grave = [
         difference
         for difference in cells.observation.differences
-        if difference.kind not in {"raised", "relaxed", "strides"} and (difference.kind != OTHER_ERROR or _other(cells, difference))
+        if difference.kind not in {"raised", "relaxed", "strides"}
+        and (difference.kind != OTHER_ERROR or _other(cells, difference))
     ]
     if not grave and cells.others:  # only the first few differences are kept
         kind, message, other_kind, other_message = cells.others[0]
