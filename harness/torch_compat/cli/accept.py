@@ -101,8 +101,8 @@ def _show(counted: Counted, console: Console) -> None:
         told = ", ".join(few(sorted(draft.recipes)))
         console.print(Text(f"worded otherwise, or another error, in {told}", style="bold"), soft_wrap=True)
         console.print(Text(f"  {phrase(evidence, draft.error, draft.writers)}"), soft_wrap=True)
-        for error, (readers, count) in sorted(draft.instead.items()):
-            console.print(Text(f"    {phrase(evidence, error, readers)}  # {count} cells"), soft_wrap=True)
+        for error, (readers, cells) in sorted(draft.instead.items()):
+            console.print(Text(f"    {phrase(evidence, error, readers)}  # {cells} cells"), soft_wrap=True)
 
 
 def _became(change: Change) -> dict[str, object]:
