@@ -470,7 +470,11 @@ class _Oracle:
                 name = f"{EXACT}:{what.replace(' ', '-')}:{one.id}"
                 groups[Verdict.FAIL, name, ""] = [(Said(EXACT, Verdict.FAIL, one.id, Cause(what, one.id, "")), "")]
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
-        counts["not-checked"] += len(empty)
+        if self.policy.wordings:
+            empty.append(
+                ("wordings-exact", "it has wordings, and the policy lacks the rule that judges it", len(self.policy.wordings))
+            )
+        counts["not-checked"] += sum(count for _, _, count in empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED]
         found = sorted(
             groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1].partition(":")[0], item[0][1], item[0][2])
