@@ -74,7 +74,7 @@ class Wordings:
     def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
         """The readers of one observation, told apart by what explains the errors that are not the golden's."""
         parts: dict[tuple[Errors, frozenset[Use]], int] = {((), frozenset()): readers}
-        for pair in other_errors(observation):
+        for pair in other_errors(observation) if observation.extent else ():
             split: dict[tuple[Errors, frozenset[Use]], int] = {}
             for (others, worded), bits in parts.items():
                 for uses, some in self._by_use(fixture.release, pair, bits):
