@@ -33,7 +33,7 @@ def verdicts(world: World) -> list[str]:
 )
 def test_every_text_is_needed_and_said(says: list[tuple[str, str]], expected: list[str], world: World) -> None:
     world.promise(wordings=(wording(*says),))
-    observe(world, raised(OLD), raised(NEW))
+    world.observe(observe(world, raised(OLD), raised(NEW)), "1.0.0", heard=True)
     assert verdicts(world) == expected
 
 
@@ -44,6 +44,12 @@ def test_who_says_the_same_as_the_writer_says_it_too(world: World) -> None:
     assert verdicts(world) == ["pass"]
     world.promise(wordings=(wording((OLD, "..1.1.0"), (NEW, "1.1.0..")),))
     assert verdicts(world) == ["fail: too wide"]
+
+
+def test_who_only_wrote_was_not_asked_what_it_says_in_reading(world: World) -> None:
+    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "..")),))
+    observe(world, raised(OLD), raised(NEW))
+    assert verdicts(world) == ["pass"]
 
 
 @pytest.mark.parametrize("facts", [{}, {"heard": True, "outcome": "crashed"}])

@@ -91,16 +91,19 @@ def _unsaid(wording: Wording, used: set[int], asked: Iterable[dict[str, set[tupl
 
 
 def _said(evidence: Evidence, recipes: Iterable[str]) -> dict[str, dict[str, set[tuple[str, str]]]]:
-    """What releases raised in programs of some recipes, by recipe and release, as writers and as readers who were compared."""
+    """What releases raised in programs of some recipes, by recipe and release: those that read, and were compared; also as writers."""
     wanted = set(recipes)
     found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    wrote: dict[str, dict[str, set[tuple[str, str]]]] = {}
     for cells in evidence.cells:
         fixture, observation = cells.fixture, cells.observation
         if fixture.recipe not in wanted or fixture.release == SYNTHETIC or cells.outcome in UNTOLD or not observation.heard:
             continue
-        place = found.setdefault(fixture.recipe, {})
-        place.setdefault(fixture.release, set()).update(map(plain_error, raised(fixture.golden)))
+        wrote.setdefault(fixture.recipe, {}).setdefault(fixture.release, set()).update(map(plain_error, raised(fixture.golden)))
         errors = set(map(plain_error, raised(observation.own_result(fixture.golden))))
         for reader in evidence.readers.of(cells.readers):
-            place.setdefault(reader.release, set()).update(errors)
+            found.setdefault(fixture.recipe, {}).setdefault(reader.release, set()).update(errors)
+    for recipe, releases in found.items():
+        for release in releases:
+            releases[release] |= wrote[recipe].get(release, set())
     return found
