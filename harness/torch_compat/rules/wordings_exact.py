@@ -13,6 +13,7 @@ Reference: this project.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
@@ -45,8 +46,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             recipes.setdefault(use.wording, set()).add(cells.fixture.recipe)
     said = _said(evidence, frozenset().union(*recipes.values()))
     for wording in evidence.policy.wordings:
-        asked = [said[recipe] for recipe in sorted(recipes.get(wording.id, ())) if recipe in said]
-        wrong = [*_unused(wording, used.get(wording.id, set())), *_unsaid(wording, used.get(wording.id, set()), asked)]
+        heard = _Said()
+        for recipe in sorted(recipes.get(wording.id, ())):
+            heard.take(said.get(recipe, _Said()))
+        wrong = [*_unused(wording, used.get(wording.id, set())), *_unsaid(wording, used.get(wording.id, set()), heard)]
         if not wrong:
             yield Judgement(rule.id, Verdict.PASS, wording.id)
         for what, text in wrong:
@@ -74,36 +77,53 @@ def _unused(wording: Wording, used: set[int]) -> Iterator[tuple[str, str]]:
             yield "unused", f"no recorded cell needs {phrase.type}: {phrase.text}"
 
 
-def _unsaid(wording: Wording, used: set[int], asked: Iterable[dict[str, set[tuple[str, str]]]]) -> Iterator[tuple[str, str]]:
+def _unsaid(wording: Wording, used: set[int], heard: _Said) -> Iterator[tuple[str, str]]:
     """The releases that are stated to say a text, were asked, and did not."""
-    heard: dict[str, set[tuple[str, str]]] = {}
-    for recipe in asked:
-        for release, errors in recipe.items():
-            heard.setdefault(release, set()).update(errors)
     for at, phrase in enumerate(wording.says):
         silent = [
             release
-            for release in sorted(heard, key=Release)
-            if Release(release) in phrase.releases and not any(phrase.says(*error) for error in heard[release])
+            for release in sorted(heard.asked, key=Release)
+            if Release(release) in phrase.releases and not any(phrase.says(*error) for error in heard.errors[release])
         ]
         if silent and at in used:
             yield "too wide", f"{', '.join(silent)} should say {phrase.type}: {phrase.text}"
 
 
-def _said(evidence: Evidence, recipes: Iterable[str]) -> dict[str, dict[str, set[tuple[str, str]]]]:
-    """What releases raised in programs of some recipes, by recipe and release: those that read, and were compared; also as writers."""
+@dataclass
+class _Said:
+    """What releases raised.
+
+    Attributes:
+        errors: by release, as writer and as reader who was compared.
+        asked: those that read. Who only wrote was not asked what it says in reading.
+    """
+
+    errors: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    def note(self, release: str, errors: Iterable[tuple[str, str]]) -> None:
+        """Put down what a release raised."""
+        self.errors.setdefault(release, set()).update(errors)
+
+    def take(self, other: _Said) -> None:
+        """Take what was raised elsewhere."""
+        self.asked |= other.asked
+        for release, errors in other.errors.items():
+            self.note(release, errors)
+
+
+def _said(evidence: Evidence, recipes: Iterable[str]) -> dict[str, _Said]:
+    """What releases raised in programs of some recipes, by recipe."""
     wanted = set(recipes)
-    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
-    wrote: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    found: dict[str, _Said] = {}
     for cells in evidence.cells:
         fixture, observation = cells.fixture, cells.observation
         if fixture.recipe not in wanted or fixture.release == SYNTHETIC or cells.outcome in UNTOLD or not observation.heard:
             continue
-        wrote.setdefault(fixture.recipe, {}).setdefault(fixture.release, set()).update(map(plain_error, raised(fixture.golden)))
+        place = found.setdefault(fixture.recipe, _Said())
+        place.note(fixture.release, map(plain_error, raised(fixture.golden)))
         errors = set(map(plain_error, raised(observation.own_result(fixture.golden))))
         for reader in evidence.readers.of(cells.readers):
-            found.setdefault(fixture.recipe, {}).setdefault(reader.release, set()).update(errors)
-    for recipe, releases in found.items():
-        for release in releases:
-            releases[release] |= wrote[recipe].get(release, set())
+            place.note(reader.release, errors)
+            place.asked.add(reader.release)
     return found
