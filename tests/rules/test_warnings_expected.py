@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import STRICT
-from torch_compat.policy.model import KnownWarning
+from torch_compat.policy.model import KnownWarning, Saying
 from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ RULE = "warnings-expected"
 SAID = ("FutureWarning", "load of 'a.b' is deprecated.")
 
 
-def known(**change: Any) -> KnownWarning:
-    told: dict[str, Any] = {
-        "id": "load", "category": "FutureWarning", "text": "load of '*' is deprecated.", "readers": "1.1.0..", "families": ("torchscript",),
-        "because": "so",
-    }  # fmt: skip
-    told |= change
-    return KnownWarning(**{**told, "readers": ReleaseSet.parse(told["readers"])})
+def wording(readers: str = "1.1.0..", category: str = SAID[0], text: str = "load of '*' is deprecated.") -> Saying:
+    return Saying(readers=ReleaseSet.parse(readers), category=category, text=text)
+
+
+def known(*says: Saying, **change: Any) -> KnownWarning:
+    told: dict[str, Any] = {"id": "load", "families": ("torchscript",), "because": "so", "says": says or (wording(),)}
+    return KnownWarning(**(told | change))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def known(**change: Any) -> KnownWarning:
         ({}, ("FutureWarning", "load of 'a b' is deprecated."), ["fail: new warning"]),
         ({}, ("FutureWarning", "load of 'a.b' is deprecated. Or so"), ["fail: new warning"]),
         ({}, ("DeprecationWarning", SAID[1]), ["fail: another category"]),
-        ({"readers": "1.1.0..1.1.1"}, SAID, ["fail: new warning"]),
+        ({"says": (wording("1.1.0..1.1.1"),)}, SAID, ["fail: new warning"]),
         ({"families": ("mobile",)}, SAID, ["fail: new warning"]),
         ({"options": ("strict",)}, SAID, ["fail: new warning"]),
         ({"options": ("default",)}, SAID, ["pass"]),
@@ -46,8 +46,8 @@ def test_what_is_said_is_stated(stated: dict[str, Any], said: tuple[str, str], v
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
-def test_a_warning_that_moved_to_another_category_is_known_by_both_entries(world: World) -> None:
-    world.promise(warnings=(known(id="old", category="DeprecationWarning", readers="1.1.0..1.1.1"), known(readers="2.0.0..")))
+def test_a_warning_that_moved_to_another_category_has_two_wordings(world: World) -> None:
+    world.promise(warnings=(known(wording("1.1.0..1.1.1", "DeprecationWarning"), wording("2.0.0..")),))
     fixture = world.fixture()
     world.observe(fixture, "1.1.0", warnings=(("DeprecationWarning", SAID[1]),))
     world.observe(fixture, "2.0.0", warnings=(SAID,))
@@ -61,7 +61,7 @@ def test_a_warning_that_moved_to_another_category_is_known_by_both_entries(world
         ({}, "different", ["pass", "fail: missing warning"]),
         ({}, "refused", ["pass"]),  # it may not have come so far
         ({"varies": "by its source"}, "same", ["pass"]),
-        ({"readers": "1.1.0"}, "same", ["pass"]),
+        ({"says": (wording("1.1.0"),)}, "same", ["pass"]),
     ],
 )
 def test_what_some_say_of_an_archive_the_others_say_too(
