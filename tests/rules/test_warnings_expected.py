@@ -9,6 +9,7 @@ import pytest
 from tests.rules.conftest import STRICT
 from torch_compat.policy.model import KnownWarning, Saying
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
@@ -102,3 +103,108 @@ def test_all_that_is_said_in_a_cell_is_looked_at(world: World) -> None:
 def test_nothing_said_and_nothing_stated_is_nothing_to_judge(world: World) -> None:
     world.observe(world.fixture(), "2.0.0")
     assert world.judgements(RULE) == []
+
+
+# --------------------------------------------------------------------------------------------------------------------- in calls
+
+OLD, NEW = ("UserWarning", "it is odd (here)"), ("UserWarning", "it is odd (there)")
+ODD = (wording("1.1.0..1.1.1", *OLD), wording("2.0.0..", *NEW))
+
+
+def running(*says: Saying, **change: Any) -> KnownWarning:
+    return known(*(says or ODD), **{"id": "odd", "during": "running", **change})
+
+
+def program(*warnings: tuple[str, str]) -> dict[str, Any]:
+    """What a program with one call computes, whose first turn warns."""
+    value: dict[str, Any] = {"value": 1, "inputs": []}
+    turn = {**value, "warnings": [list(one) for one in warnings]}
+    return {"calls": [{"first": turn, "second": value}], "state": None, "state_after": None}
+
+
+def called(world: World, *given: tuple[str, str], version: str = "2.0.0", **change: Any) -> None:
+    """Let 1.1.0 write a program that it warns of, and read it as it was; and another release read it."""
+    fixture = world.fixture("1.1.0", golden=program(OLD), operators=["aten::odd.Tensor"], **change)
+    world.observe(fixture, "1.1.0", heard=True)
+    world.observe(fixture, version, heard=True, said=(("calls[0].first", given),) if given != (OLD,) else ())
+
+
+def causes(world: World) -> list[str]:
+    return [one.cause.what for one in world.judgements(RULE) if one.cause]
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ((NEW,), []),  # what is stated of it, whatever the writer said
+        ((), ["missing warning in a call"]),
+        ((OLD,), ["new warning in a call"]),  # as the writer, in the words of another release
+        ((("FutureWarning", NEW[1]),), ["another category in a call"]),
+        ((NEW, ("UserWarning", "it is new")), ["new warning in a call"]),
+        ((("UserWarning", "it is new"),), ["new warning in a call", "missing warning in a call"]),
+    ],
+)
+def test_a_reader_says_in_calls_what_is_stated_of_its_release(given: tuple[Any, ...], what: list[str], world: World) -> None:
+    world.promise(warnings=(running(),))
+    called(world, *given)
+    assert causes(world) == what
+
+
+def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> None:
+    world.promise(warnings=(running(wording("1.1.0..", *OLD), varies="by the hour"),))
+    called(world)
+    assert causes(world) == []
+
+
+@pytest.mark.parametrize(
+    ("operators", "what"),
+    [
+        (("aten::odd",), []),
+        (("aten::odd.Tensor",), []),
+        (("aten::even",), ["new warning in a call"]),
+        (("aten::odd", "aten::even"), []),  # no program has it
+    ],
+)
+def test_a_warning_is_stated_of_programs_with_its_operators(operators: tuple[str, ...], what: list[str], world: World) -> None:
+    world.promise(warnings=(running(operators=operators),))
+    called(world, NEW)
+    assert sorted(set(causes(world))) == what
+
+
+def test_an_operator_none_of_whose_programs_has_the_warning_is_told(world: World) -> None:
+    world.promise(warnings=(running(operators=("aten::odd", "aten::even")),))
+    called(world, NEW)
+    other = world.fixture("1.1.0", recipe="other", golden=program(), operators=["aten::even"])
+    world.observe(other, "1.1.0", heard=True)
+    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    assert judgement.cause is not None
+    assert judgement.cause.text.endswith("in programs with aten::even")
+
+
+def test_a_call_that_raises_may_not_have_come_so_far(world: World) -> None:
+    world.promise(warnings=(running(wording("1.1.0..", *OLD)),))
+    golden = program(OLD)
+    got = program()
+    got["calls"][0]["first"] = {"error": {"stage": "call", "type": "E", "message": "no"}}
+    fixture = world.fixture("1.1.0", golden=golden)
+    world.observe(fixture, "1.1.0", heard=True)
+    told: dict[str, Any] = {"heard": True, "said": (("calls[0].first", ()),)}
+    world.observe(fixture, "2.0.0", "raised", **told, digest="1" * 16, departures=departures(golden, got))
+    assert causes(world) == []
+
+
+def test_what_was_not_heard_is_not_missed(world: World) -> None:
+    world.promise(warnings=(running(),))
+    fixture = world.fixture("1.1.0", golden=program(OLD))
+    world.observe(fixture, "1.1.0", heard=True)
+    world.observe(fixture, "2.0.0")
+    assert causes(world) == []
+
+
+def test_words_on_loading_that_no_release_says_are_told_by_a_reader_that_was_asked(world: World) -> None:
+    world.promise(warnings=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="another")),))
+    world.observe(world.fixture(), "1.1.0", warnings=(SAID,))
+    assert causes(world) == []  # nobody was asked
+    world.observe(world.fixture(recipe="more"), "2.0.0")
+    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    assert (judgement.reader, judgement.subject) == ("2.0.0", "load")

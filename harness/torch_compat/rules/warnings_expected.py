@@ -71,6 +71,7 @@ class _Known:
         for bits in self.spans:
             self.span |= bits
         self.asked = 0  # of archives that it concerns
+        self.told = 0  # the readers that say otherwise, which is a finding already
         self.said = [0] * len(entry.says)  # by wording
         self.among: set[str] = set()  # the operators of programs that were asked about
         self.of: set[str] = set()  # the operators of programs of which it was said
@@ -84,8 +85,10 @@ class _Known:
             if one.is_in(text):
                 yield one.category, span
 
-    def note(self, heard: _Heard, cells: Cells) -> None:
-        """Remember who was asked, and who said it how."""
+    def note(self, heard: _Heard, cells: Cells, failures: Failures) -> None:
+        """Remember who was asked, who said it how, and of whom something else is told."""
+        for bits, _ in failures:
+            self.told |= bits
         operators = self.entry.operators_of(cells.fixture.operators)
         self.asked |= heard.asked
         self.among |= operators if heard.asked & self.span else set()
@@ -106,9 +109,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         spoken = 0
         for place, heard in _heard(line, calls=any(one.entry.during == "running" for one in concerned)).items():
             known = [one for one in concerned if (one.entry.during == "loading") == (place == LOADING)]
+            found = [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
+            failures += found
             for one in known:
-                one.note(heard, line[0])
-            failures += [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
+                one.note(heard, line[0], found)
             for bits in heard.said.values():
                 spoken |= bits
         for cells in line:
@@ -209,14 +213,14 @@ def _cause(what: str, subject: str, text: str, cells: Cells, place: str) -> Caus
 
 
 def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterator[Judgement]:
-    """What is stated, though of those that were asked nobody says it."""
+    """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already."""
     for one in stated:
         silent = [
             (span & one.asked, f"{wording.category}: {wording.text}")
             for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
-            if span & one.asked and not span & said
+            if span & one.asked and not span & (said | one.told)
         ]
-        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(one.among - one.of - {"*"})]
+        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(one.among - one.of - {"*"}) if not one.told]
         for bits, text in silent:
             cause = Cause("unsaid", one.entry.id, f"no release of those that are stated to says {one.entry.id}, {text}")
             *_, newest = evidence.readers.of(bits)
