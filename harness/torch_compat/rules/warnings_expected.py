@@ -158,15 +158,15 @@ def _heard(line: list[Cells], *, calls: bool) -> dict[str, _Heard]:
 def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> Failures:
     """The readers that say what is not stated of them, with the cause."""
     failures: Failures = []
-    for (category, text), bits in sorted(heard.said.items()):
-        stated = [pair for one in known for pair in one.stated(text)]
+    for (category, text), said in sorted(heard.said.items()):
+        bits, stated = said, [pair for one in known for pair in one.stated(text)]
         for told, span in stated:
-            bits &= ~span if told == category else -1  # noqa: PLW2901 - what is left of them
+            bits &= ~span if told == category else -1
         for told, span in stated:
             if bits & span:
                 what = f"{category} instead of {told}: {text}"
                 failures.append((bits & span, _cause("another category", text, what, cells, place)))
-                bits &= ~span  # noqa: PLW2901
+                bits &= ~span
         if bits:
             failures.append((bits, _cause("new warning", text, f"{category}: {text}", cells, place)))
     return failures
@@ -220,7 +220,8 @@ def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterat
             for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
             if span & one.asked and not span & (said | one.told)
         ]
-        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(one.among - one.of - {"*"}) if not one.told]
+        unused = set() if one.told else one.among - one.of - {"*"}
+        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(unused)]
         for bits, text in silent:
             cause = Cause("unsaid", one.entry.id, f"no release of those that are stated to says {one.entry.id}, {text}")
             *_, newest = evidence.readers.of(bits)
