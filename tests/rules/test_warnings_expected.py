@@ -75,7 +75,7 @@ def test_what_some_say_of_an_archive_the_others_say_too(
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
-@pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, [])])
+@pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, ["fail: unsaid"])])
 def test_what_is_always_said_is_missed_where_nobody_says_it(always: bool, verdicts: list[str], world: World) -> None:
     world.promise(warnings=(known(always=always),))
     world.observe(world.fixture(), "2.0.0")
