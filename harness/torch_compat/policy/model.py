@@ -574,11 +574,11 @@ class Saying(Table):
     category: Annotated[str, Field(pattern=MODULE)]
     """The class of the warning, as 'FutureWarning'."""
     text: Text
-    """What it says, without what varies from machine to machine; '*' stands for one name in it."""
+    """What it says, without what varies from machine to machine; '*' stands for one name in it, or for itself."""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(r"[\w.]+".join(map(re.escape, self.text.split("*"))))
+        return re.compile(r"(?:[\w.]+|[*])".join(map(re.escape, self.text.split("*"))))
 
     def is_in(self, text: str) -> bool:
         """Whether a text is this one."""

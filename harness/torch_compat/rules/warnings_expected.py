@@ -147,11 +147,11 @@ def _heard(line: list[Cells], *, calls: bool) -> dict[str, _Heard]:
         if not cells.observation.heard:
             continue
         said = dict(cells.observation.said)
-        for where in expected:
+        for where, warnings in expected.items():
             if where in spoken:
                 place = heard.setdefault(where, _Heard())
                 place.asked |= cells.readers
-                place.say(said.get(where, expected[where]), cells.readers)
+                place.say(said.get(where, warnings), cells.readers)
     return heard
 
 
