@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import STRICT
-from torch_compat.policy.model import KnownWarning
+from torch_compat.policy.model import KnownWarning, Saying
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
@@ -17,23 +18,24 @@ RULE = "warnings-expected"
 SAID = ("FutureWarning", "load of 'a.b' is deprecated.")
 
 
-def known(**change: Any) -> KnownWarning:
-    told: dict[str, Any] = {
-        "id": "load", "category": "FutureWarning", "text": "load of '*' is deprecated.", "readers": "1.1.0..", "families": ("torchscript",),
-        "because": "so",
-    }  # fmt: skip
-    told |= change
-    return KnownWarning(**{**told, "readers": ReleaseSet.parse(told["readers"])})
+def wording(readers: str = "1.1.0..", category: str = SAID[0], text: str = "load of '*' is deprecated.") -> Saying:
+    return Saying(readers=ReleaseSet.parse(readers), category=category, text=text)
+
+
+def known(*says: Saying, **change: Any) -> KnownWarning:
+    told: dict[str, Any] = {"id": "load", "families": ("torchscript",), "because": "so", "says": says or (wording(),)}
+    return KnownWarning(**(told | change))
 
 
 @pytest.mark.parametrize(
     ("stated", "said", "verdicts"),
     [
         ({}, SAID, ["pass"]),
+        ({}, ("FutureWarning", "load of '*' is deprecated."), ["pass"]),  # a text may hold a star, as 'a * b'
         ({}, ("FutureWarning", "load of 'a b' is deprecated."), ["fail: new warning"]),
         ({}, ("FutureWarning", "load of 'a.b' is deprecated. Or so"), ["fail: new warning"]),
         ({}, ("DeprecationWarning", SAID[1]), ["fail: another category"]),
-        ({"readers": "1.1.0..1.1.1"}, SAID, ["fail: new warning"]),
+        ({"says": (wording("1.1.0..1.1.1"),)}, SAID, ["fail: new warning"]),
         ({"families": ("mobile",)}, SAID, ["fail: new warning"]),
         ({"options": ("strict",)}, SAID, ["fail: new warning"]),
         ({"options": ("default",)}, SAID, ["pass"]),
@@ -46,8 +48,8 @@ def test_what_is_said_is_stated(stated: dict[str, Any], said: tuple[str, str], v
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
-def test_a_warning_that_moved_to_another_category_is_known_by_both_entries(world: World) -> None:
-    world.promise(warnings=(known(id="old", category="DeprecationWarning", readers="1.1.0..1.1.1"), known(readers="2.0.0..")))
+def test_a_warning_that_moved_to_another_category_has_two_wordings(world: World) -> None:
+    world.promise(warnings=(known(wording("1.1.0..1.1.1", "DeprecationWarning"), wording("2.0.0..")),))
     fixture = world.fixture()
     world.observe(fixture, "1.1.0", warnings=(("DeprecationWarning", SAID[1]),))
     world.observe(fixture, "2.0.0", warnings=(SAID,))
@@ -61,7 +63,7 @@ def test_a_warning_that_moved_to_another_category_is_known_by_both_entries(world
         ({}, "different", ["pass", "fail: missing warning"]),
         ({}, "refused", ["pass"]),  # it may not have come so far
         ({"varies": "by its source"}, "same", ["pass"]),
-        ({"readers": "1.1.0"}, "same", ["pass"]),
+        ({"says": (wording("1.1.0"),)}, "same", ["pass"]),
     ],
 )
 def test_what_some_say_of_an_archive_the_others_say_too(
@@ -74,7 +76,7 @@ def test_what_some_say_of_an_archive_the_others_say_too(
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
-@pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, [])])
+@pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, ["fail: unsaid"])])
 def test_what_is_always_said_is_missed_where_nobody_says_it(always: bool, verdicts: list[str], world: World) -> None:
     world.promise(warnings=(known(always=always),))
     world.observe(world.fixture(), "2.0.0")
@@ -102,3 +104,108 @@ def test_all_that_is_said_in_a_cell_is_looked_at(world: World) -> None:
 def test_nothing_said_and_nothing_stated_is_nothing_to_judge(world: World) -> None:
     world.observe(world.fixture(), "2.0.0")
     assert world.judgements(RULE) == []
+
+
+# --------------------------------------------------------------------------------------------------------------------- in calls
+
+OLD, NEW = ("UserWarning", "it is odd (here)"), ("UserWarning", "it is odd (there)")
+ODD = (wording("1.1.0..1.1.1", *OLD), wording("2.0.0..", *NEW))
+
+
+def running(*says: Saying, **change: Any) -> KnownWarning:
+    return known(*(says or ODD), **{"id": "odd", "during": "running", **change})
+
+
+def program(*warnings: tuple[str, str]) -> dict[str, Any]:
+    """What a program with one call computes, whose first turn warns."""
+    value: dict[str, Any] = {"value": 1, "inputs": []}
+    turn = {**value, "warnings": [list(one) for one in warnings]}
+    return {"calls": [{"first": turn, "second": value}], "state": None, "state_after": None}
+
+
+def called(world: World, *given: tuple[str, str], version: str = "2.0.0", **change: Any) -> None:
+    """Let 1.1.0 write a program that it warns of, and read it as it was; and another release read it."""
+    fixture = world.fixture("1.1.0", golden=program(OLD), operators=["aten::odd.Tensor"], **change)
+    world.observe(fixture, "1.1.0", heard=True)
+    world.observe(fixture, version, heard=True, said=(("calls[0].first", given),) if given != (OLD,) else ())
+
+
+def causes(world: World) -> list[str]:
+    return [one.cause.what for one in world.judgements(RULE) if one.cause]
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ((NEW,), []),  # what is stated of it, whatever the writer said
+        ((), ["missing warning in a call"]),
+        ((OLD,), ["new warning in a call"]),  # as the writer, in the words of another release
+        ((("FutureWarning", NEW[1]),), ["another category in a call"]),
+        ((NEW, ("UserWarning", "it is new")), ["new warning in a call"]),
+        ((("UserWarning", "it is new"),), ["new warning in a call", "missing warning in a call"]),
+    ],
+)
+def test_a_reader_says_in_calls_what_is_stated_of_its_release(given: tuple[Any, ...], what: list[str], world: World) -> None:
+    world.promise(warnings=(running(),))
+    called(world, *given)
+    assert causes(world) == what
+
+
+def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> None:
+    world.promise(warnings=(running(wording("1.1.0..", *OLD), varies="by the hour"),))
+    called(world)
+    assert causes(world) == []
+
+
+@pytest.mark.parametrize(
+    ("operators", "what"),
+    [
+        (("aten::odd",), []),
+        (("aten::odd.Tensor",), []),
+        (("aten::even",), ["new warning in a call"]),
+        (("aten::odd", "aten::even"), []),  # no program has it
+    ],
+)
+def test_a_warning_is_stated_of_programs_with_its_operators(operators: tuple[str, ...], what: list[str], world: World) -> None:
+    world.promise(warnings=(running(operators=operators),))
+    called(world, NEW)
+    assert sorted(set(causes(world))) == what
+
+
+def test_an_operator_none_of_whose_programs_has_the_warning_is_told(world: World) -> None:
+    world.promise(warnings=(running(operators=("aten::odd", "aten::even")),))
+    called(world, NEW)
+    other = world.fixture("1.1.0", recipe="other", golden=program(), operators=["aten::even"])
+    world.observe(other, "1.1.0", heard=True)
+    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    assert judgement.cause is not None
+    assert judgement.cause.text.endswith("in programs with aten::even")
+
+
+def test_a_call_that_raises_may_not_have_come_so_far(world: World) -> None:
+    world.promise(warnings=(running(wording("1.1.0..", *OLD)),))
+    golden = program(OLD)
+    got = program()
+    got["calls"][0]["first"] = {"error": {"stage": "call", "type": "E", "message": "no"}}
+    fixture = world.fixture("1.1.0", golden=golden)
+    world.observe(fixture, "1.1.0", heard=True)
+    told: dict[str, Any] = {"heard": True, "said": (("calls[0].first", ()),)}
+    world.observe(fixture, "2.0.0", "raised", **told, digest="1" * 16, departures=departures(golden, got))
+    assert causes(world) == []
+
+
+def test_what_was_not_heard_is_not_missed(world: World) -> None:
+    world.promise(warnings=(running(),))
+    fixture = world.fixture("1.1.0", golden=program(OLD))
+    world.observe(fixture, "1.1.0", heard=True)
+    world.observe(fixture, "2.0.0")
+    assert causes(world) == []
+
+
+def test_words_on_loading_that_no_release_says_are_told_by_a_reader_that_was_asked(world: World) -> None:
+    world.promise(warnings=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="another")),))
+    world.observe(world.fixture(), "1.1.0", warnings=(SAID,))
+    assert causes(world) == []  # nobody was asked
+    world.observe(world.fixture(recipe="more"), "2.0.0")
+    (judgement,) = [one for one in world.judgements(RULE) if one.cause]
+    assert (judgement.reader, judgement.subject) == ("2.0.0", "load")

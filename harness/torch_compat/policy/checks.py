@@ -60,7 +60,7 @@ _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "operator_gap": (("release",),),
 }
 _RELEASE_SETS: Final = frozenset(
-    {"builtin", "conversion", "layout", "need", "quirk", "slip", "warning", "weights_only", "weights_only_refusal"}
+    {"builtin", "conversion", "layout", "need", "quirk", "slip", "weights_only", "weights_only_refusal"}
 )
 """Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))
@@ -211,6 +211,21 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
                 if isinstance(name, str) and options and name not in options:
                     message = f"there are no options {found(name)}{suggestion(name, options)}"
                     yield entry.problem(message, "covers", index, "options")
+
+
+def warnings_said(entries: list[Entry]) -> Iterator[Problem]:
+    """A warning that is always said and varies, one on loading that asks for operators, or a wording of releases that there are not."""
+    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    for entry in _of(entries, "warning"):
+        if entry.get("always") is True and "varies" in entry.raw:
+            yield entry.problem("has both 'always' and 'varies'; only one can be true", "varies")
+        if "operators" in entry.raw and entry.get("during") != "running":
+            yield entry.problem("only what is said while 'running' has 'operators'", "operators")
+        for index, wording in enumerate(_tables_in(entry, "says")):
+            for name in _ends(wording.get("readers")):
+                if known and name not in known:
+                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
+                    yield entry.problem(message, "says", index, "readers")
 
 
 def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
@@ -416,6 +431,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     calendar_order,
     files_of_their_own,
     waiver_covers,
+    warnings_said,
     weights_only_says,
     wording_phrases,
     takers_said_once,

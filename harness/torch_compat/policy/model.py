@@ -71,6 +71,7 @@ __all__ = [
     "Quirk",
     "Releases",
     "RuleEntry",
+    "Saying",
     "Tolerance",
     "Waiver",
     "WeightsOnly",
@@ -574,39 +575,70 @@ class Quirk(Need):
     """The same for what no general rule explains."""
 
 
-class KnownWarning(Table):
-    """A warning that releases are known to give on archives."""
+class Saying(Table):
+    """What some releases say, word for word."""
 
-    model_config = ConfigDict(json_schema_extra={"not": {"required": ["always", "varies"]}})
-
-    id: Identifier
-    """Its name."""
+    readers: Releases
+    """The releases that say it so."""
     category: Annotated[str, Field(pattern=MODULE)]
     """The class of the warning, as 'FutureWarning'."""
     text: Text
-    """What it says, without what varies from machine to machine; '*' stands for one name in it."""
-    readers: Releases
-    """The releases that say it."""
+    """What it says, without what varies from machine to machine; '*' stands for one name in it, or for itself."""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(r"(?:[\w.]+|[*])".join(map(re.escape, self.text.split("*"))))
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text is this one."""
+        return self._pattern.fullmatch(text) is not None
+
+
+class KnownWarning(Table):
+    """A warning that releases are known to give on archives."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "not": {"required": ["always", "varies"]},
+            "dependencies": {"operators": {"required": ["during"], "properties": {"during": {"const": "running"}}}},
+        }
+    )
+
+    id: Identifier
+    """Its name."""
     families: Several[Family]
     """The families of archives of which they say it."""
     options: Several[Identifier] | None = None
     """The sets of load options under which they do; any unless given."""
     during: Literal["loading", "running"] = "loading"
-    """When they say it."""
+    """When they say it: on loading an archive, or in calls of its program."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
+    """The operators of which a program must use one, each of which has programs in which it is said; any unless given. Only of calls."""
     always: bool = False
-    """Whether they say it of every archive of these families that they load. Otherwise all of them do, or none, of each archive."""
+    """Whether they say it of every archive of these families that they load, or in every call. Otherwise all of them do, or none, of each
+    archive and in each call."""
     varies: Text | None = None
-    """Why some of these releases say it of an archive and others do not."""
+    """Why some of these releases say it of an archive, or in a call, and others do not."""
     because: Text
     """Why it is said."""
+    says: Several[Saying]
+    """What is said by which releases: one for each wording and category that it has had."""
 
-    def concerns(self, family: str, options: str) -> bool:
-        """Whether it is about archives of this family, read under these load options."""
-        return family in self.families and (self.options is None or options in self.options)
+    def concerns(self, family: str, options: str, operators: Collection[str]) -> bool:
+        """Whether it is about archives of this family with programs of these operators, read under these load options."""
+        return (
+            family in self.families and (self.options is None or options in self.options) and bool(self.operators_of(operators))
+        )
 
-    def says(self, text: str) -> bool:
-        """Whether a text is this warning's."""
-        return _with_names(self.text).fullmatch(text) is not None
+    def operators_of(self, operators: Collection[str]) -> set[str]:
+        """Which of the operators that it names a program of these has; '*' alone where it names none."""
+        if self.operators is None:
+            return {"*"}
+        return set(self.operators) & {name for operator in operators for name in (operator, operator.partition(".")[0])}
+
+    def said(self, text: str) -> bool:
+        """Whether a text is this warning's, by whomever it is said."""
+        return any(one.is_in(text) for one in self.says)
 
 
 class Phrase(Table):

@@ -1,9 +1,10 @@
 """What a release says while it loads an archive, or runs it, is known.
 
-What: every warning is stated as policy (``policies/torch/warnings.toml``): its category, its text, the releases that say it. One that is not
-is new; one that is stated with another category was re-categorised; and where a stated warning is not said by a release that loads an
-archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing. Warnings of
-calls are held against the golden's: one that only the reader, or only the writer, gives has to be stated so.
+What: every warning is stated as policy (``policies/torch/warnings.toml``): its category and text in each release that says it, and of what.
+One that is not is new; one that is stated with another category was re-categorised; and where a stated warning is not said by a release
+that loads an archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing.
+The same holds of each call of a program, whatever the writer of the program said in it. A stated wording that no release of it says,
+though one was asked, is unsaid; so is an operator none of whose programs has the warning.
 
 Why: a warning is how a release speaks to those whose archives it will stop reading. A new one is read by everybody, a lost one by
 nobody, and one that became a DeprecationWarning is hidden from users by default.
@@ -15,6 +16,7 @@ Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +25,7 @@ from torch_compat.rules.cells import judge_cells, told_apart
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import KnownWarning
@@ -33,21 +35,86 @@ __all__ = ["judge"]
 
 ASKS: Final = Asks.OTHER
 
+LOADING: Final = ""
+"""The place of what is said on loading; every other place is a call, ``calls[0].first``."""
+
 Failures = list[tuple[int, Cause]]
 
 
+@dataclass
+class _Heard:
+    """What the readers of one fixture, under one set of load options, said at one place.
+
+    Attributes:
+        said: the readers that said it, by category and text.
+        asked: the readers that came through this place, and whose words are known.
+    """
+
+    said: dict[tuple[str, str], int] = field(default_factory=dict)
+    asked: int = 0
+
+    def say(self, warnings: Iterable[tuple[str, str]], readers: int) -> None:
+        for warning in warnings:
+            self.said[warning] = self.said.get(warning, 0) | readers
+
+
+class _Known:
+    """A stated warning, with the readers of its wordings as bits, and what was found of it."""
+
+    def __init__(self, entry: KnownWarning, evidence: Evidence) -> None:
+        self.entry = entry
+        self.spans = tuple(
+            evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.readers)  # type: ignore[misc]
+            for one in entry.says
+        )
+        self.span = 0
+        for bits in self.spans:
+            self.span |= bits
+        self.asked = 0  # of archives that it concerns
+        self.told = 0  # the readers that say otherwise, which is a finding already
+        self.said = [0] * len(entry.says)  # by wording
+        self.among: set[str] = set()  # the operators of programs that were asked about
+        self.of: set[str] = set()  # the operators of programs of which it was said
+
+    def concerns(self, cells: Cells) -> bool:
+        return self.entry.concerns(cells.fixture.family, cells.options.id, cells.fixture.operators)
+
+    def stated(self, text: str) -> Iterator[tuple[str, int]]:
+        """In which category this text is stated, and of which readers, for each wording that it is."""
+        for one, span in zip(self.entry.says, self.spans, strict=True):
+            if one.is_in(text):
+                yield one.category, span
+
+    def note(self, heard: _Heard, cells: Cells, failures: Failures) -> None:
+        """Remember who was asked, who said it how, and of whom something else is told."""
+        for bits, _ in failures:
+            self.told |= bits
+        operators = self.entry.operators_of(cells.fixture.operators)
+        self.asked |= heard.asked
+        self.among |= operators if heard.asked & self.span else set()
+        for (category, text), bits in heard.said.items():
+            for index, one in enumerate(self.entry.says):
+                if one.category == category and one.is_in(text) and bits & self.spans[index]:
+                    self.said[index] |= bits
+                    self.of |= operators
+
+
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell in which something is said, or should be."""
-    spans = {
-        one.id: evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.readers)  # type: ignore[misc]
-        for one in evidence.policy.warnings
-    }
-    for (fixture, options), group in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
+    """Judge every cell in which something is said, or should be; then what is stated and nobody says."""
+    stated = [_Known(one, evidence) for one in evidence.policy.warnings]
+    for _, group in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
         line = list(group)
-        family = line[0].fixture.family
-        known = [one for one in evidence.policy.warnings if one.during == "loading" and one.concerns(family, options)]
-        running = [one for one in evidence.policy.warnings if one.during == "running" and one.concerns(family, options)]
-        failures = [*_unstated(line, known, spans), *_missing(line, known, spans, fixture), *_running(line, running, spans)]
+        concerned = [one for one in stated if one.concerns(line[0])]
+        failures: Failures = []
+        spoken = 0
+        for place, heard in _heard(line, calls=any(one.entry.during == "running" for one in concerned)).items():
+            known = [one for one in concerned if (one.entry.during == "loading") == (place == LOADING)]
+            found = [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
+            failures += found
+            for one in known:
+                one.note(heard, line[0], found)
+            for bits in heard.said.values():
+                spoken |= bits
         for cells in line:
             left = cells.readers
             for bits, cause in failures:
@@ -55,67 +122,107 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                     if failed:
                         left &= ~part.readers
                         yield Judgement(rule.id, Verdict.FAIL, part.subject, cause, part)
-            for part, fine in told_apart(cells, left):
-                if fine and (cells.observation.warnings or cells.observation.said):
+            for part, fine in told_apart(cells, left & spoken):
+                if fine:
                     yield judge_cells(rule, part, Verdict.PASS)
+    yield from _unsaid(evidence, rule, stated)
 
 
-def _unstated(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
-    """The readers that say what is not stated of them, with the cause."""
-    said: dict[tuple[str, str], int] = {}
+def _heard(line: list[Cells], *, calls: bool) -> dict[str, _Heard]:
+    """What was said where; calls in which nobody said anything only where they are asked for."""
+    heard = {LOADING: _Heard()}
+    golden = line[0].fixture.golden.get("calls", ())
+    expected = {
+        f"calls[{index}].{turn}": [(category, text) for category, text in call[turn].get("warnings", ())]
+        for index, call in enumerate(golden)
+        for turn in ("first", "second")
+    }
+    spoken = {where for where, warnings in expected.items() if calls or warnings}
+    spoken |= {where for cells in line for where, _ in cells.observation.said}
     for cells in line:
-        for warning in cells.observation.warnings:
-            said[warning] = said.get(warning, 0) | cells.readers
+        heard[LOADING].say(cells.observation.warnings, cells.readers)
+        if not cells.loaded:
+            continue
+        heard[LOADING].asked |= cells.readers
+        if not cells.observation.heard:
+            continue
+        said = dict(cells.observation.said)
+        for where, warnings in expected.items():
+            if where in spoken:
+                place = heard.setdefault(where, _Heard())
+                place.asked |= cells.readers
+                place.say(said.get(where, warnings), cells.readers)
+    return heard
+
+
+def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> Failures:
+    """The readers that say what is not stated of them, with the cause."""
     failures: Failures = []
-    for (category, text), bits in said.items():
-        unknown, moved = bits, 0
-        for one in known:
-            if one.says(text) and one.category == category:
-                unknown &= ~spans[one.id]
-            elif one.says(text):
-                moved |= spans[one.id]
-        told = [one.category for one in known if one.says(text)]
-        if unknown & moved:
-            failures.append((unknown & moved, Cause("another category", text, f"{category} instead of {told[0]}: {text}")))
-        if unknown & ~moved:
-            failures.append((unknown & ~moved, Cause("new warning", text, f"{category}: {text}")))
+    for (category, text), said in sorted(heard.said.items()):
+        bits, stated = said, [pair for one in known for pair in one.stated(text)]
+        for told, span in stated:
+            bits &= ~span if told == category else -1
+        for told, span in stated:
+            if bits & span:
+                what = f"{category} instead of {told}: {text}"
+                failures.append((bits & span, _cause("another category", text, what, cells, place)))
+                bits &= ~span
+        if bits:
+            failures.append((bits, _cause("new warning", text, f"{category}: {text}", cells, place)))
     return failures
 
 
-def _missing(line: list[Cells], known: list[KnownWarning], spans: dict[str, int], fixture: str) -> Failures:
-    """The readers that load without a warning which is stated of them, with the cause."""
+def _missing(heard: _Heard, known: list[_Known], line: list[Cells], place: str) -> Failures:
+    """The readers that come through without a warning which is stated of them, with the cause."""
     failures: Failures = []
-    loaded = sum(cells.readers for cells in line if cells.loaded)  # of one fixture and set of options: no reader is in two
     for one in known:
         said = 0
-        for cells in line:
-            if any(one.says(text) for _, text in cells.observation.warnings):
-                said |= cells.readers
-        missing = loaded & spans[one.id] & ~said
-        if missing and not one.varies and (one.always or said & spans[one.id]):
-            text = f"{fixture} loads without the {one.category}: {one.text}"
-            failures.append((missing, Cause("missing warning", one.id, text)))
+        for (_, text), bits in heard.said.items():
+            if one.entry.said(text):
+                said |= bits
+        missing = heard.asked & one.span & ~said
+        if not missing or one.entry.varies or not (one.entry.always or said & one.span):
+            continue
+        if place != LOADING:
+            missing &= ~_raising(line, place, missing)
+        for wording, span in zip(one.entry.says, one.spans, strict=True):
+            silent, missing = missing & span, missing & ~span
+            if silent:
+                text = f"{wording.category}: {wording.text}"
+                text = f"{line[0].fixture.id} loads without the {text}" if place == LOADING else text
+                failures.append((silent, _cause("missing warning", one.entry.id, text, line[0], place)))
     return failures
 
 
-def _running(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
-    """The readers that warn in calls otherwise than the writer did, where that is not stated, with the cause."""
-    failures: Failures = []
+def _raising(line: list[Cells], place: str, among: int) -> int:
+    """Which of these readers raise in a call: they may not have come so far as to warn."""
+    index, _, turn = place.removeprefix("calls[").partition("].")
+    raising = 0
     for cells in line:
-        for where, given in cells.observation.said:
-            index, _, turn = where.removeprefix("calls[").partition("].")
-            wanted = {(category, text) for category, text in cells.fixture.golden["calls"][int(index)][turn].get("warnings", ())}
-            for category, text in sorted(set(given) ^ wanted):
-                new = (category, text) in given
-                stated = 0
-                for one in known:
-                    if one.category == category and one.says(text):
-                        stated |= spans[one.id]
-                listed = any(one.category == category and one.says(text) for one in known)
-                bits = cells.readers & (~stated if new else stated if listed else -1)
-                if bits:
-                    what = "new warning" if new else "missing warning"
-                    failures.append(
-                        (bits, Cause(f"{what} in a call", text, f"{cells.fixture.recipe}, {where}: {category}: {text}"))
-                    )
-    return failures
+        if cells.readers & among:
+            result = cells.observation.own_result(cells.fixture.golden)
+            if index not in map(str, range(len(result.get("calls", ())))) or "error" in result["calls"][int(index)][turn]:
+                raising |= cells.readers
+    return raising
+
+
+def _cause(what: str, subject: str, text: str, cells: Cells, place: str) -> Cause:
+    if place == LOADING:
+        return Cause(what, subject, text)
+    return Cause(f"{what} in a call", subject, f"{cells.fixture.recipe}, {place}: {text}")
+
+
+def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterator[Judgement]:
+    """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already."""
+    for one in stated:
+        silent = [
+            (span & one.asked, f"{wording.category}: {wording.text}")
+            for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
+            if span & one.asked and not span & (said | one.told)
+        ]
+        unused = set() if one.told else one.among - one.of - {"*"}
+        silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(unused)]
+        for bits, text in silent:
+            cause = Cause("unsaid", one.entry.id, f"no release of those that are stated to says {one.entry.id}, {text}")
+            *_, newest = evidence.readers.of(bits)
+            yield Judgement(rule.id, Verdict.FAIL, one.entry.id, cause, reader=newest.release)
