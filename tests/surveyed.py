@@ -42,6 +42,7 @@ def small_survey() -> dict[str, Any]:
                 "safe_globals": [],
             }
         ),
+        "halves": section({"layer_norm(m, [3])": {"float16": 'RuntimeError: "x" not implemented', "bfloat16": "computes"}}),
         "global_names": section(
             {
                 "names": {"torch": ["Size", "float32"], "torch.nn": ["Linear"]},

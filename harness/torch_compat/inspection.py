@@ -19,6 +19,7 @@ from torch_compat.errors import ArchiveError, Corrupt, UsageError
 from torch_compat.formats.facts import fill
 from torch_compat.formats.identify import recognised
 from torch_compat.needs import of as needs_of
+from torch_compat.needs.signs import COMPILED, not_looked_at
 from torch_compat.pickles import cut, dangerous
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Inspected:
             row.update(_identified(*_identity(self.facts)))
             row.update(NOT_SAID if self.needs is None else _needed(self.needs))
             row.update(_held(self.facts))
+        row["sixteen_bits"] = self.sixteen_bits
         self._judge(row)
         return row
 
@@ -75,6 +77,7 @@ class Inspected:
         if self.facts is None or self.needs is None:
             return json.dumps(self.row())
         rest = _held(self.facts)
+        rest["sixteen_bits"] = self.sixteen_bits
         self._judge(rest)
         return (
             f'{{"path": {json.dumps(self.path)}, "sha256": {_quoted(self.sha256)}, "size": {self.size}, '
@@ -88,6 +91,31 @@ class Inspected:
         row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
         error = self.error
         row["error"] = None if error is None else {"code": error.code, "message": self.message}
+
+    @property
+    def sixteen_bits(self) -> list[dict[str, Any]]:
+        """Of a program with tensors of float16 or bfloat16, the operators that some releases refuse to compute with them on the CPU.
+
+        Which tensors reach which operator is not known before it runs: these are the operators of the program, each with the releases
+        that compute it.
+        """
+        facts = self.facts
+        if facts is None or facts.family not in COMPILED:
+            return []
+        found = []
+        held = {one.dtype for one in facts.storages}
+        for dtype in ("bfloat16", "float16"):
+            if dtype not in held:
+                continue
+            from torch_compat.operators.halves import computed_by  # noqa: PLC0415 - few archives hold any
+
+            for operator in facts.operators:
+                told = computed_by(operator.partition(".")[0], dtype)
+                if told is not None:
+                    known, bits = told
+                    spans = [{"from": first, "to": last} for first, last in known.spans(bits)]
+                    found.append({"dtype": dtype, "operator": operator, "computed_by": spans})
+        return found
 
     @property
     def dangers(self) -> list[tuple[str, str, str]]:
@@ -185,6 +213,7 @@ def look_at(path: str) -> Inspected:
             archive.verify()  # what else is damaged may say more than what was met first
             return found
         found.needs = needs_of(facts)
+        found.omitted.update(not_looked_at(facts))
         if found.damage:
             first = found.damage[0]
             where = f"{path}, record {first.record!r}" if first.record else path

@@ -10,8 +10,9 @@ import pytest
 
 from torch_compat.formats.facts import read_facts
 from torch_compat.formats.model import Facts
-from torch_compat.needs.signs import KINDS, signs_of
-from torch_compat.pickles import unpickle
+from torch_compat.needs import numbers
+from torch_compat.needs.signs import KINDS, _holds_none, not_looked_at, signs_of
+from torch_compat.pickles import Tensor, unpickle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,3 +121,26 @@ def test_what_is_made_below_the_name_of_the_program(source: str, own: bool) -> N
     """As 1.5.1, 1.7.1 and 1.9.1 refuse or take variants of torch-1.2.0/named_tuple.pt."""
     found = signs(family="torchscript", sources={"code/net.py": source}, extra={"model": {"mainModule": {"name": "net"}}})
     assert ("own-name" in found) is own
+
+
+def test_a_nested_tensor_that_holds_no_tensor_is_a_sign() -> None:
+    def nested(shape: tuple[int, ...]) -> set[str]:
+        sizes = Tensor(None, "int64", shape, None, 0, False, "cpu", "f")
+        made = Tensor(None, "float32", (), None, 0, False, "cpu", "f", "nested", parts={"sizes": sizes})
+        assert made.parts is not None
+        return {"nested:none"} if _holds_none(made) else set()
+
+    assert nested(()) == nested((0, 2)) == {"nested:none"}
+    assert nested((2, 2)) == set()
+
+
+def test_source_that_is_too_large_to_be_looked_at_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = Facts("some.pt", 1, family="torchscript", container="zip")
+    facts.sources = {"code/__torch__/m.py": "def f() -> float:\n  return 30000000000000000\n"}
+    assert not_looked_at(facts) == {}
+    assert "whole-floats" in signs_of(facts, ASKED)[0]
+    monkeypatch.setattr(numbers, "MOST_PARSED", 10)
+    assert "whole-floats" not in signs_of(facts, ASKED)[0]
+    assert list(not_looked_at(facts)) == ["whole floats"]
+    facts.sources = {"code/__torch__/m.py": "def f() -> float:\n  return 3.\n"}
+    assert not_looked_at(facts) == {}

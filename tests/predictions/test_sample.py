@@ -119,7 +119,7 @@ def test_buffers_that_are_said_one_release_too_early_are_noticed(repository: Dra
 
 
 def test_gradients_that_1_0_no_longer_forgets_are_noticed(repository: Drawn, planted: pytest.MonkeyPatch) -> None:
-    planted.setattr(registry, "FORGETS_UNTIL", Release("1.0.0"))
+    planted.setattr(slipping, "FORGOTTEN", "no sign")
     assert len(wrong(repository, "1.0.1")) == 2
 
 

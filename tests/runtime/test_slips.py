@@ -20,9 +20,10 @@ from torch_compat.releases.release import Release
 from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
 from torch_compat.runtime.encoding import perform
+from torch_compat.runtime.horizons import horizon as horizon_of
 from torch_compat.runtime.program import load
-from torch_compat.runtime.registry import NEWEST
-from torch_compat.runtime.slipping import SIGNS, storing_methods
+from torch_compat.runtime.registry import NEWEST, resolve
+from torch_compat.runtime.slipping import SIGNS, Slipping, storing_methods
 from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
 from torch_compat.runtime.tensor import Tensor
 
@@ -312,3 +313,36 @@ def test_a_product_that_raises_waits_for_its_use(body: str, counted: int) -> Non
         module.run("forward", (Tensor(np.ones((2, 4), np.float32)),))
     assert module.attribute("count") == counted
     assert ("products-move-to-their-use" in module.program.slips.met) is (counted > 1)
+
+
+def fused(of: str, then: str, *, second: bool = True) -> list[bool]:
+    """Whether 1.0.1 and 1.1.0 keep the gradient of an integer tensor and what ``of`` gives; of ``of`` itself without ``then``."""
+    kept = []
+    for release in ("1.0.1", "1.1.0"):
+        slipping = Slipping(horizon_of(release))
+        weight, i = Tensor(np.ones((2, 2), np.float32), requires_grad=True), Tensor(np.array(2))
+
+        def call(name: str, *args: Any, slipping: Slipping = slipping, release: str = release) -> Any:
+            return slipping.around(f"aten::{name}", resolve(f"aten::{name}", Release(release)))(*args)
+
+        made = call(of, *{"mm": (weight, weight), "mul": (i, weight)}.get(of, (weight,))) if of else weight
+        if then:
+            made = call(then, *((i, made) if second else (made, i)))
+        kept.append(made.requires_grad)
+    return kept
+
+
+@pytest.mark.parametrize("then", ["add", "sub", "mul", "div"])
+@pytest.mark.parametrize("of", ["relu", "exp"])
+def test_1_0_forgets_gradients_of_what_it_takes_for_integers(of: str, then: str) -> None:
+    assert fused(of, then) == [False, True]
+    assert fused(of, then, second=False) == [True, True]
+
+
+def test_1_0_keeps_gradients_of_what_it_does_not_fuse() -> None:
+    assert [fused(of, "mul") for of in ("mm", "t", "")] == [[True, True]] * 3
+
+
+def test_1_0_forgets_them_of_what_follows_integers_too() -> None:
+    assert fused("mul", "") == [True, True]
+    assert fused("mul", "mul", second=False) == [False, True]

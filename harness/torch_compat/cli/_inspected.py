@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.tree import shown
@@ -70,6 +70,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "operators", _listed(facts.operators)
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
+    yield "on the CPU", [_computed(one) for one in found.sixteen_bits]
     dangers = found.dangers
     if dangers:
         more = [f"and {len(dangers) - MOST} more"] if len(dangers) > MOST else []
@@ -83,6 +84,13 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
     if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
         yield "error", [f"{found.error.code}: {_plain(found.message)}"]
+
+
+def _computed(one: dict[str, Any]) -> str:
+    spans = ", ".join(
+        span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
+    )
+    return f"{one['operator']} of {one['dtype']}: computed by {spans or 'no release'}, refused by others"
 
 
 def _damage(code: str, record: str | None, detail: str) -> str:

@@ -49,6 +49,7 @@ FILES: Final = {
     "accepts": ("operators/accepts.txt", "facts"),
     "constants": ("operators/constants.txt", "facts"),
     "weights_only": ("operators/weights_only.txt", "facts"),
+    "halves": ("operators/halves.txt", "facts"),
     "global_names": ("globals/names.txt", "sets"),
     "renamed_modules": ("globals/renamed_modules.txt", "facts"),
 }

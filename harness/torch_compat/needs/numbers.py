@@ -20,7 +20,7 @@ from torch_compat.formats.parsing import MOST_PARSED, dotted, parse, parsing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken"]
+__all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "too_large"]
 
 WHOLE = "whole-floats"
 """A function, variable, argument or item is an int where a float is asked for."""
@@ -50,18 +50,28 @@ def has_whole_constant(code: str) -> bool:
     return CONSTANT.search(code) is not None
 
 
+def too_large(texts: Iterable[str]) -> bool:
+    """Whether source is too large to be looked at: :func:`mistaken` then knows nothing of it."""
+    weight = 0
+    for text in texts:
+        weight += parsing(text.encode("utf-8", "surrogatepass"))
+        if weight > MOST_PARSED:
+            return True
+    return False
+
+
 def mistaken(sources: Mapping[str, str]) -> dict[str, str]:
     """What a program comes to because floats became ints: :data:`WHOLE`, :data:`MIXED`, each with a record where it is so.
+
+    Empty where the source is too large, of which :func:`too_large` tells.
 
     Parameters:
         sources: all source of the program by record.
     """
     program = _Program()
-    weight = 0
+    if too_large(sources.values()):
+        return {}
     for record, text in sources.items():
-        weight += parsing(text.encode("utf-8", "surrogatepass"))
-        if weight > MOST_PARSED:
-            return {}
         try:
             program.add(record, parse(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):

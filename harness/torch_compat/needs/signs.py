@@ -11,6 +11,7 @@
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
                                        sparse:indices: it has some
+    nested:none                        a nested tensor holds no tensor
     debug:string-table                 the debug records keep their texts in one table
     type:NoneType                      TorchScript source has this type in an annotation
     function:unchecked_cast            TorchScript source calls this function of the language
@@ -31,7 +32,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.needs.numbers import mistaken
+from torch_compat.needs.numbers import has_whole_constant, mistaken, too_large
 from torch_compat.needs.source import USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
@@ -42,15 +43,16 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Facts
     from torch_compat.needs.source import CallShape
 
-__all__ = ["KINDS", "signs_of"]
+__all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "nested", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
+NESTED = "torch._utils._rebuild_nested_tensor"
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
 """The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
 archives bring bytecode beside theirs."""
@@ -150,7 +152,7 @@ def _sources(
         for shape in called:
             shapes.setdefault(shape, record)
     if whole:
-        program = {record: text for record, text in sources.items() if record.startswith(folder)}
+        program = _program(sources, folder)
         for sign, record in mistaken(program).items():
             found.setdefault(sign, record)
     for call in asked.get("call", ()):
@@ -158,6 +160,21 @@ def _sources(
         for shape, record in shapes.items():
             if shape.name == name and len(shape.positional) == int(count):
                 found.setdefault(f"call:{call}", record)
+
+
+def _program(sources: Mapping[str, str], folder: str) -> dict[str, str]:
+    return {record: text for record, text in sources.items() if record.startswith(folder)}
+
+
+def not_looked_at(facts: Facts) -> dict[str, str]:
+    """The signs that were not looked for because the source is too large, by name, with the reason."""
+    if not facts.sources or facts.family not in COMPILED:
+        return {}
+    program = _program(facts.sources, COMPILED[facts.family])
+    if not any(map(has_whole_constant, program.values())) or not too_large(program.values()):
+        return {}
+    size = sum(map(len, program.values()))
+    return {"whole floats": f"the source has {size} characters: whether an int stands where a float was is not looked at"}
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
@@ -190,16 +207,26 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
         if record in with_none and any(part is None for part in parts(unpickled.value)):
             found[f"none-in:{record}"] = record
         if facts.family == "torch-save":
-            sparse = False
+            called: set[str] = set()
             for function, count in unpickled.arities:
                 found.setdefault(f"args:{function}/{count}", record)
-                sparse = sparse or function == SPARSE
-            if sparse:
+                called.add(function)
+            if NESTED in called:
                 for tensor in parts(unpickled.value):
-                    if tensor.__class__ is Tensor and tensor.layout != "strided":
+                    if tensor.__class__ is Tensor and tensor.layout == "nested" and _holds_none(tensor):
+                        found.setdefault("nested:none", record)
+            if SPARSE in called:
+                for tensor in parts(unpickled.value):
+                    if tensor.__class__ is Tensor and tensor.layout.startswith("sparse_"):
                         found.setdefault(f"sparse:{tensor.layout.removeprefix('sparse_')}", record)
                         indices = tensor.parts.get("indices") if tensor.parts else None
                         if indices.__class__ is Tensor and 0 not in indices.shape:
                             found.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)
+
+
+def _holds_none(nested: Tensor) -> bool:
+    """Whether the table of sizes has no row for a tensor: torch makes it without dimensions, or without rows."""
+    sizes = nested.parts.get("sizes") if nested.parts else None
+    return sizes.__class__ is Tensor and (len(sizes.shape) != 2 or sizes.shape[0] == 0)

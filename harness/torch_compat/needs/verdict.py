@@ -42,6 +42,8 @@ EXTERN = frozenset({".data/extern_modules", "extern_modules"})
 """The records of packages that list the modules which are not inside."""
 LOADED = frozenset({"torch-save", "torchscript", "mobile"})
 """The families that torch.load opens, if only to refuse them."""
+PROGRAMS = frozenset({"torchscript", "mobile"})
+"""The families whose pickles name storages as TorchScript does."""
 
 
 class Reason(NamedTuple):
@@ -179,6 +181,16 @@ class Judge:
             takers = self._by_shape(shape, version)
             if takers != everyone:
                 yield Item(takers, f"operator {shape.name}", record, shape)
+        if facts.family in PROGRAMS:
+            for dtype, record in _dtypes(facts).items():
+                takers = self._by_global("torch", dtype)
+                if takers != everyone:
+                    yield Item(
+                        takers,
+                        f"dtype {dtype}",
+                        record,
+                        "other releases of torch have no such dtype, and their loader of TorchScript no such storage",
+                    )
         if facts.family in BY_OVERLOAD:
             for call in facts.calls:
                 takers = self._by_overload(call)
@@ -386,6 +398,15 @@ def _kept(answers: dict[Key, Answer]) -> dict[Key, Answer]:
 def _upper(module: str) -> str:
     """The upper packages of a module: nobody nests them deeper than :data:`DEEPEST`, and each of them is looked up."""
     return ".".join(module.split(".", DEEPEST)[:DEEPEST])
+
+
+def _dtypes(facts: Facts) -> dict[str, str]:
+    """The dtypes of storages that a program's pickles name, each with the first record that does."""
+    found: dict[str, str] = {}
+    for record, unpickled in facts.pickles.items():
+        for storage in unpickled.storages:
+            found.setdefault(storage.dtype, record)
+    return found
 
 
 def _full(call: Call) -> str:

@@ -1062,6 +1062,152 @@ def renamed_modules(torch):
 
 # ---------------------------------------------------------------------------------------------------------------------
 
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Floats of 16 bits on the CPU
+
+ONE = """
+abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil celu clone conj contiguous cos cosh
+deg2rad detach digamma elu erf erfc erfinv exp exp2 expm1 fix flatten floor frac gelu hardshrink hardsigmoid hardswish hardtanh i0 isfinite isinf
+isnan isneginf isposinf isreal leaky_relu lgamma log log10 log1p log2 log_sigmoid logical_not logit mish nan_to_num neg negative nonzero ones_like
+positive rad2deg ravel reciprocal relu relu6 round rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink special_digamma
+special_entr special_erf special_erfc special_erfinv special_exp2 special_expit special_expm1 special_gammaln special_i0 special_log1p special_logit
+special_psi special_sinc sqrt square t tan tanh trace tril triu trunc zeros_like all any amax amin aminmax argmax argmin argsort count_nonzero diag
+diagflat fliplr flipud histc max mean median min msort nanmean nanmedian nansum norm nuclear_norm prod sort std std_mean sum unique_consecutive
+_unique _unique2 var var_mean bernoulli poisson alias pdist
+""".split()
+IN_PLACE = """
+abs absolute acos acosh asin asinh atan atanh ceil celu cos cosh deg2rad digamma elu erf erfc erfinv exp exp2 expm1 fix floor frac hardsigmoid
+hardswish hardtanh i0 leaky_relu lgamma log log10 log1p log2 logical_not logit mish nan_to_num neg negative rad2deg reciprocal relu relu6 round rsqrt
+selu sgn sigmoid sign silu sin sinc sinh sqrt square tan tanh tril triu trunc zero uniform normal exponential random log_normal cauchy
+""".split()
+TWO = """
+add sub mul div true_divide floor_divide remainder fmod pow atan2 arctan2 eq ne lt le gt ge max min maximum minimum fmax fmin logical_and logical_or
+logical_xor hypot copysign nextafter logaddexp logaddexp2 heaviside xlogy special_xlogy special_xlog1py ldexp float_power subtract multiply divide
+greater greater_equal less less_equal not_equal rsub isclose allclose equal dist type_as mse_loss l1_loss smooth_l1_loss huber_loss soft_margin_loss
+binary_cross_entropy binary_cross_entropy_with_logits kl_div cosine_similarity pairwise_distance cdist hinge_embedding_loss kron
+multilabel_soft_margin_loss cross_entropy_loss inner
+""".split()
+OTHERS = """
+sum(m, [1])|mean(m, [1])|prod(m, 1)|var(m, [1])|std(m, [1])|max(m, 1)|min(m, 1)|median(m, 1)|nanmedian(m, 1)|mode(m, 1)|kthvalue(m, 1, 1)
+topk(m, 2)|topk(m, 2, 1)|sort(m, 1)|argsort(m, 1)|argmax(m, 1)|argmin(m, 1)|amax(m, [1])|amin(m, [1])|all(m, 1)|any(m, 1)|norm(m, 2)|norm(m, 2, [1])
+norm(m, 1, [1])|logsumexp(m, [1])|softmax(m, 1)|_softmax(m, 1, False)|log_softmax(m, 1)|_log_softmax(m, 1, False)|cumsum(m, 1)|cumprod(m, 1)
+cummax(m, 1)|cummin(m, 1)|logcumsumexp(m, 1)|nansum(m, [1])|nanmean(m, [1])|quantile(m, 0.5)|nanquantile(m, 0.5)|softmin(m, 1)|count_nonzero(m, 1)
+sum(a)|mean(a)|max(a)|relu(a)|exp(a)|sum(v)|max(v)|sort(v)|cumsum(v, 0)|norm(v)|softmax(v, 0)|log_softmax(v, 0)|diag(v)|triu(b)|tril(b)
+linalg_vector_norm(m)|linalg_norm(m)|linalg_matrix_norm(m)|renorm(m, 2, 0, 1.0)|diff(m)|diagonal(m)|diag_embed(m)|trace(s)
+add(m, 2)|sub(m, 2)|mul(m, 2)|div(m, 2)|add(m, 0.5)|sub(m, 0.5)|mul(m, 0.5)|div(m, 0.5)|pow(m, 2)|pow(m, 0.5)|pow(2, m)|pow(m, 3.5)|remainder(m, 2)|remainder(m, 0.5)|fmod(m, 2)|fmod(m, 0.5)
+floor_divide(m, 2)|true_divide(m, 2)|rsub(m, 1)|eq(m, 1)|ne(m, 1)|lt(m, 1)|le(m, 1)|gt(m, 1)|ge(m, 1)|float_power(m, 2)|add(a, a)|mul(a, a)|add(m, a)|mul(m, a)
+div(m, n, rounding_mode="floor")|div(m, n, rounding_mode="trunc")|div(m, 2, rounding_mode="floor")|round(m, decimals=1)|add(m, n, alpha=2)|clamp(m, 0, 1)|clamp(m, 0.1)|clamp(m, n, m)|clamp_min(m, 0.1)|clamp_max(m, 0.1)|clip(m, 0, 1)
+add_(m, n)|sub_(m, n)|mul_(m, n)|div_(m, n)|pow_(m, 2)|remainder_(m, 2)|fmod_(m, 2)|eq_(m, n)|lt_(m, n)|floor_divide_(m, n)|atan2_(m, n)|copy_(m, n)|add_(m, 1)|mul_(m, 2)|div_(m, 2)|fill_(m, 1)|lerp_(m, n, 0.5)|clamp_(m, 0, 1)|clamp_min_(m, 0)|clamp_max_(m, 1)
+threshold(m, 0.1, 0)|threshold_(m, 0.1, 0)|prelu(m, a)|prelu(m, v)|rrelu(m)|lerp(m, n, 0.5)|lerp(m, n, m)|addcmul(m, n, m)|addcdiv(m, n, m)|polygamma(1, m)|mvlgamma(m, 1)|special_multigammaln(m, 1)
+glu(m, 0)|dropout(m, 0.5, True)|dropout(m, 0.5, False)|feature_dropout(b, 0.5, True)|alpha_dropout(m, 0.5, True)|native_dropout(m, 0.5, True)
+mm(m, p)|matmul(m, p)|matmul(v, w)|matmul(m, v)|matmul(v, p)|matmul(b, d)|matmul(p3, d)|bmm(b, d)|mv(m, v)|dot(v, w)|vdot(v, w)|ger(v, w)|outer(v, w)|addmm(s, p, m)|addmv(v, s, w)|addr(s, v, w)|baddbmm(c, b, d)|addbmm(s, b, d)|chain_matmul([m, p])
+linalg_multi_dot([m, p])|linear(m, s)|linear(m, s, v)|linear(b3, s, v)|bilinear(m, n, w3, u)|einsum("ij,jk->ik", [m, p])|frobenius_norm(m, [1])|norm(m, 2, [1], True)|inner(v, w)|cross(m, n, 1)|cross(m, n)|linalg_cross(m, n)
+inverse(s)|det(s)|logdet(s)|slogdet(s)|cholesky(s)|linalg_cholesky(s)|linalg_inv(s)|linalg_det(s)|linalg_slogdet(s)|linalg_solve(s, p)|linalg_qr(m)|linalg_svd(m)|linalg_eigh(s)|linalg_eigvalsh(s)|linalg_pinv(m)|linalg_matrix_power(s, 2)|matrix_power(s, 2)|pinverse(m)|qr(m)|svd(m)|symeig(s, True)|solve(p, s)|triangular_solve(p, s)|svd(s)|linalg_matrix_power(s, -1)
+conv1d(l, g)|conv1d(l, g, u)|conv2d(i, f)|conv2d(i, f, u)|conv3d(o, z)|conv3d(o, z, u)|conv_transpose1d(l, g)|conv_transpose2d(i, f)|conv_transpose3d(o, z)|conv_tbc(b, d4, w4)|conv2d(i, f1, u, [1, 1], [0, 0], [1, 1], 2)|conv2d(i, f, u, [1, 1], [0, 0], [2, 2])
+max_pool1d(l, [2])|max_pool2d(i, [2, 2])|max_pool3d(o, [2, 2, 2])|max_pool1d_with_indices(l, [2])|max_pool2d_with_indices(i, [2, 2])|max_pool3d_with_indices(o, [2, 2, 2])|avg_pool1d(l, [2])|avg_pool2d(i, [2, 2])|avg_pool3d(o, [2, 2, 2])|adaptive_avg_pool1d(l, [2])|adaptive_avg_pool2d(i, [2, 2])|adaptive_avg_pool2d(i, [1, 1])|adaptive_avg_pool3d(o, [2, 2, 2])|adaptive_max_pool1d(l, [2])|adaptive_max_pool2d(i, [2, 2])|adaptive_max_pool3d(o, [2, 2, 2])|_adaptive_avg_pool2d(i, [2, 2])
+batch_norm(i, u, u, u, u, False, 0.1, 1e-5, False)|batch_norm(i, u, u, u, u, True, 0.1, 1e-5, False)|batch_norm(i, None, None, u, u, False, 0.1, 1e-5, False)|batch_norm(m, v, v, v, v, False, 0.1, 1e-5, False)|batch_norm(l, u, u, u, u, False, 0.1, 1e-5, False)|batch_norm(i, None, None, None, None, True, 0.1, 1e-5, False)|instance_norm(i, u, u, None, None, True, 0.1, 1e-5, False)|native_batch_norm(i, u, u, u, u, False, 0.1, 1e-5)
+layer_norm(m, [3])|layer_norm(m, [3], v)|layer_norm(m, [3], v, w)|layer_norm(b, [4])|native_layer_norm(m, [3], v, w, 1e-5)|group_norm(i, 2)|group_norm(i, 2, u, u)|rms_norm(m, [3])|rms_norm(m, [3], v)|local_response_norm(i, 2)
+upsample_nearest1d(l, [4])|upsample_nearest2d(i, [8, 8])|upsample_nearest3d(o, [8, 8, 8])|upsample_linear1d(l, [4], False)|upsample_bilinear2d(i, [8, 8], False)|upsample_bicubic2d(i, [8, 8], False)|upsample_trilinear3d(o, [8, 8, 8], False)|upsample_nearest2d(i, None, [2.0, 2.0])|upsample_bilinear2d(i, None, False, [2.0, 2.0])|upsample_nearest1d(l, None, [2.0])|_upsample_bilinear2d_aa(i, [8, 8], False)|_upsample_bicubic2d_aa(i, [8, 8], False)|_upsample_nearest_exact1d(l, [4])|_upsample_nearest_exact2d(i, [8, 8])|_upsample_nearest_exact3d(o, [8, 8, 8])
+reflection_pad1d(l, [1, 1])|reflection_pad2d(i, [1, 1, 1, 1])|reflection_pad3d(o, [1, 1, 1, 1, 1, 1])|replication_pad1d(l, [1, 1])|replication_pad2d(i, [1, 1, 1, 1])|replication_pad3d(o, [1, 1, 1, 1, 1, 1])|constant_pad_nd(m, [1, 1], 0)|pad(m, [1, 1])|pad(i, [1, 1, 1, 1], "reflect")|grid_sampler(i, y, 0, 0, False)|grid_sampler_2d(i, y, 0, 0, False)|affine_grid_generator(q, [2, 1, 2, 2], False)
+pixel_shuffle(i4, 2)|pixel_unshuffle(i, 2)|channel_shuffle(i, 2)|im2col(i, [2, 2], [1, 1], [0, 0], [1, 1])|unfold(m, 1, 2, 1)|col2im(e8, [4, 4], [2, 2], [1, 1], [0, 0], [1, 1])
+embedding(m, k)|embedding_bag(m, k, k)|index_select(m, 0, k)|gather(m, 1, t)|take(m, k)|masked_select(m, h)|masked_fill(m, h, 1)|masked_fill(m, h, a)|masked_scatter(m, h, n)|where(h, m, n)|index(m, [k])|index_put(m, [k], m)|index_put(m, [k], m, True)|index_put_(m, [k], n)|index_add(m, 0, k, n)|index_copy(m, 0, k, n)|index_fill(m, 0, k, 1)|scatter(m, 1, t, p2)|scatter(m, 1, t, 1)|scatter_add(m, 1, t, p2)|scatter_reduce(m, 1, t, p2, "sum")|scatter_reduce(m, 1, t, p2, "amax")|take_along_dim(m, t, 1)|put_(m, t, p2)|index_add_(m, 0, k, n)|index_fill_(m, 0, k, 1)|scatter_(m, 1, t, p2)|scatter_add_(m, 1, t, p2)|masked_fill_(m, h, 1)|masked_scatter_(m, h, n)|index_copy_(m, 0, k, n)
+cat([m, n])|stack([m, n])|flip(m, [0])|roll(m, [1])|rot90(m)|repeat(m, [2, 1])|repeat_interleave(m, 2)|tile(m, [2])|narrow(m, 0, 0, 1)|reshape(m, [6])|transpose(m, 0, 1)|permute(m, [1, 0])|expand(a, [2])|squeeze(m)|unsqueeze(m, 0)|select(m, 0, 0)|slice(m, 0, 0, 1)|split(m, 1)|chunk(m, 2)|unbind(m)|hstack([m, n])|vstack([m, n])|dstack([m, n])|block_diag([m, n])|cartesian_prod([v, w])|combinations(v)|meshgrid([v, w])|fill_diagonal_(s, 1)
+bucketize(m, v)|searchsorted(v, m)|unique_dim(m, 0)|multinomial(m, 2)|cov(m)|bincount(k, u)|corrcoef(m)|trapz(m)|logspace(0, 1, 3)|polar(m, n)|complex(m, n)|view_as_complex(p)|fft_fft(m)|fft_rfft(m)|frexp(m)|linspace(a, a, 3)
+nll_loss(m, k)|nll_loss2d(i, t3)|nll_loss_nd(m, k)|cross_entropy_loss(m, k)|multi_margin_loss(m, k)|margin_ranking_loss(v, w, v)|triplet_margin_loss(m, n, m)|cosine_embedding_loss(m, n, u)|poisson_nll_loss(m, n, True, False, 1e-8, 1)
+scaled_dot_product_attention(b, b, b)|_scaled_dot_product_attention_math(b, b, b)|gru_cell(m, p2, w62, w6, r6, r6)|lstm_cell(m, [p2, p2], w83, w82, r8, r8)|rnn_tanh_cell(m, p2, w23, s2, u, u)|rnn_relu_cell(m, p2, w23, s2, u, u)|histc(m, 3)
+full_like(m, 1)|to(m, 6)|_cast_Float(m, False)|item(a)|tolist(m)|is_nonzero(a)|_local_scalar_dense(a)|Float(a)|normal_(m, 0, 1)|geometric_(m, 0.5)|bernoulli_(m, 0.5)|uniform_(m)|rand_like(m)|randn_like(m)
+"""  # of programs, as they stand in archives
+SHAPES = {
+    "a": (), "v": (3,), "w": (3,), "u": (2,), "m": (2, 3), "n": (2, 3), "s": (3, 3), "p": (3, 2), "p2": (2, 2), "s2": (2, 2), "b": (2, 3, 4), "d": (2, 4, 3), "b3": (2, 2, 3),
+    "c": (2, 3, 3), "p3": (3, 4), "w3": (2, 3, 3), "l": (1, 2, 6), "g": (2, 2, 3), "i": (1, 2, 4, 4), "i4": (1, 4, 2, 2), "f": (2, 2, 2, 2), "f1": (2, 1, 2, 2), "o": (1, 2, 4, 4, 4), "z": (2, 2, 2, 2, 2),
+    "y": (1, 2, 2, 2), "q": (2, 2, 3), "e8": (1, 8, 9), "d4": (2, 4, 3), "w4": (3,), "w62": (6, 3), "w6": (6, 2), "r6": (6,), "w83": (8, 3), "w82": (8, 2), "r8": (8,), "w23": (2, 3),
+}  # fmt: skip
+WHOLE = {"k": [0, 1], "t": [[0, 1], [1, 0]], "t3": [[[0] * 4] * 4]}
+HALVES = ("float16", "bfloat16")
+
+
+def halves_asked():
+    """Calls as expressions of TorchScript, in a fixed order."""
+    asked = [one.strip() for line in OTHERS.strip().split("\n") for one in line.split("|")]
+    asked += ["%s(m)" % name for name in ONE] + ["%s_(m)" % name for name in IN_PLACE] + ["%s(m, n)" % name for name in TWO]
+    return sorted(set(asked))
+
+
+def halves_given(torch, dtype, empty):
+    """All tensors that a question may name: floats of one dtype, the first size 0 if they are to be empty."""
+    given = {}
+    for name, shape in SHAPES.items():
+        count = 1
+        for size in shape:
+            count *= size
+        values = torch.tensor([0.25 + (step % 5) * 0.125 for step in range(count)]).reshape(shape)
+        if shape == (3, 3):
+            values = values + 2 * torch.eye(3)
+        values = values.to(getattr(torch, dtype))
+        given[name] = values.narrow(0, 0, 0) if empty and shape else values
+    for name, values in WHOLE.items():
+        given[name] = torch.tensor(values)
+    mask = torch.tensor([[1, 0, 1], [0, 1, 0]])
+    given["h"] = (mask > 0) if not empty else (mask > 0).narrow(0, 0, 0)
+    return given
+
+
+def halves_spelled(question):
+    """The ways to spell a call in TorchScript; which of them a release knows differs by operator."""
+    heads = ("torch.", "torch.ops.aten.", "torch._C._nn.", "torch._C._linalg.", "torch._C._special.", "torch._C._fft.")
+    spelled = [head + question for head in heads]
+    method = re.match(r"(\w+)\((\w+)(?:, )?(.*)", question)
+    return spelled + (["%s.%s(%s" % (method.group(2), method.group(1), method.group(3))] if method else [])
+
+
+def halves_answer(torch, call, dtype, empty):
+    """What a call comes to: "computes", or the class and first line of the error; None if there are no such tensors."""
+    try:
+        given = halves_given(torch, dtype, empty)
+    except (AttributeError, RuntimeError, TypeError):
+        return None  # a release without this dtype
+    names = sorted(given)
+    code = "def f(%s):\n    return %s\n" % (", ".join(names), call)
+    try:
+        torch.jit.CompilationUnit(code).f(*[given[name] for name in names])
+    except Exception as error:
+        return "%s: %s" % (type(error).__name__, halves_said(error))
+    return "computes"
+
+
+def halves_said(error):
+    """The line of an error that is about the call; what stands around it names places in the program."""
+    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
+    said = next((line for line in lines if line.startswith("RuntimeError: ")), lines[0] if lines else "")
+    said = re.sub(r" \((?:[^()]|\(\))* at [^()]*:\d+\)$", "", said)
+    return said[len("RuntimeError: ") :] if said.startswith("RuntimeError: ") else said
+
+
+def halves(torch):
+    """Which operators take floats of 16 bits on the CPU, by calling each; only what computes with float32 is asked."""
+
+    def ask(asked):
+        question, empty = asked
+        for call in halves_spelled(question):
+            if halves_answer(torch, call, "float32", empty) == "computes":
+                return {dtype: halves_answer(torch, call, dtype, empty) for dtype in HALVES}
+        return {}
+
+    entries = {}
+    asked = [(question, empty) for question in halves_asked() for empty in (False, True)]
+    for (question, empty), told, died in map_in_forks(ask, asked):
+        if died:
+            told = dict.fromkeys(HALVES, "died: " + died)
+        for dtype, answer in told.items():
+            if answer is not None:
+                entries.setdefault(question, {})[dtype + ("-empty" if empty else "")] = answer
+    return section(
+        "Each call was compiled as TorchScript and run with tensors of float16 and of bfloat16, and again with empty ones, where float32 computes.",
+        entries,
+    )
+
+
 SECTIONS = (
     schemas,
     custom_classes,
@@ -1074,6 +1220,7 @@ SECTIONS = (
     renamed_modules,
     accepts,
     constants,
+    halves,
 )
 
 

@@ -38,7 +38,6 @@ NEWEST = Release("9999.0.0")
 FLOATING = 2
 LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
-FORGETS_UNTIL = Release("1.1.0")
 
 KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
 
@@ -135,18 +134,20 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
         if usable:
             version = usable[-1]
             names[kind] = next(iter(inspect.signature(version.function).parameters), "")
-            forgets = name == "aten::mul" and horizon < FORGETS_UNTIL
             if kind in {"tensor", "scalar"}:
-                calls[kind] = _bordered(
-                    version.function, kind, name.rpartition("::")[2], tracks=version.gradient, forgets=forgets
-                )
+                calls[kind] = _bordered(version.function, kind, name.rpartition("::")[2], tracks=version.gradient)
             else:
                 calls[kind] = _taking_out(version.function)
     if not calls:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
-    if len(calls) == 1 and (calls.keys() <= {"any", "tensor"}):
-        return next(iter(calls.values()))
-    return _by_kind(name, calls, names)
+    single = len(calls) == 1 and (calls.keys() <= {"any", "tensor"})
+    return _guarded(name, next(iter(calls.values())) if single else _by_kind(name, calls, names), horizon)
+
+
+def _guarded(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
+    from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
+
+    return guarded(name, call, horizon)
 
 
 def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, str]) -> Callable[..., Any]:
@@ -207,14 +208,13 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
     return written if isinstance(result, tuple) else written[0]
 
 
-def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool, forgets: bool = False) -> Callable[..., Any]:
+def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool) -> Callable[..., Any]:
     """The function behind its border, which puts its results into ``out`` where there is one.
 
     Parameters:
         kind: of the first argument, ``tensor`` or ``scalar``.
         name: of the operator, for messages.
         tracks: whether floating point results require gradients where an argument does.
-        forgets: whether an integer times something computed does not, as 1.0 has it where it differentiates both at once.
     """
     names = _outless(function)
     border = Border(function, kind, name)
@@ -244,7 +244,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
-        if requires and tracks and grad.enabled and not (forgets and _forgotten(args)):
+        if requires and tracks and grad.enabled:
             _mark(result)
         return result
 
@@ -264,12 +264,6 @@ def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
         return _given(function, names, args, keywords) if keywords else function(*args)
 
     return call
-
-
-def _forgotten(args: tuple[Any, ...]) -> bool:
-    if len(args) != 2 or args[0].__class__ is not Tensor or args[1].__class__ is not Tensor:
-        return False
-    return bool(args[0].dtype.category < FLOATING and not args[1].is_leaf)
 
 
 def _mark(result: Any) -> None:

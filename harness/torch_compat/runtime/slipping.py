@@ -57,6 +57,13 @@ DIVISIONS = frozenset({
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
 """Operators that a release differentiates, as it does products: they wait with them for the last use of what comes out."""
+ARITHMETIC = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div"})
+FUSED = ARITHMETIC | {
+    "aten::abs", "aten::addmm", "aten::clamp", "aten::exp", "aten::log", "aten::neg", "aten::relu", "aten::sigmoid", "aten::sin", "aten::tanh",
+    "aten::where",
+}  # fmt: skip
+"""Operators that 1.0 fuses with arithmetic on what they give, as far as it was asked; not mm, matmul, views, reductions, softmax, sqrt or pow.
+Of addmm it fuses the addition."""
 PROMOTES = Release("1.3.0")  # from here on a float divisor makes floats of integers
 TRAPS = (np.int32, np.int64)  # of smaller integers, the processor divides wider ones, and the least by -1 is no trap
 _DEF = re.compile(r"def (\w+)\(self\b")
@@ -72,7 +79,7 @@ class Slipping:
         met: those that the program came to, by id.
     """
 
-    __slots__ = ("_completed", "_horizon", "_moves", "_run", "_slips", "_sources", "family", "met")
+    __slots__ = ("_completed", "_fused", "_horizon", "_moves", "_run", "_slips", "_sources", "_whole", "family", "met")
 
     def __init__(self, horizon: Horizon) -> None:
         self._horizon = horizon
@@ -83,6 +90,10 @@ class Slipping:
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
         self._run: _Run | None = None
+        self._fused: dict[
+            int, Tensor
+        ] = {}  # what this call has made by operators that are fused, kept so that no other takes its place
+        self._whole: dict[int, Tensor] = {}  # and of that, what is taken for integers
 
     def has(self, sign: str) -> bool:
         """Whether the release does so."""
@@ -98,6 +109,8 @@ class Slipping:
 
     def begin(self, method: str, root: ScriptObject, args: list[Any]) -> None:
         """A method of the module is called."""
+        self._fused.clear()
+        self._whole.clear()
         if self._moves is None:
             slip = self._slips.get(PRODUCT)
             self._moves = slip is not None and slip.holds((f"family:{self.family}", RUNS + PRODUCT))
@@ -148,6 +161,8 @@ class Slipping:
         slips = self._slips
         if not slips:
             return function
+        if FORGOTTEN in slips and name in FUSED:
+            function = self._forgetting(name, function)
         if PRODUCT in slips:
             if name in PRODUCTS:
                 return self._product(name, function)
@@ -159,8 +174,6 @@ class Slipping:
             return self._division(function)
         if SLICE in slips and name == "aten::slice":
             return self._slice(function)
-        if FORGOTTEN in slips and name == "aten::mul":
-            return self._forgetting(function)
         return function
 
     def _division(self, function: Function) -> Function:
@@ -184,15 +197,25 @@ class Slipping:
 
         return slice_
 
-    def _forgetting(self, function: Function) -> Function:
-        def multiply(*args: Any, **keywords: Any) -> Any:
+    def _forgetting(self, name: str, function: Function) -> Function:
+        """Of arithmetic, the release takes the type of the first tensor for that of the result, and integers require no gradient."""
+        arithmetic = name in ARITHMETIC
+
+        def compute(*args: Any, **keywords: Any) -> Any:
             made = function(*args, **keywords)
-            tracked = grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in args)
-            if tracked and made.__class__ is Tensor and not made.requires_grad:
-                self.meet(FORGOTTEN)
+            if made.__class__ is not Tensor or not args or args[0].__class__ is not Tensor:
+                return made
+            before = id(args[0]) in self._whole
+            if before or (arithmetic and args[0].array.dtype.kind in "iu"):
+                self._whole[id(made)] = made
+                if made.requires_grad and (before or any(id(one) in self._fused for one in args[1:])):
+                    made.requires_grad = False
+                    made.is_leaf = True
+                    self.meet(FORGOTTEN)
+            self._fused[id(made)] = made
             return made
 
-        return multiply
+        return compute
 
     def short_of_arguments(self, error: Raised) -> Raised:
         """An upgrader finds fewer arguments than it takes."""

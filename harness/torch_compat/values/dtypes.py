@@ -145,8 +145,14 @@ ELEMENT_SIZES: Final[dict[str, int]] = {row.name: row.size for row in _TABLE}
 ALIASES: Final[dict[str, str]] = {alias: row.name for row in _TABLE for alias in row.aliases}
 """Dtypes by their other names, as ``torch.float`` for ``torch.float32``."""
 
-STORAGE_CLASSES: Final[dict[str, str]] = {name: row.name for row in _TABLE for name in row.storages}
-"""The dtype of a storage class, by the last part of its name. An untyped storage counts bytes."""
+STORAGE_CLASSES: Final[dict[str, str]] = {
+    **{f"{row.word}Storage": row.name for row in _TABLE if row.word},
+    **{name: row.name for row in _TABLE for name in row.storages},
+}
+"""The dtype of a storage class, by the last part of its name. An untyped storage counts bytes.
+
+Python has the classes of ``storages``; TorchScript names the storage of any dtype so, after c10's word for it
+(``Pickler::pushStorageOfTensor``), whether there is such a class or not."""
 
 NUMBERED: Final[dict[int, str]] = {row.number: row.name for row in _TABLE if row.number is not None}
 """Dtypes by their number in c10::ScalarType."""

@@ -1,0 +1,138 @@
+"""Which operators a release refuses to compute with floats of 16 bits, as the releases said it: ``fixtures/operators/halves.txt``.
+
+Each question of that file is a call as it stands in a program, ``layer_norm(m, [3])``, asked with tensors of float16 and of bfloat16, and
+again with tensors without elements; of each release it says ``computes``, or what the release raised. Only what computes with
+float32 was asked, so whatever was raised is about the dtype.
+
+A call of a program is taken for the question of the same operator whose tensors have the same numbers of dimensions and that has as many
+arguments; failing that, for those with the same numbers of dimensions, and then for all of the operator. Where these disagree, nothing
+is claimed. An operator in place that was not asked is taken for the one that is not.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from bisect import bisect_left
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.operators.history import FactHistory
+from torch_compat.releases.data import packaged
+
+if TYPE_CHECKING:
+    from torch_compat.releases.known import Known
+    from torch_compat.releases.release import Release
+
+__all__ = ["COMPUTES", "DTYPES", "EMPTY", "FILE", "RANKS", "computed_by", "refuses", "said"]
+
+FILE = "halves.txt"
+COMPUTES = "computes"
+DTYPES: Final = ("float16", "bfloat16")
+EMPTY: Final = "-empty"
+"""Behind the dtype of tensors without elements."""
+
+RANKS = {
+    "a": 0, "b": 3, "b3": 3, "c": 3, "d": 3, "d4": 3, "e8": 3, "f": 4, "f1": 4, "g": 3, "i": 4, "i4": 4, "l": 3, "m": 2, "n": 2, "o": 5, "p": 2,
+    "p2": 2, "p3": 2, "q": 3, "r6": 1, "r8": 1, "s": 2, "s2": 2, "u": 1, "v": 1, "w": 1, "w23": 2, "w3": 3, "w4": 1, "w6": 2, "w62": 2,
+    "w82": 2, "w83": 2, "y": 4, "z": 5,
+}  # fmt: skip
+"""The numbers of dimensions of the floats that questions name; a test holds them against the survey."""
+
+
+class _Asked(NamedTuple):
+    """One question, of one dtype, with or without elements.
+
+    Attributes:
+        ranks: the numbers of dimensions of the tensors of floats that it gives.
+        given: how many arguments it gives by position.
+        said: what was said, with the releases as bits.
+    """
+
+    ranks: tuple[int, ...]
+    given: int
+    said: tuple[tuple[str, int], ...]
+
+
+@cache
+def _history() -> FactHistory:
+    return FactHistory(packaged("fixtures", "operators", FILE))
+
+
+@cache
+def _asked(name: str) -> dict[str, list[_Asked]]:
+    """What was asked of an operator, by dtype, ``float16-empty`` of tensors without elements."""
+    history = _history()
+    start = f"{name.removeprefix('aten::')}("
+    by_key: dict[str, list[tuple[str, int]]] = {}
+    for line in history.lines[bisect_left(history.lines, start) :]:
+        if not line.startswith(start):
+            break
+        key, value, spans = line.split("\t")
+        by_key.setdefault(key, []).append((json.loads(value), history.bits(spans)))
+    found: dict[str, list[_Asked]] = {}
+    for key, told in by_key.items():
+        question, _, dtype = key.rpartition(" > ")
+        found.setdefault(dtype, []).append(_Asked(*_shape(question), tuple(told)))
+    return found
+
+
+def _shape(question: str) -> tuple[tuple[int, ...], int]:
+    """Of a question the numbers of dimensions of its floats, and how many arguments it gives by position."""
+    call = ast.parse(question, mode="eval").body
+    assert isinstance(call, ast.Call)  # noqa: S101 - our own file
+    named = (node for one in call.args for node in ast.walk(one) if isinstance(node, ast.Name))
+    return tuple(RANKS[node.id] for node in named if node.id in RANKS), len(call.args)
+
+
+def _of(name: str, dtype: str) -> list[_Asked]:
+    asked = _asked(name) or (_asked(name[:-1]) if name.endswith("_") else {})
+    return asked.get(dtype, [])
+
+
+@cache
+def refuses(name: str, horizon: Release) -> bool:
+    """Whether the release of this horizon refuses any call of an operator for its dtype."""
+    place = _place(horizon)
+    return any(
+        bits >> place & 1 and told != COMPUTES
+        for dtype in (*DTYPES, *(dtype + EMPTY for dtype in DTYPES))
+        for asked in _of(name, dtype)
+        for told, bits in asked.said
+    )
+
+
+def _place(horizon: Release) -> int:
+    """Where the release that a horizon stands for is among those that were asked; the oldest stands for what was before."""
+    return _history().known.newest(horizon) or 0
+
+
+@cache
+def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Release) -> str | None:
+    """What the release says to such a call; None where that is not known."""
+    place = _place(horizon)
+    asked = [(one, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
+    for near in (
+        [told for one, told in asked if one.ranks == ranks and one.given == count],
+        [told for one, told in asked if one.ranks == ranks],
+        [told for one, told in asked if one.ranks[:1] == ranks[:1]],
+        [told for _, told in asked],
+    ):
+        if near:
+            return near[0] if len(set(near)) == 1 else None
+    return None
+
+
+def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:
+    """The releases that compute every call that was asked of an operator with tensors of a dtype that have elements, as bits.
+
+    Those that lack the operator, or the dtype, are none of them. None where no release that was asked refuses it for the dtype.
+    """
+    computes = raises = 0
+    for asked in _of(name, dtype):
+        for told, bits in asked.said:
+            if told == COMPUTES:
+                computes |= bits
+            else:
+                raises |= bits
+    return (_history().known, computes & ~raises) if raises else None

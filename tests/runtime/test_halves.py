@@ -1,0 +1,86 @@
+"""Floats of 16 bits, which releases refuse on the CPU: what the reference reader makes of what they said."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from torch_compat.errors import Raised
+from torch_compat.operators import halves
+from torch_compat.readers import survey
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.registry import known, resolve
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+def ones(*shape: int, dtype: DTypeLike = np.float16) -> Tensor:
+    return Tensor(np.ones(shape, dtype))
+
+
+def said(name: str, horizon: str, *args: Any) -> str:
+    """What an operator raises; "" where it gives a value."""
+    try:
+        resolve(f"aten::{name}", Release(horizon))(*args)
+    except Raised as error:
+        return error.message
+    return ""
+
+
+def test_an_operator_refuses_what_the_release_of_the_horizon_refuses() -> None:
+    message = "\"LayerNormKernelImpl\" not implemented for 'Half'"
+    assert said("layer_norm", "2.1.2", ones(2, 3), [3]) == message
+    assert said("layer_norm", "2.15.0", ones(2, 3), [3]) == ""
+    assert said("layer_norm", "2.1.2", ones(2, 3, dtype=np.float32), [3]) == ""
+    assert said("layer_norm", "2.1.2", ones(2, 3, dtype=BFLOAT16.array), [3]) == ""
+    assert said("layer_norm", "1.9.1", ones(2, 3, dtype=BFLOAT16.array), [3]) == message.replace("Half", "BFloat16")
+
+
+def test_the_message_goes_by_the_numbers_of_dimensions() -> None:
+    assert said("matmul", "1.5.1", ones(3), ones(3)) != said("matmul", "1.5.1", ones(2, 3), ones(3, 2)) != ""
+
+
+def test_tensors_without_elements_are_asked_for_by_themselves() -> None:
+    assert said("layer_norm", "1.12.1", ones(0, 3), [3]) == ""
+    assert said("layer_norm", "1.12.1", ones(2, 3), [3])
+
+
+def test_an_operator_in_place_leaves_what_it_refuses_as_it_was() -> None:
+    given = Tensor(np.full((2, 3), -1, np.float16))
+    assert said("sigmoid_", "1.5.1", given)
+    assert (given.array == -1).all()
+
+
+def test_what_is_wrong_besides_is_said_first() -> None:
+    assert "LayerNormKernelImpl" not in said("layer_norm", "2.1.2", ones(2, 3), [4])
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_nothing_is_claimed_of_several_dtypes(kind: str) -> None:
+    assert said("add", "1.5.1", ones(2), ones(2, dtype=kind)) == ""
+
+
+def test_every_question_names_what_the_reader_can_tell_the_dimensions_of() -> None:
+    assert {name: len(shape) for name, shape in survey.SHAPES.items()} == halves.RANKS
+    for question in survey.halves_asked():
+        assert isinstance(ast.parse(question, mode="eval").body, ast.Call), question
+
+
+def test_most_operators_of_the_reader_that_compute_with_floats_are_asked() -> None:
+    asked = {question.partition("(")[0] for question in survey.halves_asked()}
+    assert len(asked & {name.removeprefix("aten::") for name in known()}) > 380
+
+
+def test_the_releases_that_compute_an_operator_are_told() -> None:
+    found = halves.computed_by("aten::layer_norm", "float16")
+    assert found is not None
+    releases, bits = found
+    assert bits & releases.bit("2.15.0")
+    assert not bits & releases.bit("2.1.2")
+    assert halves.computed_by("aten::clone", "float16") is None
