@@ -308,14 +308,15 @@ class Decoder:
             places = [place + i * step for place in places for i in range(n)]
         base = self.storages.get(body.get("storage"))
         if base is None or base.dtype != dtype:
-            base = torch.zeros(0, dtype=dtype)
+            base = torch.empty(0, dtype=dtype)
         size = base.element_size()
         if len(raw) != len(places) * size:
             raise ValueError("a tensor of %s %s does not have %d bytes" % (body["dtype"], shape, len(raw)))
         known, extent = base.numel(), max(places) + 1 if places else 0
         if known < extent:
             base.resize_(extent)  # grows the storage that earlier views of it hold, too
-            base[known:].zero_()
+            # neither zeros() nor zero_(): 1.0 has no such operator for float16
+            ctypes.memset(base.data_ptr() + known * size, 0, (extent - known) * size)
         for i, place in enumerate(places):
             ctypes.memmove(base.data_ptr() + place * size, raw[i * size : (i + 1) * size], size)
         if "storage" in body:
