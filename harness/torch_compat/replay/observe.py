@@ -25,7 +25,7 @@ from torch_compat.readers.torch_release import PROTOCOL, TorchRelease, remembere
 from torch_compat.replay.plan import Task, probe_key
 from torch_compat.values.compare import compare, result_digest
 from torch_compat.values.delta import departures
-from torch_compat.values.normalise import last_word, normalise_result
+from torch_compat.values.normalise import brief_result, last_word, normalise_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -276,7 +276,7 @@ def observation(task: Task, reply: dict[str, Any], *, hear: bool = True) -> Obse
     if "result" in reply and ("error" not in result or found.result == "differs"):
         cell = replace(cell, digest=result_digest(result))
         if found.result in {"differs", "raised", "relaxed"}:
-            cell = replace(cell, departures=departures(task.fixture.golden, result))
+            cell = replace(cell, departures=departures(brief_result(task.fixture.golden), result))
     return cell
 
 

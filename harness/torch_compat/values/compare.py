@@ -21,6 +21,7 @@ from torch_compat.arrays import elements
 from torch_compat.errors import CorpusError
 from torch_compat.values.dtypes import DTYPES
 from torch_compat.values.form import kind_of, number
+from torch_compat.values.normalise import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -177,7 +178,7 @@ def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]
 
 
 def _other_errors(wanted: dict[str, str], given: dict[str, str], where: str) -> list[Difference]:
-    pair = [{"type": one["type"], "message": one["message"]} for one in (wanted, given)]
+    pair = [{"type": one["type"], "message": brief(one["message"])} for one in (wanted, given)]  # goldens may be older than that
     return [] if pair[0] == pair[1] else [Difference("error", where, facts={"expected": pair[0], "got": pair[1]})]
 
 

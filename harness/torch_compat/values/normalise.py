@@ -43,18 +43,38 @@ def normalise(text: str, replace: dict[str, str] | None = None) -> str:
         text = text.replace(literal, (replace or {})[literal])
     for pattern, instead in _RULES:
         text = pattern.sub(instead, text)
-    text = text.strip()
-    return text if len(text) <= LONGEST else _cut(text)
+    text = brief(text.strip())
+    return text if len(text) <= LONGEST else text[: LONGEST - len(MARK)] + MARK
 
 
-def _cut(text: str) -> str:
-    """The longest text that is kept of a longer one, with the line that says the cause in it."""
-    cause = ""
-    if text.startswith(_CAUSE_IS_LAST):
-        lines = text.splitlines()
-        named = [at for at, line in enumerate(lines) if _NAMED.match(line.strip())]
-        cause = "\n" + "\n".join(lines[named[-1] if named else -1 :])[: LONGEST // 2].rstrip()
-    return text[: LONGEST - len(MARK) - len(cause)] + MARK + cause
+def brief(text: str) -> str:
+    """A message without the traceback of the program that TorchScript's interpreter quotes: its first line and the cause.
+
+    The traceback shows lines of the archive's own code, or of its sources, with a caret. It is most of the text, differs from release
+    to release, and says nothing that the archive and the cause do not. Brief texts stay as they are.
+    """
+    first = _CAUSE_IS_FIRST.search(text)
+    if first is not None:
+        return text[: first.start()].rstrip()
+    if not text.startswith(_CAUSE_IS_LAST[0]):
+        return text
+    head, *lines = text.splitlines()
+    if text.endswith(MARK):  # recorded before the cause was kept in cutting it
+        return head.removesuffix(MARK) + MARK
+    named = [at for at, line in enumerate(lines) if _NAMED.match(line.strip())]
+    cause = "\n".join(lines[named[-1] if named else -1 :])
+    return f"{head}\n{cause}"[: len(head) + 1 + LONGEST_CAUSE].rstrip()
+
+
+def brief_result(result: Any) -> Any:
+    """A result, or any part of it, with the messages of its errors :func:`brief`."""
+    if isinstance(result, list):
+        return [brief_result(item) for item in result]
+    if not isinstance(result, dict):
+        return result
+    return {
+        key: brief(value) if key == "message" and isinstance(value, str) else brief_result(value) for key, value in result.items()
+    }
 
 
 def normalise_result(result: Any, archive: Path) -> Any:
