@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.corpus.recorded import outside
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.readers import places
 
@@ -46,8 +47,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             text = f"{name} is recorded, but is no release of the calendar"
             yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
             continue
-        stray = sorted(reader.cells.keys() - known)
-        for fixture_id, options_id in stray:
+        for fixture_id, options_id in outside(reader.cells, known):
             text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
             yield Judgement(rule.id, Verdict.FAIL, f"{fixture_id} read by {name}", Cause("stray", fixture_id, text))
         for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):

@@ -72,7 +72,7 @@ class Relaxations:
         if key not in self._known:
             wrote = 1 << self._evidence.rank[cells.fixture.release]
             found = dict.fromkeys(_errors(cells.fixture.golden), (wrote, 0))
-            for one in self._evidence.by_line[key]:
+            for one in self._evidence.by_line.get(key, ()):
                 ranks = self._evidence.readers.ranks(one.readers)
                 if one.outcome in UNTOLD:
                     continue

@@ -17,7 +17,7 @@ from torch_compat.corpus.observations import (
 from torch_compat.releases.release import Key, Release, named, public
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Set
 
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Group",
     "Recorded",
     "file_of",
+    "outside",
     "place_of",
     "rank",
     "together",
@@ -105,6 +106,12 @@ class Column(Mapping[Cell, Observation]):
 
     def __contains__(self, cell: object) -> bool:
         return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
+
+
+def outside(cells: Mapping[Cell, Observation], known: Set[Cell]) -> list[Cell]:
+    """The cells of a reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
+    others = cells.lines.keys() - known if isinstance(cells, Column) else cells.keys() - known
+    return sorted(cell for cell in others if cell in cells)
 
 
 def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:

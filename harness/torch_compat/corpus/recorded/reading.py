@@ -318,6 +318,7 @@ class _Together:
         self.most = min(MOST_CELLS, FREE_CELLS + CELLS_PER_BYTE * sum(file.size for file in files))
         self.order = tuple(sorted(self.readers, key=place_of))
         self.bits = {name: 1 << at for at, name in enumerate(self.order)}
+        self.sets: dict[tuple[str, ...], int | None] = {}
         self.outcomes = {body_id(body_entry(SAME)): SAME}
         self.answers: dict[str, dict[str, Any]] = {}
         self.subjects: dict[str, str] = {}
@@ -370,14 +371,18 @@ class _Together:
             except KeyError:
                 lacks.add(f"the answer {answer[:40]}")
         for number, name, recipe, cells in file.read:
-            for writer, place, outcome in self._spread(file, number, file.writers[name], cells):
-                self._put(file, number, f"{release_folder(writer)}/{recipe}", place, outcome, name, lacks)
+            for writers, place, outcome in self._spread(file, number, file.writers[name], cells):
+                for writer in writers:
+                    self._put(file, number, f"{release_folder(writer)}/{recipe}", place, outcome, (name,), lacks)
         shown = Labels([name.removeprefix("torch-") for name in file.shown])
         names = {name.removeprefix("torch-"): name for name in file.shown}
+        full: dict[tuple[str, ...], tuple[str, ...]] = {}  # sets of readers recur
         folder = release_folder(file.label.removeprefix("torch-"))
         for recipe, (number, _, cells) in file.wrote.items():
             for short, place, outcome in self._spread(file, number, shown, cells):
-                self._put(file, number, f"{folder}/{recipe}", place, outcome, names[short], lacks)
+                if short not in full:
+                    full[short] = tuple(names[one] for one in short)
+                self._put(file, number, f"{folder}/{recipe}", place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
                 f"{lacks.count} of its cells and answers rest on what no file that can be read tells, such as {lacks.first}",
@@ -401,8 +406,10 @@ class _Together:
             said = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r:.200}"
             raise CorpusError(said, where=where, code="bad-line") from error
 
-    def _spread(self, file: _File, number: int, labels: Labels, cells: list[str]) -> Iterator[tuple[str, list[str], str]]:
-        """Every label of every set, with options, load and perhaps subject, and outcome."""
+    def _spread(
+        self, file: _File, number: int, labels: Labels, cells: list[str]
+    ) -> Iterator[tuple[tuple[str, ...], list[str], str]]:
+        """The labels of every set, with options, load and perhaps subject, and outcome."""
         for text in cells:
             place, _, rest = text.partition(" ")
             outcome, _, spans = rest.partition(" ")
@@ -418,29 +425,42 @@ class _Together:
             if self.cells > self.most:
                 what = f"makes more than {self.most:,} cells, which are too many for files of this size"
                 raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-            for name in names:
-                yield name, parts, outcome
+            yield names, parts, outcome
 
-    def _put(self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks) -> None:
-        """Put down one cell."""
+    def _put(
+        self, file: _File, number: int, fixture: str, place: list[str], outcome: str, names: tuple[str, ...], lacks: _Lacks
+    ) -> None:
+        """Put down the cells of a fixture that some readers have in common."""
         options, load, *own = place
         subject = own[0] if own else self.subjects.get(fixture)
-        bit = self.bits.get(name)
+        bits = self._bits(names)
         body = self.outcomes.get(outcome)
-        if subject is None or bit is None or body is None:
-            lacks.add(f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture)
-            return
         cell = fixture, options
         seen = self.seen.get(cell, 0)
+        if len(names) > 1 and (subject is None or bits is None or body is None or seen & bits or body.result == "unsupported"):
+            for one in names:  # one by one: whoever is wrong is named, and only what is after it is lost
+                self._put(file, number, fixture, place, outcome, (one,), lacks)
+            return
+        name = names[0]
+        if subject is None or bits is None or body is None:
+            lacks.add(f"the reader {name}" if bits is None else f"the outcome {outcome[:40]}" if body is None else fixture)
+            return
         if not seen and len(self.seen) >= MOST_LINES:
             what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-        if seen & bit:
+        if seen & bits:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
         if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
-        self.seen[cell] = seen | bit
+        self.seen[cell] = seen | bits
         groups = self.groups.setdefault(cell, {})
         place_ = f"{subject}-{load}", outcome
-        groups[place_] = groups.get(place_, 0) | bit
+        groups[place_] = groups.get(place_, 0) | bits
+
+    def _bits(self, names: tuple[str, ...]) -> int | None:
+        """The set of some readers; None where no file tells of one of them."""
+        if names not in self.sets:
+            known = [self.bits.get(name) for name in names]
+            self.sets[names] = None if None in known else sum(bit for bit in known if bit is not None)
+        return self.sets[names]
