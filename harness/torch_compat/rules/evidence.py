@@ -338,12 +338,10 @@ class Evidence:
         if self.policy.disregards(one.kind, fixture.family):
             return False
         tolerance = self.policy.tolerance(fixture.family, fixture.operators, one.dtype)
-        frontier = one.facts.get("frontier")
-        if one.kind != "value" or not isinstance(frontier, list) or tolerance is None:
+        if one.kind != "value" or tolerance is None:
             return True
-        if all(float(steps) <= tolerance.max_ulp for _, steps in frontier):
-            return False
-        return not all(tolerance.covers(apart) for apart in one.distances)
+        measured = one.distances
+        return not measured or not all(map(tolerance.covers, measured))
 
     def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:
         """Whether all differences of one kind and dtype are within the tolerance.

@@ -83,7 +83,6 @@ class Relaxations:
         return self._known[key]
 
 
-
 def _between(changed: tuple[int, ...], rank: int, wrote: int, raised: int, gave: int) -> bool:
     """Whether a change lies between a release that raises and the next one that does not, or the other way round.
 

@@ -107,7 +107,9 @@ class Waiving:
         for at, reader in enumerate(evidence.readers):
             self._releases[reader.release] = self._releases.get(reader.release, 0) | 1 << at
         accepted = () if self._accepted is None else self._accepted.known.releases
-        self._places = [self._releases.get(release, 0) for release in accepted]  # the same, by the place of the release in the lock
+        self._places = [
+            self._releases.get(release, 0) for release in accepted
+        ]  # the same, by the place of the release in the lock
         self._in_lock = reduce(or_, self._places, 0)
         for waiver in policy.waivers:
             if waiver.expired(evidence.as_of):
@@ -234,7 +236,11 @@ class Waiving:
         if writer == place and cells.direction != "own":
             pairs |= {(writer - (writer > 0), place), (writer, place - (place > 0))}
         recipe = cells.fixture.recipe
-        return any((new_recipe or recipe in one.recipes) and _held(one, wrote, known) >> read & 1 for one in blocks for wrote, read in pairs)
+        return any(
+            (new_recipe or recipe in one.recipes) and _held(one, wrote, known) >> read & 1
+            for one in blocks
+            for wrote, read in pairs
+        )
 
     @staticmethod
     def _place(known: Known, writer: str) -> int | None:
@@ -256,7 +262,9 @@ class Waiving:
         key = (direction_of(cells), outcome, options, digest, recipe, writer)
         place.cells[key] = place.cells.get(key, 0) | readers
         if (outcome, options, recipe, digest) not in place.shown:
-            place.shown[outcome, options, recipe, digest] = cells if recorded == cells.readers else replace(cells, readers=recorded)
+            place.shown[outcome, options, recipe, digest] = (
+                cells if recorded == cells.readers else replace(cells, readers=recorded)
+            )
 
     def _recorded_at(self, bits: int) -> int:
         """The places among the recorded releases of some readers that are recorded."""

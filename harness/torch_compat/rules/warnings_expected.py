@@ -52,7 +52,11 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for cells in line:
             for warning in cells.observation.warnings:
                 said[warning] = said.get(warning, 0) | cells.readers
-        failures = [*_unstated(said, loading, spans), *_missing(line, said, loading, spans, fixture), *_running(line, running, spans)]
+        failures = [
+            *_unstated(said, loading, spans),
+            *_missing(line, said, loading, spans, fixture),
+            *_running(line, running, spans),
+        ]
         for cells in line:
             if not failures and not cells.observation.warnings and not cells.observation.said:
                 continue

@@ -108,10 +108,16 @@ class Column(Mapping[Cell, Observation]):
         return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
 
 
-def outside(cells: Mapping[Cell, Observation], known: Set[Cell]) -> list[Cell]:
-    """The cells of a reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
-    others = cells.lines.keys() - known if isinstance(cells, Column) else cells.keys() - known
-    return sorted(cell for cell in others if cell in cells)
+def outside(readers: Mapping[str, ObservedReader], known: Set[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
+    others: dict[int, Set[Cell]] = {}
+    found: dict[str, list[Cell]] = {}
+    for name, reader in readers.items():
+        lines = reader.cells.lines if isinstance(reader.cells, Column) else reader.cells
+        if id(lines) not in others:
+            others[id(lines)] = lines.keys() - known
+        found[name] = sorted(cell for cell in others[id(lines)] if cell in reader.cells)
+    return found
 
 
 def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:
