@@ -17,7 +17,8 @@ from torch_compat.corpus.observations import (
 from torch_compat.releases.release import Key, Release, named, public
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Set
+    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
 
 __all__ = [
@@ -108,9 +109,9 @@ class Column(Mapping[Cell, Observation]):
         return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
 
 
-def outside(readers: Mapping[str, ObservedReader], known: Set[Cell]) -> dict[str, list[Cell]]:
+def outside(readers: Mapping[str, ObservedReader], known: AbstractSet[Cell]) -> dict[str, list[Cell]]:
     """The cells of each reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
-    others: dict[int, Set[Cell]] = {}
+    others: dict[int, AbstractSet[Cell]] = {}
     found: dict[str, list[Cell]] = {}
     for name, reader in readers.items():
         lines = reader.cells.lines if isinstance(reader.cells, Column) else reader.cells
