@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import FROZEN, load_corpus, write_frozen
+from torch_compat.corpus.goldens import Goldens
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.rules.judge import measure
@@ -59,7 +60,9 @@ def build(tree: Path) -> None:
         _twice(folder, twice)
     for release in new:
         _writer(tree / "fixtures", newest, release)
-    pins = {entry.id: entry.pin for path in tree.glob(f"fixtures/*/{MANIFEST}") for entry in read_manifest(path).entries}
+    goldens = Goldens(tree / "fixtures")
+    manifests = (read_manifest(path, goldens) for path in tree.glob(f"fixtures/*/{MANIFEST}"))
+    pins = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
     write_frozen(tree / "fixtures" / FROZEN, pins)
     _observations(tree, newest, new, twice)
     place = Root(tree)
@@ -72,13 +75,18 @@ def build(tree: Path) -> None:
 def _calendar(tree: Path, newest: str, count: int) -> dict[str, dt.date]:
     """Releases to come, one a month, in the calendar and wherever something is said to be of all until today."""
     day = list(Root(ROOT).policy().calendar)[-1].date
-    new = {f"3.{number}.0": day + dt.timedelta(days=30 * (number + 1)) for number in range(count)}
+    line = int(newest.split(".")[1]) + 1  # the releases that are planned are among them
+    new = {f"2.{line + number}.0": day + dt.timedelta(days=30 * (number + 1)) for number in range(count)}
     with (tree / "policies/torch/releases.toml").open("a", encoding="utf-8") as file:
         for version, date in new.items():
-            file.write(f'\n[[release]]\nversion = "{version}"\ndate = {date}\npythons = ["3.15"]\ninstall = "stubs"\n')
+            file.write(
+                f'\n[[release]]\nversion = "{version}"\ndate = {date}\npythons = ["3.15"]\ninstall = "stubs"\nnumpy = "<3"\n'
+            )
     for name in ("weights_only_refusals.toml", "promises.toml"):
         path = tree / "policies/torch" / name
-        path.write_text(path.read_text("utf-8").replace(f'..{newest}"', '.."'), encoding="utf-8")
+        path.write_text(path.read_text("utf-8").replace(f'..{newest}"', f'..{list(new)[-1]}"'), encoding="utf-8")
+    path = tree / "policies/torch/timelines.toml"
+    path.write_text(re.sub(r"(?m)^\[\[planned\]\]\n(?:.+\n)*", "", path.read_text("utf-8")), encoding="utf-8")
     for path in (tree / "fixtures/operators").glob("*.txt"):
         text = path.read_text("utf-8")
         path.write_text(re.sub(r"(?m)^# releases .*$", lambda found: f"{found[0]} {' '.join(new)}", text), encoding="utf-8")
