@@ -15,7 +15,8 @@ Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: 
 
 from __future__ import annotations
 
-from itertools import groupby
+from functools import cache, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
@@ -23,7 +24,7 @@ from torch_compat.rules.cells import judge_cells, told_apart
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import KnownWarning
@@ -42,13 +43,23 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         one.id: evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.readers)  # type: ignore[misc]
         for one in evidence.policy.warnings
     }
-    for (fixture, options), group in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
-        line = list(group)
-        family = line[0].fixture.family
-        known = [one for one in evidence.policy.warnings if one.during == "loading" and one.concerns(family, options)]
-        running = [one for one in evidence.policy.warnings if one.during == "running" and one.concerns(family, options)]
-        failures = [*_unstated(line, known, spans), *_missing(line, known, spans, fixture), *_running(line, running, spans)]
+    stated = cache(lambda family, options: [one for one in evidence.policy.warnings if one.concerns(family, options)])
+    for (fixture, options), line in evidence.by_line.items():
+        known = stated(line[0].fixture.family, options)
+        loading = [one for one in known if one.during == "loading"]
+        running = [one for one in known if one.during == "running"]
+        said: dict[tuple[str, str], int] = {}
         for cells in line:
+            for warning in cells.observation.warnings:
+                said[warning] = said.get(warning, 0) | cells.readers
+        failures = [
+            *_unstated(said, loading, spans),
+            *_missing(line, said, loading, spans, fixture),
+            *_running(line, running, spans),
+        ]
+        for cells in line:
+            if not failures and not cells.observation.warnings and not cells.observation.said:
+                continue
             left = cells.readers
             for bits, cause in failures:
                 for part, failed in told_apart(cells, bits):
@@ -60,12 +71,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                     yield judge_cells(rule, part, Verdict.PASS)
 
 
-def _unstated(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
+def _unstated(said: dict[tuple[str, str], int], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
     """The readers that say what is not stated of them, with the cause."""
-    said: dict[tuple[str, str], int] = {}
-    for cells in line:
-        for warning in cells.observation.warnings:
-            said[warning] = said.get(warning, 0) | cells.readers
     failures: Failures = []
     for (category, text), bits in said.items():
         unknown, moved = bits, 0
@@ -82,23 +89,25 @@ def _unstated(line: list[Cells], known: list[KnownWarning], spans: dict[str, int
     return failures
 
 
-def _missing(line: list[Cells], known: list[KnownWarning], spans: dict[str, int], fixture: str) -> Failures:
+def _missing(
+    line: Sequence[Cells], said: dict[tuple[str, str], int], known: list[KnownWarning], spans: dict[str, int], fixture: str
+) -> Failures:
     """The readers that load without a warning which is stated of them, with the cause."""
     failures: Failures = []
-    loaded = sum(cells.readers for cells in line if cells.loaded)  # of one fixture and set of options: no reader is in two
     for one in known:
-        said = 0
-        for cells in line:
-            if any(one.says(text) for _, text in cells.observation.warnings):
-                said |= cells.readers
-        missing = loaded & spans[one.id] & ~said
-        if missing and not one.varies and (one.always or said & spans[one.id]):
-            text = f"{fixture} loads without the {one.category}: {one.text}"
-            failures.append((missing, Cause("missing warning", one.id, text)))
+        if one.varies or not (said or one.always):
+            continue
+        saying = reduce(or_, (bits for (_, text), bits in said.items() if one.says(text)), 0)
+        if one.always or saying & spans[one.id]:
+            loaded = sum(cells.readers for cells in line if cells.loaded)  # no reader is in two sets of a line
+            missing = loaded & spans[one.id] & ~saying
+            if missing:
+                text = f"{fixture} loads without the {one.category}: {one.text}"
+                failures.append((missing, Cause("missing warning", one.id, text)))
     return failures
 
 
-def _running(line: list[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
+def _running(line: Sequence[Cells], known: list[KnownWarning], spans: dict[str, int]) -> Failures:
     """The readers that warn in calls otherwise than the writer did, where that is not stated, with the cause."""
     failures: Failures = []
     for cells in line:
