@@ -351,6 +351,14 @@ def aten_int(a: Any) -> int:
 
 
 @operator("aten::Float", of="any")
+def aten_float_1_0(a: Any) -> float:
+    """Up to 1.5 of texts only those of infinities become numbers."""
+    if a.__class__ is str and a not in {"inf", "-inf"}:
+        raise raised("RuntimeError", f"Only 'inf' or '-inf' can be cast to a float, but got '{a}'")
+    return to_float(a)
+
+
+@operator("aten::Float", since="1.6.0", of="any")
 def aten_float(a: Any) -> float:
     """float(a)."""
     return to_float(a)
