@@ -20,6 +20,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -173,7 +174,9 @@ def inspected(corpus: Corpus, readers: dict[str, ObservedReader], rules: Rules) 
 
 def interpreted(corpus: Corpus, readers: dict[str, ObservedReader], evidence: Evidence, fixtures: list[Fixture]) -> Iterator[Cell]:
     """Each cell of the reference reader: what the program does at the horizon of the release."""
-    tasks = plan_reference(evidence.policy, corpus, fixtures)
+    # a program here does not say which operators it exercises: those that its archive calls have their tolerances
+    measured = [replace(one, operators=sorted({call.name for call in read_facts(corpus.path(one)).calls})) for one in fixtures]
+    tasks = plan_reference(evidence.policy, corpus, measured)
     for version, reader in readers.items():
         told = observe_reference(tasks, today=evidence.as_of, horizon=f"reference@{version}")
         for task in tasks:

@@ -286,6 +286,18 @@ def eq_any(a: Any, b: Any) -> bool:
     return equal(_number(a), _number(b))
 
 
+@operator("aten::eq", since="1.6.0", of="list")
+def eq_lists(a: Any, b: Any) -> bool:
+    """A == b of lists: from 1.6 on also NaN is what has its bits."""
+    return equal(a, b, bits=True)
+
+
+@operator("aten::ne", since="1.6.0", of="list")
+def ne_lists(a: Any, b: Any) -> bool:
+    """A != b of lists."""
+    return not equal(a, b, bits=True)
+
+
 @operator("aten::ne", of="any")
 def ne_any(a: Any, b: Any) -> bool:
     """A != b of devices, enumerations, tuples, None."""
