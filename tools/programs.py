@@ -133,9 +133,7 @@ def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str])
         ):
             continue
         today = dt.datetime.now(dt.UTC).date()
-        known[version] = observe(
-            built(release), tasks, (), today=today, known=earlier, trust=frozen_in(corpus.folder)
-        )
+        known[version] = observe(built(release), tasks, (), today=today, known=earlier, trust=frozen_in(corpus.folder))
         place.mkdir(parents=True, exist_ok=True)
         write_recorded(place, known.values())
     return {version: known[version] for version in readers}
@@ -172,7 +170,9 @@ def inspected(corpus: Corpus, readers: dict[str, ObservedReader], rules: Rules) 
                 yield Cell(kind, fixture.recipe, fixture.release, version, RIGHT if right else WRONG, text)
 
 
-def interpreted(corpus: Corpus, readers: dict[str, ObservedReader], evidence: Evidence, fixtures: list[Fixture]) -> Iterator[Cell]:
+def interpreted(
+    corpus: Corpus, readers: dict[str, ObservedReader], evidence: Evidence, fixtures: list[Fixture]
+) -> Iterator[Cell]:
     """Each cell of the reference reader: what the program does at the horizon of the release."""
     # a program here does not say which operators it exercises: those that its archive calls have their tolerances
     measured = [replace(one, operators=sorted({call.name for call in read_facts(corpus.path(one)).calls})) for one in fixtures]

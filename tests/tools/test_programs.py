@@ -68,7 +68,10 @@ def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], smal
 
 
 def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> None:
-    cells = [tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "") for name, verdict in zip("abbb", ("right", "right", "wrong", "lacking"), strict=True)]
+    cells = [
+        tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "")
+        for name, verdict in zip("abbb", ("right", "right", "wrong", "lacking"), strict=True)
+    ]
     lines = tool["table"](cells, {"a": "ordinary", "b": "adversarial"})
     assert [" ".join(line.split()) for line in lines] == [
         "all all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
@@ -78,7 +81,9 @@ def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> N
     ]
 
 
-def test_a_program_that_was_changed_after_its_first_run_is_noticed(tool: dict[str, Any], small_tree: Path, tmp_path: Path) -> None:
+def test_a_program_that_was_changed_after_its_first_run_is_noticed(
+    tool: dict[str, Any], small_tree: Path, tmp_path: Path
+) -> None:
     folder, programs = tmp_path / "folder", tmp_path / "programs" / "ordinary"
     shutil.copytree(small_tree / "fixtures", folder / "fixtures")
     programs.mkdir(parents=True)
@@ -93,7 +98,13 @@ def test_a_program_that_was_changed_after_its_first_run_is_noticed(tool: dict[st
     [(["--only", "nothing"], 2, "there is no program 'nothing'"), (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here")],
 )
 def test_what_cannot_be_compared_is_said(
-    arguments: list[str], status: int, said: str, tool: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    status: int,
+    said: str,
+    tool: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "cache"))
     assert tool["main"]([str(tmp_path / "folder"), *arguments]) == status

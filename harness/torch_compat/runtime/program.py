@@ -22,11 +22,12 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes, hash_order, registry, slips, upgraders
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.horizons import horizon as named_horizon
+from torch_compat.runtime.language import called
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import ClassInfo, Unit
 from torch_compat.runtime.limits import LIMITS, Limits, meter
 from torch_compat.runtime.module import Module, translated
-from torch_compat.runtime.slipping import EQUAL_CALLS, ITSELF, STORE, WRITTEN, Slipping, storing_methods
+from torch_compat.runtime.slipping import EQUAL_CALLS, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
 from torch_compat.values.dtypes import CAFFE2
@@ -57,6 +58,8 @@ _ARGUMENTS = {
 INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
+WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
+EQUAL_TO_ITSELF = Release("1.10.0")  # the first that simplifies x == x of floats
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
@@ -133,7 +136,7 @@ class Program:
         mobile: whether it is a mobile archive.
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
         once: whether equal calls in a tuple are one (a slip of 1.0).
-        listed: whether index_put writes into the tensor itself where its indices are a list of tensors (a slip of 1.6 to 1.12).
+        listed: whether index_put writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
         source: bytes of its source that were compiled.
         missing: operators that it calls and the reference reader lacks.
         slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
@@ -153,7 +156,7 @@ class Program:
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
         self.once = self.slips.has(EQUAL_CALLS)
-        self.listed = self.slips.has(WRITTEN)
+        self.listed = WRITES_INTO_COPIED <= horizon.release < COPIES_AGAIN
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
         self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
@@ -219,15 +222,15 @@ class Program:
     @property
     def itself(self) -> bool:
         """Whether a float is equal to itself, also where it is NaN: what runs bytecode makes nothing of its own of it."""
-        return not self.mobile and self.slips.has(ITSELF)
+        return not self.mobile and self.horizon.release >= EQUAL_TO_ITSELF
 
     def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """``eq`` or ``ne`` of a value with itself."""
-        return self.slips.of_itself(self.operator(name, unit, line), name == "aten::eq")
+        return called.of_itself(self.operator(name, unit, line), equal=name == "aten::eq")
 
     def written(self, unit: Unit, line: int) -> Callable[..., Any]:
         """``index_put`` of a list of tensors."""
-        return self.slips.written(self.operator("aten::index_put_", unit, line))
+        return self.operator("aten::index_put_", unit, line)
 
     def equal_calls(self) -> None:
         """A tuple of its source holds equal calls, of which ``once`` makes one."""

@@ -8,8 +8,6 @@
     equal-calls-in-tuple        a tuple holds the result of one call twice
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
     dictionary-argument         a method is called that takes a dictionary
-    nan-equal-to-itself         NaN is compared with the very same value
-    written-copy                the copy that ``index_put`` is to write into is the tensor itself: its indices are a list of tensors, none missing
 
 A release that has none of them runs programs without any of this.
 """
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-__all__ = ["DICTIONARY", "EQUAL_CALLS", "ITSELF", "SIGNS", "WRITTEN", "Slipping", "storing_methods"]
+__all__ = ["DICTIONARY", "EQUAL_CALLS", "SIGNS", "Slipping", "storing_methods"]
 
 DIVISION = "integer-division-by-zero"
 STORE = "attribute-store"
@@ -51,9 +49,7 @@ UPGRADER = "upgrader-without-arguments"
 EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
 DICTIONARY = "dictionary-argument"
-ITSELF = "nan-equal-to-itself"
-WRITTEN = "written-copy"
-SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY, ITSELF, WRITTEN})
+SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY})
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
@@ -197,27 +193,6 @@ class Slipping:
             return made
 
         return multiply
-
-    def of_itself(self, function: Function, result: bool) -> Function:
-        """A comparison of a value with itself, which the release answers without a look at it where it is a float."""
-
-        def compare(self_: Any, other: Any) -> Any:
-            found = function(self_, other)
-            if self_.__class__ is float and other.__class__ is float and found is not result:
-                self.meet(ITSELF)
-                return result
-            return found
-
-        return compare
-
-    def written(self, function: Function) -> Function:
-        """``index_put_``, which the release calls in the place of ``index_put``."""
-
-        def put(self_: Any, *args: Any, **keywords: Any) -> Any:
-            self.meet(WRITTEN)
-            return function(self_, *args, **keywords)
-
-        return put
 
     def short_of_arguments(self, error: Raised) -> Raised:
         """An upgrader finds fewer arguments than it takes."""

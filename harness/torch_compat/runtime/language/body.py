@@ -539,7 +539,10 @@ class Body:
         variables = [one for one in parts if isinstance(one, ast.Name) and self.known(one.id)]
         called_ = [dotted(one.func) for one in parts if isinstance(one, ast.Call)]
         attributes = [one for one in parts if isinstance(one, ast.Attribute) and not dotted(one).startswith("torch.")]
-        pure = all(one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_")) for one in called_)
+        pure = all(
+            one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
+            for one in called_
+        )
         return bool(variables) and not attributes and pure
 
     def _lists_tensors(self, node: ast.expr) -> bool:

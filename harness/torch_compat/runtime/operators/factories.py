@@ -200,7 +200,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
-def tensor_1_0(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor_1_0(
+    data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Up to 1.5 floats of TorchScript make a tensor of float64."""
     if dtype is None and data.__class__ is not Tensor:
         kinds = {one.__class__ for one in _leaves(data, Budget())}

@@ -41,7 +41,9 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
     return sizes, scales
 
 
-def _scale(size: int, out: int, factor: float | None, align_corners: bool, unit: np.dtype[Any], *, one_is_first: bool = False) -> Any:
+def _scale(
+    size: int, out: int, factor: float | None, align_corners: bool, unit: np.dtype[Any], *, one_is_first: bool = False
+) -> Any:
     if one_is_first and out == 1:
         return unit.type(0)
     if align_corners:

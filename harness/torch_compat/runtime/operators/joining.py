@@ -458,9 +458,10 @@ def _shuffled(array: Array, r: int) -> Array:
     return parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
 
 
-
 @operator("aten::pad_sequence", of="list")
-def pad_sequence(sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+def pad_sequence(
+    sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
     """Sequences of several lengths beside each other, filled up at one end."""
     if not sequences:
         raise fail("received an empty list of sequences")

@@ -166,7 +166,9 @@ def refuse_empty(name: str, array: Array) -> None:
         Raised: it has none.
     """
     if array.ndim and not array.size:
-        raise fail(f"cannot perform reduction function {name} on tensor with no elements because the operation does not have an identity")
+        raise fail(
+            f"cannot perform reduction function {name} on tensor with no elements because the operation does not have an identity"
+        )
 
 
 def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last: bool, some: bool) -> tuple[Tensor, Tensor]:
@@ -586,7 +588,6 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     times = min(n, array.shape[at] + 1)
     looped(times, array.size)
     return Tensor(np.diff(array, times, axis=at))
-
 
 
 @operator("aten::trapz", "aten::trapezoid")
