@@ -146,39 +146,32 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         _sealed(tree, path.stem, [*lines, *_again(lines, twice)])
         told = (line.split("\t") for line in lines if line.startswith("outcome\t"))
         outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
-    lines = [*lines_of(tree, newest)]
-    identity = json.loads(next(fields[2] for fields in lines if fields[0] == "reader"))
-    shown = [fields for fields in lines if fields[0] == "shown"]
+    rows = [*lines_of(tree, newest)]
+    identity = json.loads(next(fields[2] for fields in rows if fields[0] == "reader"))
+    shown = [fields for fields in rows if fields[0] == "shown"]
     shown.append(["shown", f"torch-{newest}", identity["observed"], digest(identity["identity"])[:16]])
-    writers = next(fields[2] for fields in lines if fields[0] == "writers")
+    writers = next(fields[2] for fields in rows if fields[0] == "writers")
     corpus = load_corpus(ROOT / "fixtures")
     hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}
     chance = random.Random(1)
-    changed = [
-        {
-            (kind, fields[2 if kind == "read" else 1], at): (
-                *sorted(chance.choices(range(len(new) + 1), k=2)),
-                chance.choice(outcomes),
-            )
-            for fields in lines
-            if fields[0] == kind
-            for at in range(3, len(fields))
-            if chance.random() < CHANGED
-        }
-        for kind in ("read", "wrote")
-    ]
-    spans = changed[0] | changed[1]
+    spans: dict[tuple[str, str, int], tuple[int, int, str]] = {}
+    for kind in ("read", "wrote"):
+        for fields in rows:
+            for at in range(3, len(fields) if fields[0] == kind else 0):
+                if chance.random() < CHANGED:
+                    start, end = sorted(chance.choices(range(len(new) + 1), k=2))
+                    spans[kind, fields[2 if kind == "read" else 1], at] = (start, end, chance.choice(outcomes))
     for number, (release, day) in enumerate(new.items()):
         name = f"torch-{release}"
         own = {**identity, "identity": {**identity["identity"], "torch": release}, "observed": day.isoformat()}
         seal = digest(own["identity"])[:16]
         writers += f" {release}"
         made = [f"observations 2\t{name}", f"reader\t{name}\t{dump(own)}", *("\t".join(fields) for fields in shown)]
-        for kind, _, *rest in (fields for fields in lines if fields[0] in {"probe", "deprecation"}):
+        for kind, _, *rest in (fields for fields in rows if fields[0] in {"probe", "deprecation"}):
             key = digest(hashes[rest[0]], seal, own["protocol"])[:20]
             made.append(f"{kind}\t{name}\t{rest[0]}\t{key}\t{rest[2]}")
         made.append(f"writers\t{name}\t{writers}")
-        for kind, first, second, *cells in (fields for fields in lines if fields[0] in {"read", "wrote"}):
+        for kind, first, second, *cells in (fields for fields in rows if fields[0] in {"read", "wrote"}):
             for at, cell in enumerate(cells, 3):
                 start, end, outcome = spans.get((kind, second if kind == "read" else first, at), (0, 0, ""))
                 place, _, members = cell.split(" ")
@@ -237,7 +230,7 @@ def judged(checkout: Path, tree: Path) -> tuple[float, float, float, bytes]:
 
 
 def _told(what: str, runs: list[tuple[float, float, float, bytes]]) -> None:
-    processor, wall, peak = (min(run[part] for run in runs) for part in range(3))
+    processor, wall, peak = (min(part) for part in zip(*(run[:3] for run in runs), strict=True))
     print(f"{what:<28}{processor:8.1f} s of a processor {wall:8.1f} s {peak:8.0f} MiB", flush=True)
 
 

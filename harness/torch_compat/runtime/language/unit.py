@@ -71,9 +71,11 @@ class Host(Protocol):
 
     steps: Steps
     once: bool
-    itself: bool
     listed: bool
     source: int
+
+    @property
+    def itself(self) -> bool: ...
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
