@@ -56,13 +56,13 @@ def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[st
 def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
     evidence = gather(Root(small_tree), Root(small_tree).policy(counted=False), as_of=None)
     (reader,) = (one for one in readers_of(small_tree).values() if one.release == "1.12.1")
-    fixtures = [evidence.corpus.fixtures["torch-1.5.1/views"], evidence.corpus.fixtures["torch-1.12.1/views"]]
+    fixtures = [evidence.corpus.fixtures["torch-1.5.1/div_scalar"], evidence.corpus.fixtures["torch-1.12.1/div_scalar"]]
 
     def verdicts(reader: Any) -> list[str]:
         return [cell.verdict for cell in tool["interpreted"](evidence.corpus, {"1.12.1": reader}, evidence, fixtures)]
 
     assert verdicts(reader) == ["right", "right"]
-    cell = ("torch-1.5.1/views", "default")
+    cell = ("torch-1.5.1/div_scalar", "default")
     planted = replace(reader.cells[cell], result="refused", errors=({"type": "X", "message": "as planted"},))
     assert verdicts(replace(reader, cells={**reader.cells, cell: planted})) == ["wrong", "right"]
 
