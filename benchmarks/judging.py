@@ -147,9 +147,9 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         told = (line.split("\t") for line in lines if line.startswith("outcome\t"))
         outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
     rows = [*lines_of(tree, newest)]
-    identity = json.loads(next(fields[2] for fields in rows if fields[0] == "reader"))
+    reader, identity = next((fields[1], json.loads(fields[2])) for fields in rows if fields[0] == "reader")
     shown = [fields for fields in rows if fields[0] == "shown"]
-    shown.append(["shown", f"torch-{newest}", identity["observed"], digest(identity["identity"])[:16]])
+    shown.append(["shown", reader, identity["observed"], digest(identity["identity"])[:16]])
     writers = next(fields[2] for fields in rows if fields[0] == "writers")
     corpus = load_corpus(ROOT / "fixtures")
     hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}

@@ -309,6 +309,22 @@ class _Lacks:
         self.count += 1
 
 
+class _Line:
+    """What was observed of a fixture under some options: who observed it at all, and by subject, load options and outcome who did."""
+
+    __slots__ = ("groups", "seen", "subject")
+
+    def __init__(self, subject: str | None) -> None:
+        self.subject = subject  # of the fixture, unless a cell has its own
+        self.seen = 0
+        self.groups: dict[tuple[str, str, str], int] = {}
+
+    def add(self, key: tuple[str, str, str], readers: int) -> None:
+        """Put down that some readers did the same."""
+        self.seen |= readers
+        self.groups[key] = self.groups.get(key, 0) | readers
+
+
 class _Together:
     """Files held against each other: cells mean outcomes, fixtures and readers that other files tell."""
 
@@ -328,8 +344,7 @@ class _Together:
             folder = release_folder(file.label.removeprefix("torch-"))
             for recipe, (_, subject, _) in file.wrote.items():
                 self.subjects[f"{folder}/{recipe}"] = subject
-        self.groups: dict[Cell, dict[tuple[str, str, str], int]] = {}  # by subject, load options and outcome
-        self.seen: dict[Cell, int] = {}
+        self.lines: dict[Cell, _Line] = {}
         self.days: dict[str, dict[str, str]] = {name: {} for name in self.readers}
         self.cells = 0
 
@@ -342,9 +357,9 @@ class _Together:
                 self.unreadable[file.path.name] = str(error)
         lines = {
             cell: tuple(
-                Group(f"{subject}-{load}", self.outcomes[outcome], mask) for (subject, load, outcome), mask in found.items()
+                Group(f"{subject}-{load}", self.outcomes[outcome], mask) for (subject, load, outcome), mask in line.groups.items()
             )
-            for cell, found in sorted(self.groups.items())
+            for cell, line in sorted(self.lines.items())
         }
         readers = {}
         for name in self.order:
@@ -446,39 +461,39 @@ class _Together:
         bits, body = self._bits(names), self.outcomes.get(outcome)
         plain = bits and body is not None and body.result != "unsupported"
         for fixture in fixtures:
-            subject = own[0] if own else self.subjects.get(fixture)
             cell = fixture, options
-            seen = self.seen.get(cell, 0)
-            if not plain or subject is None or seen & bits or (not seen and len(self.seen) >= MOST_LINES):
+            line = self.lines.get(cell)
+            if line is None and len(self.lines) < MOST_LINES and plain and (own or fixture in self.subjects):
+                line = self.lines[cell] = _Line(self.subjects.get(fixture))
+            subject = own[0] if own else line.subject if line is not None else None
+            if line is None or subject is None or not plain or line.seen & bits:
                 for name in names:  # one by one: whoever is wrong is named, and only what comes after it is lost
-                    self._put_one(file, number, cell, subject, load, outcome, name, lacks)
-                continue
-            self.seen[cell] = seen | bits
-            groups = self.groups.setdefault(cell, {})
-            key = subject, load, outcome
-            groups[key] = groups.get(key, 0) | bits
+                    self._put_one(file, number, cell, own, load, outcome, name, lacks)
+            else:
+                line.add((subject, load, outcome), bits)
 
     def _put_one(
-        self, file: _File, number: int, cell: Cell, subject: str | None, load: str, outcome: str, name: str, lacks: _Lacks
+        self, file: _File, number: int, cell: Cell, own: list[str], load: str, outcome: str, name: str, lacks: _Lacks
     ) -> None:
         """Put down one cell, in which something may be wrong."""
         fixture, options = cell
+        subject = own[0] if own else self.subjects.get(fixture)
         bit, body = self.bits.get(name), self.outcomes.get(outcome)
         if subject is None or bit is None or body is None:
             lacks.add(f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture)
             return
-        seen = self.seen.get(cell, 0)
-        if not seen and len(self.seen) >= MOST_LINES:
+        line = self.lines.get(cell)
+        if line is None and len(self.lines) >= MOST_LINES:
             what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-        if seen & bit:
+        if line is not None and line.seen & bit:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
         if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
-        self.seen[cell] = seen | bit
-        groups = self.groups.setdefault(cell, {})
-        groups[subject, load, outcome] = groups.get((subject, load, outcome), 0) | bit
+        if line is None:
+            line = self.lines[cell] = _Line(self.subjects.get(fixture))
+        line.add((subject, load, outcome), bit)
 
     def _bits(self, names: tuple[str, ...]) -> int:
         """The set of some readers; empty where no file tells of one of them."""
