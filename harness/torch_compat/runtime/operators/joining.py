@@ -22,7 +22,6 @@ from torch_compat.runtime.operators._common import (
     functional,
     into,
     not_implemented,
-    scalar_as,
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
@@ -473,11 +472,13 @@ def pad_sequence(
         raise fail("pad_sequence: expected tensors with at least one dimension")
     longest = max(len(one) for one in parts)
     sized(len(parts), longest, *trailing)
-    out = np.full((len(parts), longest, *trailing), scalar_as(padding_value, parts[0].dtype), parts[0].dtype)
+    out = np.full((len(parts), longest, *trailing), checked_scalar(padding_value, parts[0].dtype), parts[0].dtype)
     for row, one in zip(out, parts, strict=True):
-        if one.shape[1:] != trailing:
-            raise fail(f"The expanded size of the tensor {list(trailing)} must match the existing size {list(one.shape[1:])}")
-        row[longest - len(one) if padding_side == "left" else 0 :][: len(one)] = one
+        place = row[longest - len(one) if padding_side == "left" else 0 :][: len(one)]
+        wanted = place.shape[max(0, place.ndim - one.ndim) :]  # a sequence is expanded as copy_ does
+        if one.ndim > place.ndim or any(have not in {1, want} for have, want in zip(one.shape, wanted, strict=True)):
+            raise fail(f"The expanded size of the tensor {list(place.shape)} must match the existing size {list(one.shape)}")
+        place[...] = cast(one, out.dtype)
     return Tensor(out if batch_first else np.ascontiguousarray(out.swapaxes(0, 1)))
 
 

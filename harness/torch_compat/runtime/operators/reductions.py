@@ -597,15 +597,32 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
     if x is not None and x.__class__ is not Tensor:
         x, dx = None, x  # type: ignore[assignment]  # the overload dx
     at = axis(dim, array.ndim)
+    for name, one in (("y", y), ("x", x)):
+        if one is not None and one.array.dtype.kind == "b":
+            raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
     if not array.shape[at]:
         return Tensor(np.zeros(array.shape[:at] + array.shape[at + 1 :], array.dtype))
-    left, right = (np.take(array, range(start, array.shape[at] - 1 + start), axis=at) for start in (0, 1))
-    if x is None:
-        total = np.asarray((left + right).sum(axis=at, dtype=FLOAT64) / 2 * dx)
+    kind = array.dtype
+    wide = np.dtype(np.complex128) if array.dtype.kind == "c" else FLOAT64
+    if x is None:  # from the sum of all: an infinity at an end gives NaN
+        every = exact_sum(cast(array, _sum_type(array, None)), (at,)).astype(wide)
+        ends = cast(np.take(array, 0, axis=at) + np.take(array, -1, axis=at), wide)
+        total = np.asarray((every - ends * 0.5) * dx)
     else:
-        places = x.array if x.array.ndim > 1 else x.array.reshape([-1 if one == at else 1 for one in range(array.ndim)])
-        total = np.asarray((np.diff(places, axis=at if places.ndim > 1 else 0) * (left + right)).sum(axis=at, dtype=FLOAT64) / 2)
-    return Tensor(total.astype(array.dtype if array.dtype.kind not in "iub" else FLOAT32))
+        left, right = (np.take(array, range(start, array.shape[at] - 1 + start), axis=at) for start in (0, 1))
+        places = x.array
+        if places.ndim == 1:
+            if len(places) != array.shape[at]:
+                raise fail("trapezoid: There must be one `x` value for each sample point")
+            places = places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
+        elif places.ndim < array.ndim:
+            places = places.reshape((1,) * (array.ndim - places.ndim) + places.shape)
+        areas = np.diff(places, axis=at) * (left + right)
+        whole = [one.dtype.kind in "iu" for one in (array, places)]
+        kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
+        wide = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
+        total = np.asarray(areas.sum(axis=at, dtype=wide) / 2)
+    return Tensor(cast(total, FLOAT32 if kind.kind in "iu" else kind))
 
 
 __all__ = ["exact_sum", "norm_of", "spread", "sum_"]
