@@ -24,7 +24,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather, uncollected
@@ -138,6 +138,14 @@ def _writer(fixtures: Path, newest: str, release: str) -> None:
     (folder / MANIFEST).write_text(_footed(text.splitlines()[:-1]), "ascii")
 
 
+class Change(NamedTuple):
+    """New releases, by their places from the first to before the last, in which something else comes of some cells."""
+
+    first: int
+    last: int
+    outcome: str
+
+
 def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: frozenset[str]) -> None:
     """What all readers did: the files there are, and one more for each release to come, which is that of the newest one continued."""
     outcomes: list[str] = []
@@ -146,46 +154,56 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         _sealed(tree, path.stem, [*lines, *_again(lines, twice)])
         told = (line.split("\t") for line in lines if line.startswith("outcome\t"))
         outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
-    rows = [*lines_of(tree, newest)]
-    reader, identity = next((fields[1], json.loads(fields[2])) for fields in rows if fields[0] == "reader")
-    shown = [fields for fields in rows if fields[0] == "shown"]
+    of_newest = _entries(tree, newest)
+    reader, identity = next((fields[1], json.loads(fields[2])) for fields in of_newest if fields[0] == "reader")
+    shown = [fields for fields in of_newest if fields[0] == "shown"]
     shown.append(["shown", reader, identity["observed"], digest(identity["identity"])[:16]])
-    writers = next(fields[2] for fields in rows if fields[0] == "writers")
+    writers = next(fields[2] for fields in of_newest if fields[0] == "writers")
     corpus = load_corpus(ROOT / "fixtures")
     hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}
-    chance = random.Random(1)
-    spans: dict[tuple[str, str, int], tuple[int, int, str]] = {}
-    for kind in ("read", "wrote"):
-        for fields in rows:
-            for at in range(3, len(fields) if fields[0] == kind else 0):
-                if chance.random() < CHANGED:
-                    start, end = sorted(chance.choices(range(len(new) + 1), k=2))
-                    spans[kind, fields[2 if kind == "read" else 1], at] = (start, end, chance.choice(outcomes))
+    changes = _changes(of_newest, len(new), outcomes)
     for number, (release, day) in enumerate(new.items()):
         name = f"torch-{release}"
         own = {**identity, "identity": {**identity["identity"], "torch": release}, "observed": day.isoformat()}
         seal = digest(own["identity"])[:16]
         writers += f" {release}"
         made = [f"observations 2\t{name}", f"reader\t{name}\t{dump(own)}", *("\t".join(fields) for fields in shown)]
-        for kind, _, *rest in (fields for fields in rows if fields[0] in {"probe", "deprecation"}):
+        for kind, _, *rest in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
             key = digest(hashes[rest[0]], seal, own["protocol"])[:20]
             made.append(f"{kind}\t{name}\t{rest[0]}\t{key}\t{rest[2]}")
         made.append(f"writers\t{name}\t{writers}")
-        for kind, first, second, *cells in (fields for fields in rows if fields[0] in {"read", "wrote"}):
-            for at, cell in enumerate(cells, 3):
-                start, end, outcome = spans.get((kind, second if kind == "read" else first, at), (0, 0, ""))
-                place, _, members = cell.split(" ")
-                if start <= number < end:
-                    cells[at - 3] = f"{place} {outcome} {members}"
-            made.append("\t".join([kind, name if kind == "read" else first, second, *cells]))
+        for kind, first, second, *cells in (fields for fields in of_newest if fields[0] in {"read", "wrote"}):
+            recipe = second if kind == "read" else first
+            changed = [_changed(cell, number, changes.get((kind, recipe, at))) for at, cell in enumerate(cells)]
+            made.append("\t".join([kind, name if kind == "read" else first, second, *changed]))
         _sealed(tree, name, made)
         shown.append(["shown", name, day.isoformat(), seal])
 
 
-def lines_of(tree: Path, release: str) -> Iterator[list[str]]:
+def _changes(entries: list[list[str]], count: int, outcomes: list[str]) -> dict[tuple[str, str, int], Change]:
+    """What changes, by the kind of line, the recipe and the place of the cells in it."""
+    chance = random.Random(1)
+    found: dict[tuple[str, str, int], Change] = {}
+    for kind, first, second, *cells in (fields for fields in entries if fields[0] in {"read", "wrote"}):
+        for at in range(len(cells)):
+            if chance.random() < CHANGED:
+                start, end = sorted(chance.choices(range(count + 1), k=2))
+                found[kind, second if kind == "read" else first, at] = Change(start, end, chance.choice(outcomes))
+    return found
+
+
+def _changed(cell: str, number: int, change: Change | None) -> str:
+    """Cells as they are in a new release."""
+    if change is None or not change.first <= number < change.last:
+        return cell
+    place, _, members = cell.split(" ")
+    return f"{place} {change.outcome} {members}"
+
+
+def _entries(tree: Path, release: str) -> list[list[str]]:
     """The fields of every line of a release's file."""
     text = (tree / f"reports/observations/torch-{release}.txt").read_text("ascii")
-    return (line.split("\t") for line in text.splitlines())
+    return [line.split("\t") for line in text.splitlines()]
 
 
 def _again(lines: list[str], twice: frozenset[str]) -> Iterator[str]:
@@ -207,8 +225,17 @@ def _sealed(tree: Path, label: str, lines: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------ the measuring
 
 
-def judged(checkout: Path, tree: Path) -> tuple[float, float, float, bytes]:
-    """What it takes to judge a tree with a checkout's code: processor seconds, seconds, MiB at most, and what was printed."""
+class Run(NamedTuple):
+    """What it takes to judge a tree: seconds of a processor, seconds, MiB at most; and what was printed."""
+
+    processor: float
+    wall: float
+    peak: float
+    printed: bytes
+
+
+def judged(checkout: Path, tree: Path) -> Run:
+    """Judge a tree with a checkout's code, in a process of its own."""
     package = "torch_compat" if (checkout / "harness/torch_compat").is_dir() else "harness"  # as it was called once
     source = checkout / "harness" if package == "torch_compat" else checkout
     started = time.monotonic()
@@ -220,18 +247,21 @@ def judged(checkout: Path, tree: Path) -> tuple[float, float, float, bytes]:
             env={**os.environ, "PYTHONPATH": str(source)},
         )
         _, status, used = os.wait4(child.pid, 0)
+        wall = time.monotonic() - started
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        text = out.read()
+        printed = out.read()
     if child.returncode not in {0, 1, 4}:
         raise SystemExit(f"judging {tree} ended with {child.returncode}")
     peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    return used.ru_utime + used.ru_stime, time.monotonic() - started, peak, text
+    return Run(used.ru_utime + used.ru_stime, wall, peak, printed)
 
 
-def _told(what: str, runs: list[tuple[float, float, float, bytes]]) -> None:
-    processor, wall, peak = (min(part) for part in zip(*(run[:3] for run in runs), strict=True))
+def _told(what: str, runs: list[Run]) -> tuple[float, float]:
+    """Print the least of several runs; its seconds of a processor and its memory."""
+    processor, wall, peak = (min(run.processor for run in runs), min(run.wall for run in runs), min(run.peak for run in runs))
     print(f"{what:<28}{processor:8.1f} s of a processor {wall:8.1f} s {peak:8.0f} MiB", flush=True)
+    return processor, peak
 
 
 def main() -> None:
@@ -240,21 +270,19 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a new folder for the tree, which then stays")
     arguments = parser.parse_args()
     if arguments.base is not None:
-        base, ours = [], []
-        for _ in range(TURNS):
-            base.append(judged(arguments.base, arguments.base))
-            ours.append(judged(ROOT, ROOT))
-        _told("base, its tree", base)
-        _told("this commit, its tree", ours)
-        print(f"ratio: {min(one[0] for one in ours) / min(one[0] for one in base):.2f} of the time, "
-              f"{min(one[2] for one in ours) / min(one[2] for one in base):.2f} of the memory")  # fmt: skip
+        turns = [(judged(arguments.base, arguments.base), judged(ROOT, ROOT)) for _ in range(TURNS)]
+        before, now = (
+            _told("base, its tree", [base for base, _ in turns]),
+            _told("this commit, its tree", [our for _, our in turns]),
+        )
+        print(f"ratio: {now[0] / before[0]:.2f} of the time, {now[1] / before[1]:.2f} of the memory")
     with tempfile.TemporaryDirectory() as folder:
         tree = arguments.keep or Path(folder) / "tree"
         if not tree.exists():
             tree.mkdir(parents=True)
             build(tree)
         run = judged(ROOT, tree)
-        report = json.loads(run[3])
+        report = json.loads(run.printed)
         cells = sum(sum(row["counts"].values()) for row in report["matrix"])
         print(f"{RELEASES} releases, {RECIPES} recipes, {cells:,} cells, {len(report['findings']):,} causes, {report['counts']}")
         _told("this commit, scaled tree", [run])
