@@ -1,203 +1,291 @@
 """Judge what the repository may hold in ten years: 200 recipes written by 150 releases, each archive read by all of them.
 
-    python benchmarks/judging.py
+    python benchmarks/judging.py                     # builds the tree on disk, judges it through the public command
+    python benchmarks/judging.py --base CHECKOUT     # first that commit with its own tree against this one with its own, in turn
 
-The policy is the repository's own, its calendar continued to 150 releases. What readers did is made up in the proportions of what is
-recorded today: four or five different observations of an archive under one set of load options, each of a span of readers. It is handed to
-judging as sets of readers, so that neither files nor cells by themselves are measured. It is judged once to see what fails, then again with
-a waiver for every tenth of these causes, all of whose differences were accepted. Prints the seconds of the second judging and the memory of the whole process.
+The tree is the repository's own, continued. Releases to come write what 2.15.0 wrote, and read as it reads, but for spans of them that do
+something else with an archive, as some recorded reader did; some recipes stand twice. Waivers are the repository's, and what they cover
+of the new releases is accepted. What is measured is a process of its own, so reading the tree is part of it.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
+import hashlib
+import json
+import os
 import random
-import resource
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._root import Root
-from torch_compat.cli.judge import uncollected
-from torch_compat.corpus.corpus import Corpus
-from torch_compat.corpus.lines import digest
-from torch_compat.corpus.manifest import EXTENSIONS, Fixture, Manifest
-from torch_compat.corpus.observations import Observation, ObservedReader
-from torch_compat.corpus.recipes import Recipe
-from torch_compat.policy.model import CalendarRelease, CorpusScope, Covers, Waiver
-from torch_compat.releases.calendar import Calendar
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import judge, measure
-from torch_compat.values.compare import Difference
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.corpus.corpus import FROZEN, load_corpus, write_frozen
+from torch_compat.corpus.goldens import Goldens
+from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.rules.judge import measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
-
-    from torch_compat.policy import OptionSet, Policy
-    from torch_compat.rules.judge import Report
 
 ROOT = Path(__file__).parents[1]
 RELEASES, RECIPES = 150, 200
-FAMILIES = {"torchscript": 93, "torch-save": 74, "mobile": 18, "package": 12, "export": 3}  # recipes
-RESULTS = {"same": 62, "refused": 27, "differs": 5, "crashed": 4, "raised": 1, "relaxed": 1}  # in hundredths of all cells
-SPANS = (1, 2, 3, 4, 5, 6, 10)  # of readers that did something else, under one set of options
-MESSAGES = 80
-CALL = {"method": "forward", "args": []}
-Line = list[tuple[int, "dict[str, Any]"]]  # the first reader of each span, and what it did
+AGAIN = "_again"
+CHANGED = 1 / 3  # of archives and load options: so many have a span of new readers that do something else
+TURNS = 3
 
 
-@dataclass(frozen=True)
-class Scaled(Evidence):
-    """Evidence that is handed over as sets of readers."""
-
-    def lines(self) -> Iterator[tuple[Fixture, OptionSet, list[tuple[Observation, int]]]]:
-        """What the recipe's readers did, with a span of another outcome in every third archive."""
-        outcomes, chance = _outcomes(), random.Random(1)
-        known: dict[tuple[str, str], Line] = {}
-        loads = {family: [(options, self._having(family, options)) for options in self.policy.options] for family in FAMILIES}
-        for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
-            for options, having in loads[fixture.family]:
-                if not having:
-                    continue
-                place = (fixture.recipe, options.id)
-                if place not in known:
-                    known[place] = _spans(chance, outcomes, chance.choice(SPANS))
-                line = known[place]
-                if chance.random() < 0.3:
-                    line = sorted([*line, *_spans(chance, outcomes, 1, chance.randrange(1, RELEASES))], key=lambda span: span[0])
-                found: list[tuple[Observation, int]] = []
-                for (first, body), (after, _) in zip(line, [*line[1:], (RELEASES, {})], strict=True):
-                    bits = having & ((1 << after) - (1 << first))
-                    if bits:
-                        found.append((Observation(fixture.id, options.id, "", **body), bits))
-                yield fixture, options, found
-
-    def _having(self, family: str, options: OptionSet) -> int:
-        """The readers that read archives of a family with these options: those of the calendar, in its order."""
-        since = self.rank[options.since] if options.since else 0
-        return (1 << RELEASES) - (1 << since) if family in options.families else 0
+# ----------------------------------------------------------------------------------------------------------- the tree
 
 
-def _spans(chance: random.Random, outcomes: dict[str, list[dict[str, Any]]], count: int, first: int = 0) -> Line:
-    starts = sorted({first, *(chance.randrange(1, RELEASES) for _ in range(count - 1))})
-    results = chance.choices(list(RESULTS), list(RESULTS.values()), k=len(starts))
-    return [(start, chance.choice(outcomes[result])) for start, result in zip(starts, results, strict=True)]
-
-
-def _outcomes() -> dict[str, list[dict[str, Any]]]:
-    """What readers may do, by result."""
-    far: dict[str, Any] = {"kind": "value", "dtype": "float32", "count": 1, "frontier": [[1.0, 99]]}
-    near, raised, relaxed = {**far, "frontier": [[1e-8, 1]]}, {**far, "kind": "raised"}, {**far, "kind": "relaxed"}
-    shown = (Difference("value", "calls[0].first.value", "float32", {"expected": 1.0, "got": 2.0}),)
-    errors = [
-        ({"type": "builtins.RuntimeError", "message": f"cause {index:02d}x: operator is unknown"},) for index in range(MESSAGES)
-    ]
-    numbers = range(MESSAGES)
-    return {
-        "same": [{"result": "same", "warnings": (("UserWarning", str(number)),) if number else ()} for number in range(3)],
-        "refused": [{"result": "refused", "errors": error} for error in errors],
-        "differs": [
-            {"result": "differs", "count": 1, "digest": f"{number:016x}", "extent": (near if number % 3 else far,), "differences": shown}
-            for number in numbers
-        ],
-        "crashed": [
-            {"result": "crashed", "signal": "SIGSEGV", "stage": ("load", "call")[number % 2], "errors": error}
-            for number, error in zip(numbers, errors, strict=True)
-        ],
-        "raised": [{"result": "raised", "count": 1, "digest": "1" * 16, "errors": error, "extent": (raised,)} for error in errors],
-        "relaxed": [{"result": "relaxed", "count": 1, "extent": (relaxed,)}],
-    }  # fmt: skip
-
-
-def _policy() -> Policy:
-    """The repository's, with releases to come: six a year, every one a writer and a reader."""
+def build(tree: Path) -> None:
+    """Make the tree in an empty folder."""
+    shutil.copytree(ROOT / "policies", tree / "policies")
+    shutil.copytree(ROOT / "fixtures", tree / "fixtures")
+    (tree / "reports/observations").mkdir(parents=True)
     policy = Root(ROOT).policy()
-    releases = list(policy.calendar)
-    newest = releases[-1]
-    for index in range(RELEASES - len(releases)):
-        version, date = f"{newest.parsed.numbers[0] + 1}.{index}.0", newest.date + dt.timedelta(days=60 * (index + 1))
-        releases.append(
-            CalendarRelease.model_validate({**newest.model_dump(exclude_none=True), "version": version, "date": date})
-        )
-    versions = tuple(release.version for release in releases)
-    scope = CorpusScope(writers=versions, readers=versions)
-    return replace(policy, calendar=Calendar(releases), corpus=scope, waivers=(), accepted=None)
+    newest = policy.corpus.readers[-1]
+    new = _calendar(tree, newest, RELEASES - len(policy.corpus.readers))
+    twice = _recipes(tree, {recipe for waiver in policy.waivers for part in waiver.covers or () for recipe in part.recipes or ()})
+    for folder in sorted((tree / "fixtures").glob("torch-*")):
+        _twice(folder, twice)
+    for release in new:
+        _writer(tree / "fixtures", newest, release)
+    goldens = Goldens(tree / "fixtures")
+    manifests = (read_manifest(path, goldens) for path in tree.glob(f"fixtures/*/{MANIFEST}"))
+    pins = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
+    write_frozen(tree / "fixtures" / FROZEN, pins)
+    _observations(tree, newest, new, twice)
+    place = Root(tree)
+    with uncollected():
+        evidence = gather(place, replace(place.policy(), accepted=None), as_of=None)
+        accepted = measure(evidence).waiving.accepted()
+    (tree / "policies/torch/waivers.lock").write_text(accepted.text, encoding="utf-8")
 
 
-def _corpus(policy: Policy) -> Corpus:
-    families = [family for family, count in FAMILIES.items() for _ in range(count)]
-    chance = random.Random(2)
-    recipes = [(f"recipe_{index:03d}", family, chance.randrange(300, 9000)) for index, family in enumerate(families)]
-    golden: dict[str, Any] = {"calls": []}
-    manifests = []
-    for place, release in enumerate(policy.calendar):
-        fixtures = tuple(
-            Fixture(
-                release.version, name, digest(name), f"{name}{EXTENSIONS[family]}", f"{place:032x}{number:032x}", size + place, "c" * 64,
-                "writer", "2026-01-01", family, "zip", {"file-format": min(1 + place // 20, 10)}, ["aten::div.Tensor"] if number % 9 == 0 else [],
-                [CALL], golden, "same",
+def _calendar(tree: Path, newest: str, count: int) -> dict[str, dt.date]:
+    """Releases to come, one a month, in the calendar and wherever something is said to be of all until today."""
+    day = list(Root(ROOT).policy().calendar)[-1].date
+    line = int(newest.split(".")[1]) + 1  # the releases that are planned are among them
+    new = {f"2.{line + number}.0": day + dt.timedelta(days=30 * (number + 1)) for number in range(count)}
+    with (tree / "policies/torch/releases.toml").open("a", encoding="utf-8") as file:
+        for version, date in new.items():
+            file.write(
+                f'\n[[release]]\nversion = "{version}"\ndate = {date}\npythons = ["3.15"]\ninstall = "stubs"\nnumpy = "<3"\n'
             )
-            for number, (name, family, size) in enumerate(recipes)
-        )  # fmt: skip
-        manifests.append(Manifest(release.version, {}, fixtures, ()))
-    first = next(iter(policy.calendar)).version
-    files = tuple(
-        Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", family, (), first, None, "so") for name, family, _ in recipes
-    )
-    return Corpus(Path("fixtures"), files, (), tuple(manifests), ())
+    for name in ("weights_only_refusals.toml", "promises.toml"):
+        path = tree / "policies/torch" / name
+        path.write_text(path.read_text("utf-8").replace(f'..{newest}"', f'..{list(new)[-1]}"'), encoding="utf-8")
+    path = tree / "policies/torch/timelines.toml"
+    path.write_text(re.sub(r"(?m)^\[\[planned\]\]\n(?:.+\n)*", "", path.read_text("utf-8")), encoding="utf-8")
+    for path in (tree / "fixtures/operators").glob("*.txt"):
+        text = path.read_text("utf-8")
+        path.write_text(re.sub(r"(?m)^# releases .*$", lambda found: f"{found[0]} {' '.join(new)}", text), encoding="utf-8")
+    return new
 
 
-def _waived(evidence: Evidence, report: Report) -> Policy:
-    """The policy with a waiver for every tenth cause that fails, and what these cover accepted."""
-    failing = {finding.id: finding for finding in report.findings if finding.verdict == "fail" and finding.recipes}
-    rest: dict[str, Any] = {"reason": "so", "evidence": "seen", "owner": "us"}
-    waivers = tuple(
-        Waiver(
-            id=f"w{index}",
-            title="It is known",
-            covers=(
-                Covers.model_validate({
-                    "outcome": finding.what,
-                    "recipes": finding.recipes,
-                    "writers": f"{finding.writers[0]}..{finding.writers[-1]}",
-                    "readers": f"{finding.readers[0]}..{finding.readers[-1]}",
-                    "options": (finding.options,),
-                }),
-            ),
-            **rest,
+def _recipes(tree: Path, waived: set[str]) -> frozenset[str]:
+    """The recipes that stand twice: first those that no waiver names."""
+    names = sorted((path.stem for path in (tree / "fixtures/recipes").glob("*.py")), key=lambda name: (name in waived, name))
+    twice = names[: RECIPES - len(names)]
+    for name in twice:
+        shutil.copy(tree / f"fixtures/recipes/{name}.py", tree / f"fixtures/recipes/{name}{AGAIN}.py")
+    return frozenset(twice)
+
+
+def _footed(lines: list[str]) -> str:
+    """JSON lines with the last one, which tells that they are all."""
+    body = "".join(f"{line}\n" for line in lines)
+    sha256 = hashlib.sha256(body.encode()).hexdigest()
+    return f"{body}{dump({'kind': 'end', 'lines': len(lines), 'sha256': sha256})}\n"
+
+
+def _twice(folder: Path, twice: frozenset[str]) -> None:
+    lines = (folder / MANIFEST).read_text("ascii").splitlines()[:-1]
+    for line in list(lines):
+        found = re.search(r'"recipe":"([^"]+)"', line)
+        if found is None or found[1] not in twice:
+            continue
+        again = line.replace(found[0], f'"recipe":"{found[1]}{AGAIN}"')
+        file = re.search(r'"file":"([^"]+)"', line)
+        if file is not None:
+            again = again.replace(file[0], f'"file":"again-{file[1]}"')
+            shutil.copy(folder / file[1], folder / f"again-{file[1]}")
+        lines.append(again)
+    (folder / MANIFEST).write_text(_footed(lines), "ascii")
+
+
+def _writer(fixtures: Path, newest: str, release: str) -> None:
+    """A release that writes what the newest one wrote."""
+    folder = fixtures / f"torch-{release}"
+    shutil.copytree(fixtures / f"torch-{newest}", folder, ignore=lambda *_: ["goldens.jsonl"], copy_function=os.link)
+    text = (folder / MANIFEST).read_text("ascii")
+    (folder / MANIFEST).unlink()
+    text = text.replace(f'"release":"{newest}"', f'"release":"{release}"')
+    writers = re.findall(r'"id":"(\w+)","identity":(\{[^}]*\})', text)
+    for name, identity in writers:
+        own = re.sub(rf'"torch":"{re.escape(newest)}', f'"torch":"{release}', identity)
+        text = text.replace(identity, own).replace(name, hashlib.sha256(f"{own}\n".encode()).hexdigest()[:12])
+    (folder / MANIFEST).write_text(_footed(text.splitlines()[:-1]), "ascii")
+
+
+class Change(NamedTuple):
+    """New releases, by their places from the first to before the last, in which something else comes of some cells."""
+
+    first: int
+    last: int
+    outcome: str
+
+
+def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: frozenset[str]) -> None:
+    """What all readers did: the files there are, and one more for each release to come, which is that of the newest one continued."""
+    outcomes: list[str] = []
+    for path in sorted((ROOT / "reports/observations").glob("*.txt")):
+        lines = path.read_text("ascii").splitlines()[:-1]
+        _sealed(tree, path.stem, [*lines, *_again(lines, twice)])
+        told = (line.split("\t") for line in lines if line.startswith("outcome\t"))
+        outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
+    of_newest = _entries(tree, newest)
+    reader, identity = next((fields[1], json.loads(fields[2])) for fields in of_newest if fields[0] == "reader")
+    shown = [fields for fields in of_newest if fields[0] == "shown"]
+    shown.append(["shown", reader, identity["observed"], digest(identity["identity"])[:16]])
+    writers = next(fields[2] for fields in of_newest if fields[0] == "writers")
+    corpus = load_corpus(ROOT / "fixtures")
+    hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}
+    changes = _changes(of_newest, len(new), outcomes)
+    for number, (release, day) in enumerate(new.items()):
+        name = f"torch-{release}"
+        own = {**identity, "identity": {**identity["identity"], "torch": release}, "observed": day.isoformat()}
+        seal = digest(own["identity"])[:16]
+        writers += f" {release}"
+        made = [f"observations 2\t{name}", f"reader\t{name}\t{dump(own)}", *("\t".join(fields) for fields in shown)]
+        for kind, _, *rest in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
+            key = digest(hashes[rest[0]], seal, own["protocol"])[:20]
+            made.append(f"{kind}\t{name}\t{rest[0]}\t{key}\t{rest[2]}")
+        made.append(f"writers\t{name}\t{writers}")
+        for kind, first, second, *cells in (fields for fields in of_newest if fields[0] in {"read", "wrote"}):
+            recipe = second if kind == "read" else first
+            changed = [_changed(cell, number, changes.get((kind, recipe, at))) for at, cell in enumerate(cells)]
+            made.append("\t".join([kind, name if kind == "read" else first, second, *changed]))
+        _sealed(tree, name, made)
+        shown.append(["shown", name, day.isoformat(), seal])
+
+
+def _changes(entries: list[list[str]], count: int, outcomes: list[str]) -> dict[tuple[str, str, int], Change]:
+    """What changes, by the kind of line, the recipe and the place of the cells in it."""
+    chance = random.Random(1)
+    found: dict[tuple[str, str, int], Change] = {}
+    for kind, first, second, *cells in (fields for fields in entries if fields[0] in {"read", "wrote"}):
+        for at in range(len(cells)):
+            if chance.random() < CHANGED:
+                start, end = sorted(chance.choices(range(count + 1), k=2))
+                found[kind, second if kind == "read" else first, at] = Change(start, end, chance.choice(outcomes))
+    return found
+
+
+def _changed(cell: str, number: int, change: Change | None) -> str:
+    """Cells as they are in a new release."""
+    if change is None or not change.first <= number < change.last:
+        return cell
+    place, _, members = cell.split(" ")
+    return f"{place} {change.outcome} {members}"
+
+
+def _entries(tree: Path, release: str) -> list[list[str]]:
+    """The fields of every line of a release's file."""
+    text = (tree / f"reports/observations/torch-{release}.txt").read_text("ascii")
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def _again(lines: list[str], twice: frozenset[str]) -> Iterator[str]:
+    """The lines of recipes that stand twice, once more."""
+    for line in lines:
+        kind, *fields = line.split("\t")
+        at = {"read": 1, "wrote": 0}.get(kind)
+        if at is not None and fields[at] in twice:
+            fields[at] += AGAIN
+            yield "\t".join([kind, *fields])
+
+
+def _sealed(tree: Path, label: str, lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    end = f"end\t{len(lines)}\t{hashlib.sha256(text.encode()).hexdigest()}\n"
+    (tree / f"reports/observations/{label}.txt").write_text(text + end, "ascii")
+
+
+# ------------------------------------------------------------------------------------------------------ the measuring
+
+
+class Run(NamedTuple):
+    """What it takes to judge a tree: seconds of a processor, seconds, MiB at most; and what was printed."""
+
+    processor: float
+    wall: float
+    peak: float
+    printed: bytes
+
+
+def judged(checkout: Path, tree: Path) -> Run:
+    """Judge a tree with a checkout's code, in a process of its own."""
+    package = "torch_compat" if (checkout / "harness/torch_compat").is_dir() else "harness"  # as it was called once
+    source = checkout / "harness" if package == "torch_compat" else checkout
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(
+            [sys.executable, "-m", package, "judge", "--format", "json", "--root", str(tree)],
+            stdout=out,
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(source)},
         )
-        for index, (_, finding) in enumerate(sorted(failing.items())[::10])
-    )  # fmt: skip
-    policy = replace(evidence.policy, waivers=waivers, accepted=None)
-    return replace(policy, accepted=measure(replace(evidence, policy=policy)).waiving.accepted())
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.monotonic() - started
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        printed = out.read()
+    if child.returncode not in {0, 1, 4}:
+        raise SystemExit(f"judging {tree} ended with {child.returncode}")
+    peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return Run(used.ru_utime + used.ru_stime, wall, peak, printed)
+
+
+def _told(what: str, runs: list[Run]) -> tuple[float, float]:
+    """Print the least of several runs; its seconds of a processor and its memory."""
+    processor, wall, peak = (min(run.processor for run in runs), min(run.wall for run in runs), min(run.peak for run in runs))
+    print(f"{what:<28}{processor:8.1f} s of a processor {wall:8.1f} s {peak:8.0f} MiB", flush=True)
+    return processor, peak
 
 
 def main() -> None:
-    policy = _policy()
-    names = [release.name for release in policy.calendar]
-    readers = {name: ObservedReader(name, {"torch": name}, "2026-01-01", 1, {}, {}) for name in names}
-    last = list(policy.calendar)[-1].date
-    with uncollected():
-        evidence = Scaled(policy, _corpus(policy), readers, {}, last, files=dict.fromkeys(names, "0" * 64))
-        before = judge(evidence)
-        evidence = replace(evidence, policy=_waived(evidence, before))
-        del before
-        started = time.process_time()
-        report = judge(evidence)
-        seconds = time.process_time() - started
-    cells = sum(counts.total() for counts in report.outcomes.values())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    print(
-        f"{len(evidence.corpus.fixtures):,} archives, {len(names)} readers, {cells:,} cells, {len(evidence.cells):,} sets of cells that are alike"
-    )
-    print(
-        f"{sum(report.counts.values()):,} judgements, {len(report.findings):,} findings, {len(evidence.policy.waivers):,} waivers"
-    )
-    print(f"judging   {seconds:8.1f} s")
-    print(f"memory    {peak / 2**20:8.0f} MiB")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", type=Path, help="a checkout of an older commit: judging its own tree is measured beside ours")
+    parser.add_argument("--keep", type=Path, help="a new folder for the tree, which then stays")
+    arguments = parser.parse_args()
+    if arguments.base is not None:
+        turns = [(judged(arguments.base, arguments.base), judged(ROOT, ROOT)) for _ in range(TURNS)]
+        before, now = (
+            _told("base, its tree", [base for base, _ in turns]),
+            _told("this commit, its tree", [our for _, our in turns]),
+        )
+        print(f"ratio: {now[0] / before[0]:.2f} of the time, {now[1] / before[1]:.2f} of the memory")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = arguments.keep or Path(folder) / "tree"
+        if not tree.exists():
+            tree.mkdir(parents=True)
+            build(tree)
+        run = judged(ROOT, tree)
+        report = json.loads(run.printed)
+        cells = sum(sum(row["counts"].values()) for row in report["matrix"])
+        print(f"{RELEASES} releases, {RECIPES} recipes, {cells:,} cells, {len(report['findings']):,} causes, {report['counts']}")
+        _told("this commit, scaled tree", [run])
 
 
 if __name__ == "__main__":

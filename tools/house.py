@@ -319,7 +319,7 @@ class Count:
 
 COUNTS = (
     Count("files that read the numbers of a version", House.version_types, 1),
-    Count("forms of a set of releases", House.set_types, 5),
+    Count("forms of a set of releases", House.set_types, 4),
     Count("loaders of policy", House.policy_loaders, 1),
     Count("tables of dtypes", House.dtype_tables, 1),
     Count("readers of pickles", House.pickle_readers, 1),

@@ -239,6 +239,9 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
                 "    see  torch-compat operators history aten::can_cast",
             ],
         )
+        before = (policies / LOCK).read_bytes()
+        regenerate(Root(root))
+        assert (policies / LOCK).read_bytes() == before  # taking it is for a person
     (change,) = json.loads(run("--write", "--format", "json")[1])["changes"]
     (became,) = change["became"]
     assert (became["operator"], became["change"], became["since"]) == ("aten::can_cast", ["argument-renamed"], "2.4.1")

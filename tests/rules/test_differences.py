@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -208,3 +209,27 @@ def test_without_departures_what_was_recorded_of_the_differences_counts() -> Non
     assert len({_digest(world, fixture, one) for one in facts.values()}) == len(facts)
     changed = world.observe(fixture, "2.0.0", "different", digest="3" * 16)
     assert _digest(world, fixture, changed) != _digest(world, fixture, facts["different"])
+
+
+def test_what_is_digested_once_is_told_apart_by_all_that_it_rests_on() -> None:
+    world = World()
+    world.promise(disregarded=(Disregard(kind="strides", families=("mobile",), reason="never promised"),))
+    strided = computed(call(floats(1.0, 9.0, strides=[3])), call(floats(3.0)))
+    other = result(call(floats(1.0, 7.0)), call(floats(3.0)))
+    fixtures = {
+        name: world.fixture(recipe=name, golden=golden, calls=[{}] * 2, **more)
+        for name, golden, more in (
+            ("mul", GOLDEN, {}), ("sub", GOLDEN, {}), ("div", other, {}), ("pow", GOLDEN, {"family": "mobile"}),
+        )
+    }  # fmt: skip
+    seen = observation(Task(fixtures["mul"], _path(), world.policy.options[0]), strided)
+    reader = world.reader("2.0.0")
+    assert isinstance(reader.cells, dict)
+    for fixture in fixtures.values():
+        key = Task(fixture, _path(), world.policy.options[0]).key
+        reader.cells[fixture.id, "default"] = replace(seen, fixture=fixture.id, key=key)
+    evidence = world.evidence()
+    digests = Differences(evidence)
+    found = {cells.fixture.recipe: digests.digest(cells) for cells in evidence.cells}
+    assert found["mul"] == found["sub"]
+    assert len({found["mul"], found["div"], found["pow"]}) == 3  # another golden, and what a family is not held to

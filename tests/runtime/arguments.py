@@ -237,6 +237,7 @@ class Maker:
 OPTIONS: dict[str, tuple[str, ...]] = {
     "rounding_mode": ("trunc", "floor"),
     "approximate": ("none", "tanh"),
+    "padding_side": ("right", "left"),
     "reduce": ("sum", "prod", "amax", "amin", "mean"),
     "indexing": ("ij", "xy"),
     "norm": ("backward", "ortho", "forward"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.policy.counts import LOCK, lock_text
+from torch_compat.policy.counts import LOCK, WAITS, lock_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,11 +56,15 @@ def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
     waiver, lock = '[[quirk]]\nid = "x"\n', tmp_path / "tree/policies/torch" / LOCK
     (tmp_path / "expected/policies/torch/x.toml").write_text(waiver, encoding="utf-8")
     (tmp_path / "tree/policies/torch/y.toml").write_text(waiver.replace("x", "y"), encoding="utf-8")
-    lock.write_text(lock_text({("quirk", "y"): 2}), encoding="utf-8")
+    became = tmp_path / "expected/policies/torch/operator_waivers/o.toml"
+    became.parent.mkdir()
+    became.write_text('[operator_waiver]\nid = "o"\ncovers = [{ operators = ["aten::a", "aten::b"] }]\n', encoding="utf-8")
+    a, b = (("operator_waiver", f"o aten::{name}") for name in "ab")
+    lock.write_text(lock_text({("quirk", "y"): 2, b: WAITS}), encoding="utf-8")
     (tmp_path / "expected/policies/torch" / LOCK).write_text(
-        lock_text({("quirk", "x"): 7, ("quirk", "y"): 3, ("quirk", "z"): 1}), encoding="utf-8"
+        lock_text({("quirk", "x"): 7, ("quirk", "y"): 3, ("quirk", "z"): 1, a: "0" * 16, b: "1" * 16}), encoding="utf-8"
     )
     found["put_back"](tmp_path / "expected", tmp_path / "tree")
     kept = {path.name for path in (tmp_path / "tree").rglob("*.toml") if "ours" in path.read_text(encoding="utf-8")}
     assert kept == {"releases.toml", "weights_only.toml"}
-    assert lock.read_text(encoding="utf-8") == lock_text({("quirk", "x"): 7, ("quirk", "y"): 2})
+    assert lock.read_text(encoding="utf-8") == lock_text({("quirk", "x"): 7, ("quirk", "y"): 2, a: "0" * 16, b: WAITS})

@@ -205,9 +205,8 @@ def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) 
 
 def words_of(waiving: Waiving, block: Block) -> tuple[tuple[str, ...], str]:
     """What differs in the cells of a block, in words, and the command that shows it; nothing where none of them was recorded."""
-    shown = waiving.covered[block.waiver].shown if block.waiver in waiving.covered else {}
-    kinds = ((block.outcome, block.options, recipe, block.digest) for recipe in block.recipes)
-    return next((shown[kind] for kind in kinds if kind in shown), ((), ""))
+    told = (waiving.words(block.waiver, block.outcome, block.options, recipe, block.digest) for recipe in block.recipes)
+    return next((one for one in told if one is not None), ((), ""))
 
 
 def few(texts: Collection[str], most: int = 4) -> list[str]:

@@ -74,6 +74,8 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was:
+            gc.freeze()
+            gc.unfreeze()  # all of it counts as old now, and is not walked at once
             gc.enable()
 
 

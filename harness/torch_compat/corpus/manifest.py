@@ -15,7 +15,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.goldens import Goldens, canonical, settle, short_form, value_id
-from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.lines import digest, dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
 from torch_compat.releases.release import public, stated
@@ -157,13 +157,13 @@ def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
 
 
 def _pin(entry: Fixture) -> str:
-    """The digest of the facts of an entry, of which calls and golden are nearly all: most are those of other releases, too."""
+    """The digest of the facts of an entry. Most are those of other releases, too, and calls and golden are nearly all of them."""
     texts = {
         name: encode_basestring_ascii(value)
         if value.__class__ is str
         else canonical(value)
         if name in {"calls", "golden"}
-        else dump(value)
+        else dump_again(value)
         for name, value in _facts(entry).items()
     }
     line = ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))

@@ -48,9 +48,9 @@ REFERENCE = "reference"
 """The reader that is no release. It alone can lack something, and say so: ``unsupported``."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Observation:
-    """What one reader did with one fixture under one set of load options.
+    """What one reader did with one fixture under one set of load options. Nobody changes one; there are too many to freeze them.
 
     Attributes:
         fixture: ``torch-1.5.1/div``.

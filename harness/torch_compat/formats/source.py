@@ -15,9 +15,9 @@ Which overload a call means is not written down. What tells overloads apart is t
 keywords, and of what kind those arguments are that show it. A kind is one letter:
 
     N  None           i  an int        f  a float      b  a bool      s  a text      c  a complex number
-    l  a list that is written out        x  anything else: the kind does not show
+    l  a list                            x  anything else: the kind does not show
 
-An argument shows its kind if it is a constant, or a parameter of the function that is declared with such a type.
+An argument shows its kind if it is a constant, a list that is written out, or a parameter of the function that is declared with such a type.
 
 Texts and comments are passed over. Results are kept by source text, unless that is long: many archives
 hold the same code.
@@ -91,7 +91,7 @@ WORDS = {
     "str": "aten::str",
 }
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
-DECLARED = {word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}
+DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}}
 DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
 MOST_SHOWN = 64  # arguments of a call
 LONGEST_NAME = 200  # characters of a name that is shown
@@ -196,6 +196,8 @@ def _scanned(source: str) -> Called:
             if _is_indexed(stripped) if stripped else ended and not before:
                 spelled.add(GETITEM)
             kind = "x" if begun or stripped else "l"
+            if name == "def" and not begun:
+                _declare(before, declared)
             if mark == first:
                 outer.append((name, kinds, keywords, word, kind))
                 name = ""

@@ -22,6 +22,8 @@
     whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
     mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
+    declares:is                        the body of a class in TorchScript source declares an attribute of this name
+    ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "family", "field", "function", "mixed-items", "name", "nested", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "declares", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -197,6 +199,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")
+    if source.ill_formed:
+        signs.add("ill-formed-octal")
     return tuple(sorted(signs)), source.shapes
 
 

@@ -26,24 +26,27 @@ class Source(NamedTuple):
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
         whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.needs.numbers` says what comes of it.
         none_listed: a list of tensors holds None without calling it optional.
+        ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
     """
 
     shapes: frozenset[CallShape]
     code: str
     whole_constant: bool
     none_listed: bool
+    ill_formed: bool
 
 
 TEXT = re.compile(r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+""", re.DOTALL)
 BASE = re.compile(r"^class [^\s(]+\(([^)\s]+)\)", re.MULTILINE)
 ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
 HEAD = re.compile(r"\w+\Z")
-TYPE, FUNCTION, CLASS_SETS, NAME = "type", "function", "class-sets", "name"
-USES = frozenset({TYPE, FUNCTION, CLASS_SETS, NAME})
-"""What a word can be: a type, a function that is called, what the body of a class sets to a list, any other name."""
+TYPE, FUNCTION, CLASS_SETS, DECLARES, NAME = "type", "function", "class-sets", "declares", "name"
+USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, NAME})
+"""What a word can be: a type, a function that is called, what the body of a class sets to a list, an attribute that it declares, any other name."""
 TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 """The functions whose first argument is a type."""
 FARTHEST = 1000  # characters of a line that are looked at before a word
+OCTAL = re.compile(r"""\A["'][^\\]*+(?:\\(?:[^0-7]|[0-7]{3})[^\\]*+)*+\\[0-7]""")
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 NONE = "annotate(Tensor, None)"
 
@@ -52,7 +55,8 @@ def scan(source: str) -> Source:
     """Read one file of source."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
-    return Source(called(source).shapes, code, has_whole_constant(code), none_listed)
+    ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
+    return Source(called(source).shapes, code, has_whole_constant(code), none_listed, ill_formed)
 
 
 def _blank(text: re.Match[str]) -> str:
@@ -85,6 +89,8 @@ def _use(code: str, at: int, end: int, before: str, behind: str) -> str:
     left = code[line:at]
     if left == "  " and code.startswith(" = [", end) and _in_class(code, line):
         return CLASS_SETS
+    if left == "  " and code.startswith(" : ", end) and _in_class(code, line):
+        return DECLARES
     if ANNOTATED.search(left) or _bracketed(left):
         return TYPE
     return FUNCTION if behind == "(" and not left.endswith("def ") else NAME

@@ -204,30 +204,27 @@ def _break(
     old = _parsed(text)
     if isinstance(old, str):
         return Break(operator, side, text, heirs[0] if heirs else None, UNREADABLE, f"the older schema cannot be read: {old}")
-    upgrader = next((one.upgrader for one in upgraders.get(operator, ()) if same_schema(one.old, text)), None)
-    taken_by = None
-    if side == "backward":
-        rest = sorted(other for other in group if operator_of(other) != operator)
-        taken_by = next((other for other in rest if _takes(other, old)), None)
+    if not heirs and side == "forward":
+        return None  # what the newer release does not have, it does not write
     if not heirs:
-        if side == "forward":
-            return None  # what the newer release does not have, it does not write
-        if incomplete is not None:
-            return Break(operator, side, text, None, UNKNOWN, incomplete, taken_by, upgrader)
-        return Break(operator, side, text, None, REMOVED, "there is no such operator any more", taken_by, upgrader)
-    first: Break | None = None
+        cause, reason = (REMOVED, "there is no such operator any more") if incomplete is None else (UNKNOWN, incomplete)
+        found = [Break(operator, side, text, None, cause, reason)]
+    else:
+        found = []
     for heir in heirs:  # more than one only where overloads had no names yet
         new = _parsed(heir)
         if isinstance(new, str):
-            one = Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}", taken_by, upgrader)
-        else:
-            verdict: Verdict = backward(new, old) if side == "backward" else forward(new, old)
-            if verdict.compatible:
-                return None
-            cause, reason = verdict.cause or "", verdict.reason or ""
-            one = Break(operator, side, text, heir, cause, reason, taken_by, upgrader, verdict.argument)
-        first = first or one
-    return first
+            found.append(Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}"))
+            continue
+        verdict: Verdict = backward(new, old) if side == "backward" else forward(new, old)
+        if verdict.compatible:
+            return None
+        found.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))
+    # Who else takes the call is asked only of what breaks: most schemas that went are there in another form that works.
+    upgrader = next((one.upgrader for one in upgraders.get(operator, ()) if same_schema(one.old, text)), None)
+    rest = sorted(other for other in group if operator_of(other) != operator) if side == "backward" else ()
+    taken_by = next((other for other in rest if _takes(other, old)), None)
+    return found[0]._replace(taken_by=taken_by, upgrader=upgrader)
 
 
 def _takes(text: str, old: Schema) -> bool:

@@ -191,7 +191,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     shared = {
         other.id
         for fitting in applied.by.values()
-        if waiver in fitting and len(fitting) > 1
+        if len(fitting) > 1 and waiver in fitting
         for other in fitting
         if other != waiver
     }

@@ -17,7 +17,7 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.observations import OTHER_ERROR
 from torch_compat.rules.cells import in_words
 from torch_compat.rules.judgement import Outcome
-from torch_compat.values.compare import all_differences
+from torch_compat.values.compare import all_differences, contents
 from torch_compat.values.normalise import alike, headline, plain_error
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["DIGITS", "Differences", "digest_of_text"]
 
 DIGITS = 12
+_COMPARED = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
 
 
 def digest_of_text(text: str) -> str:
@@ -44,23 +45,23 @@ class Differences:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._known: dict[tuple[str, int, Errors], tuple[Observation, str]] = {}
-        self._compared: dict[tuple[int, int, str, tuple[str, ...]], tuple[Any, Any, list[Any]]] = {}
+        self._known: dict[tuple[Any, ...], tuple[Observation, Fixture, str]] = {}
 
     def digest(self, cells: Cells) -> str:
         """The digest of what cells that are alike have, in twelve hexadecimal digits."""
-        key = cells.fixture.id, id(cells.observation), cells.others
+        key = _rests_on(cells)
         known = self._known.get(key)
-        if known is None:  # the observation is kept, so that no other one can have its id
-            known = self._known[key] = cells.observation, digest(self._content(cells))[:DIGITS]
-        return known[1]
+        if known is None:  # observation and fixture are kept, so that nothing else can have the ids of their parts
+            known = self._known[key] = cells.observation, cells.fixture, digest(self._content(cells))[:DIGITS]
+        return known[2]
 
     def in_words(self, cells: Cells) -> tuple[str, ...]:
         """The same in words: each distinct difference once, without the place where it is; or the error, the signal, both results."""
         observation, fixture = cells.observation, cells.fixture
-        if cells.outcome in {Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED} and observation.departures:
+        if cells.outcome in _COMPARED and observation.departures:
             others = [f"raises {in_words(*pair[2:])} instead of {in_words(*pair[:2])}" for pair in cells.others]
-            return tuple(dict.fromkeys([*(_words(one) for one in self._all(fixture, observation)), *others]))
+            found, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
+            return tuple(dict.fromkeys([*(_words(one) for one in found if self._matters(fixture, one)), *others]))
         if cells.outcome is Outcome.UNSTABLE:
             places = dict.fromkeys(place for one in observation.both for place in self._places(fixture, one))
             return tuple(f"{kind} varies in {where}" for where, kind in places)
@@ -74,15 +75,8 @@ class Differences:
             return [*content, [list(place) for place in places]]
         if observation.signal or cells.outcome is Outcome.TIMED_OUT:
             content += [observation.stage, observation.signal]
-        if cells.outcome in {Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED} and observation.departures:
-            # Most writers have the golden of others, and most readers the departures of others: equal ones are one object each.
-            golden, departures = fixture.golden, observation.departures
-            kind = (id(golden), id(departures), fixture.family, tuple(fixture.operators))
-            compared = self._compared.get(kind)
-            if compared is None:
-                every = [self._told(one) for one in self._all(fixture, observation)]
-                compared = self._compared[kind] = (golden, departures, every)
-            return [*content, compared[2], *_others(cells)]
+        if cells.outcome in _COMPARED and observation.departures:
+            return [*content, [self._told(one) for one in self._all(fixture, observation)], *_others(cells)]
         # Without departures, what was recorded of the differences is all that there is.
         told: list[Any] = [one.as_json() for one in observation.differences if one.kind != OTHER_ERROR]
         extent = [one for one in observation.extent if one["kind"] != OTHER_ERROR]
@@ -90,8 +84,11 @@ class Differences:
 
     def _all(self, fixture: Fixture, observation: Observation) -> list[Difference]:
         """Every difference that matters, and every call that raised or no longer does."""
-        found, _ = all_differences(fixture.golden, observation.own_result(fixture.golden))
-        return [one for one in found if one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, one)]
+        found = contents(fixture.golden, observation.own_result(fixture.golden))
+        return [one for one in found if self._matters(fixture, one)]
+
+    def _matters(self, fixture: Fixture, one: Difference) -> bool:
+        return one.kind in {"raised", "relaxed"} or self._evidence.matters(fixture, one)
 
     def _told(self, one: Difference) -> list[Any]:
         expected, got = one.content
@@ -113,6 +110,20 @@ def _others(cells: Cells) -> list[Any]:
     """Errors that are others than the golden's; nothing where there are none, so that a digest says nothing of it."""
     pairs = sorted({(*plain_error(pair[:2]), *plain_error(pair[2:])) for pair in cells.others})
     return [[list(pair) for pair in pairs]] if pairs else []
+
+
+def _rests_on(cells: Cells) -> tuple[Any, ...]:
+    """What the difference of cells depends on; two cells with equal ones have the same.
+
+    Most writers have the golden of others, and readers that did the same share what was recorded of it: one object each.
+    """
+    fixture, seen = cells.fixture, cells.observation
+    if cells.outcome is Outcome.UNSTABLE:
+        return fixture.id, id(seen)
+    told = (cells.outcome, cells.others, seen.stage, seen.signal, seen.digest, id(seen.errors), id(seen.differences), id(seen.extent))
+    if not seen.departures:
+        return told
+    return *told, id(seen.departures), id(fixture.golden), fixture.family, *fixture.operators
 
 
 def _placeless(value: Any) -> Any:

@@ -7,7 +7,7 @@ import itertools
 import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torch_compat.policy import OptionSet, Policy
     from torch_compat.rules.wordings import Errors, Use
     from torch_compat.values.compare import Difference, Distances
+    from torch_compat.values.delta import Departures
 
 Results = tuple[dict[str, Any], dict[str, Any]]
 """Two results, as the worker gives them: the expected one and another."""
@@ -41,6 +42,7 @@ Results = tuple[dict[str, Any], dict[str, Any]]
 __all__ = ["Cells", "Direction", "Evidence", "deprecation_key"]
 
 Direction = Literal["backward", "own", "forward", "forward-in-window", "synthetic"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 def deprecation_key(sha256: str, reader: ObservedReader) -> str:
@@ -48,11 +50,15 @@ def deprecation_key(sha256: str, reader: ObservedReader) -> str:
     return digest(sha256, reader.identity_digest, reader.protocol)[:20]
 
 
-@dataclass(frozen=True, slots=True)
+_DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT})
+
+
+@dataclass(slots=True)
 class Cells:
     """Cells that are alike: one fixture, one set of load options, one observation, one direction, and the readers that made it.
 
-    A cell is what one reader did. Rules look at cells that are alike at once, since they say the same of all of them.
+    A cell is what one reader did. Rules look at cells that are alike at once, since they say the same of all of them. Nobody changes
+    one; it is not frozen, because judging makes tens of thousands, and a frozen one takes seven times as long to make.
 
     Attributes:
         observation: what every one of the readers did.
@@ -90,8 +96,7 @@ class Cells:
     @property
     def loaded(self) -> bool:
         """Whether the load call returned."""
-        dead_while_loading = self.outcome in {Outcome.CRASHED, Outcome.TIMED_OUT} and self.observation.stage == "load"
-        return self.outcome is not Outcome.REFUSED and not dead_while_loading
+        return self.outcome is not Outcome.REFUSED and not (self.outcome in _DEAD and self.observation.stage == "load")
 
     @property
     def message(self) -> str:
@@ -196,6 +201,22 @@ class Evidence:
             for direction, side in self._sides(fixture)
             if (part := heard.readers & side)
         )
+
+    @cached_property
+    def by_line(self) -> dict[tuple[str, str], tuple[Cells, ...]]:
+        """The same by fixture and options: all that was observed of one archive under one set of load options."""
+        return {
+            place: tuple(line)
+            for place, line in itertools.groupby(self.cells, lambda cells: (cells.fixture.id, cells.options.id))
+        }
+
+    @cached_property
+    def toward(self) -> dict[Direction, tuple[Cells, ...]]:
+        """The same by direction. Each is there, if only without cells."""
+        found: dict[Direction, list[Cells]] = {direction: [] for direction in DIRECTIONS}
+        for cells in self.cells:
+            found[cells.direction].append(cells)
+        return {direction: tuple(cells) for direction, cells in found.items()}
 
     @cached_property
     def deprecations(self) -> dict[str, dict[str, DeprecationObservation]]:
@@ -332,12 +353,10 @@ class Evidence:
         if self.policy.disregards(one.kind, fixture.family):
             return False
         tolerance = self.policy.tolerance(fixture.family, fixture.operators, one.dtype)
-        frontier = one.facts.get("frontier")
-        if one.kind != "value" or not isinstance(frontier, list) or tolerance is None:
+        if one.kind != "value" or tolerance is None:
             return True
-        if all(float(steps) <= tolerance.max_ulp for _, steps in frontier):
-            return False
-        return not all(tolerance.covers(apart) for apart in one.distances)
+        measured = one.distances
+        return not measured or not all(map(tolerance.covers, measured))
 
     def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:
         """Whether all differences of one kind and dtype are within the tolerance.
@@ -360,11 +379,15 @@ class Evidence:
         """How far every floating-point number of an observation is from the golden's; of the parameters as :meth:`outcome`."""
         if between is not None:
             return distances(*between)
-        key = (fixture.subject, observation.digest)
-        if not observation.digest or key not in self._distances:
-            self._distances[key] = distances(fixture.golden, observation.own_result(fixture.golden))
-        return self._distances[key]
+        # Most writers have the golden of others, and most readers the departures of others: equal ones are one object each.
+        golden, departures = fixture.golden, observation.departures
+        key = (id(golden), id(departures))
+        known = self._distances.get(key)
+        if known is None:
+            apart = distances(golden, observation.own_result(golden))
+            known = self._distances[key] = golden, departures, apart  # kept, so that no other ones can have their ids
+        return known[2]
 
     @cached_property
-    def _distances(self) -> dict[tuple[str, str], list[Distances]]:
+    def _distances(self) -> dict[tuple[int, int], tuple[dict[str, Any], Departures, list[Distances]]]:
         return {}

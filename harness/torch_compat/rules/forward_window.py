@@ -35,8 +35,7 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell inside the window."""
-    for cells in evidence.cells:
-        if cells.direction == "forward-in-window":
-            for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
-                for one, verdict in verdicts(evidence, part, VERDICTS):
-                    yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+    for cells in evidence.toward["forward-in-window"]:
+        for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
+            for one, verdict in verdicts(evidence, part, VERDICTS):
+                yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)

@@ -9,7 +9,6 @@ import importlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import groupby
 from operator import or_
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -437,11 +436,9 @@ class _Beginnings:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._versions = {rank: version for version, rank in evidence.rank.items()}
-        self._lines: dict[tuple[str, str], list[Cells]] = {}  # those with a cause: by fixture and options, all of its cells
-        for (fixture, options), line in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
-            members = list(line)
-            if any(cells.outcome not in KEPT for cells in members):
-                self._lines[fixture, options] = members
+        self._lines = {
+            place: line for place, line in evidence.by_line.items() if any(cells.outcome not in KEPT for cells in line)
+        }  # those with a cause
         self._known: dict[tuple[str, str], tuple[int, dict[tuple[str, str], int]]] = {}
 
     def of(self, cells: Cells, kind: tuple[str, str]) -> tuple[str, str]:

@@ -75,9 +75,10 @@ class Cause:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judgement:
-    """What one rule says of one thing, or of several that it says the same of.
+    """What one rule says of one thing, or of several that it says the same of. Nobody changes one; as of cells, there are too many to
+    freeze them.
 
     Attributes:
         rule: id of the rule.

@@ -34,7 +34,7 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell that loaded by what it computed."""
-    for cells in evidence.cells:
-        if cells.direction == "backward" and cells.loaded:
+    for cells in evidence.toward["backward"]:
+        if cells.loaded:
             for part, verdict in verdicts(evidence, cells, VERDICTS):
                 yield judge_cells(rule, part, verdict)

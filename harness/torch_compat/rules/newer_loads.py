@@ -30,8 +30,7 @@ ASKS: Final = Asks.LOADING
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every backward cell by whether it loaded."""
-    for cells in evidence.cells:
-        if cells.direction == "backward":
-            for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
-                bad = Verdict.EXPECTED if expected else Verdict.FAIL
-                yield judge_cells(rule, part, Verdict.PASS if cells.loaded else bad)
+    for cells in evidence.toward["backward"]:
+        for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
+            bad = Verdict.EXPECTED if expected else Verdict.FAIL
+            yield judge_cells(rule, part, Verdict.PASS if cells.loaded else bad)

@@ -39,7 +39,6 @@ VERDICTS = {
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell outside the window."""
-    for cells in evidence.cells:
-        if cells.direction == "forward":
-            for part, verdict in verdicts(evidence, cells, VERDICTS):
-                yield judge_cells(rule, part, verdict)
+    for cells in evidence.toward["forward"]:
+        for part, verdict in verdicts(evidence, cells, VERDICTS):
+            yield judge_cells(rule, part, verdict)

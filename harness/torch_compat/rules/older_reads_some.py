@@ -16,10 +16,13 @@ Reference: dynamic versioning, pytorch/pytorch#40279: what changes the format ch
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.readers import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from torch_compat.policy.model import Layout
     from torch_compat.releases.sets import ReleaseSet
     from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.readers import Reader
 
 __all__ = ["judge"]
 
@@ -39,27 +41,33 @@ NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every older reader by each family of archives that a release wrote."""
-    known = {entry.label: entry.readers for entry in evidence.policy.formats}
+    takers = {entry.label: _readers(evidence, entry.readers) for entry in evidence.policy.formats}
+    changed = {layout.id: _readers(evidence, layout.readers) for layout in evidence.policy.layouts}
     written: dict[tuple[str, str, str], list[Cells]] = {}
-    for cells in evidence.cells:
-        if cells.direction == "forward":
-            written.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), []).append(cells)
+    for cells in evidence.toward["forward"]:
+        written.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), []).append(cells)
     used: set[str] = set()
     for (writer, family, options), line in written.items():
+        layouts = [one for one in evidence.policy.layouts if one.family == family and Release(writer) in one.writers]
         asked, some = 0, 0
+        left: list[tuple[Cells, int]] = []  # what readers take nothing of, with those of which nothing says why
         for cells in line:
             asked |= cells.readers
-            some |= 0 if cells.outcome in NOTHING else cells.readers
-        for at, reader in enumerate(evidence.readers):
-            if not asked >> at & 1:
+            if cells.outcome not in NOTHING:
+                some |= cells.readers
                 continue
+            unknown = cells.readers & ~evidence.refusals_expected(cells) & ~_too_new(cells, takers)
+            for layout in layouts:
+                if cells.readers & changed[layout.id] and layout.message in cells.message:
+                    used.add(layout.id)
+                    unknown &= ~changed[layout.id]
+            left.append((cells, unknown))
+        for at in places(asked):
+            reader = evidence.readers.first(1 << at)
             unexplained: Counter[str] = Counter()
-            for cells in line:
-                if cells.readers >> at & 1 and cells.outcome in NOTHING:
-                    layouts = _layouts(evidence, cells, reader)
-                    used.update(layouts)
-                    explained = layouts or _by_version(cells, reader, known) or evidence.refusals_expected(cells) >> at & 1
-                    unexplained[cells.message] += not (explained or some >> at & 1)
+            for cells, unknown in () if some >> at & 1 else left:
+                if cells.readers >> at & 1:
+                    unexplained[cells.message] += unknown >> at & 1
             unexplained = +unexplained
             named = family if options == "default" else f"{family} ({options})"
             subject = f"{named} archives of {writer} read by {reader.name}"
@@ -75,17 +83,19 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield Judgement(rule.id, Verdict.FAIL, layout.id, cause)
 
 
-def _layouts(evidence: Evidence, cells: Cells, reader: Reader) -> list[str]:
-    """The layouts that explain why a reader takes nothing of an archive."""
-    writer, release = Release(cells.fixture.release), Release(reader.release)
-    return [one.id for one in evidence.policy.layouts if one.explains(cells.fixture.family, writer, release, cells.message)]
+def _readers(evidence: Evidence, releases: ReleaseSet) -> int:
+    return evidence.readers.where(lambda reader: Release(reader.release) in releases)
 
 
-def _by_version(cells: Cells, reader: Reader, known: dict[str, ReleaseSet]) -> bool:
-    """Whether an archive has a version of a format that a reader does not know."""
+def _too_new(cells: Cells, takers: dict[str, int]) -> int:
+    """The readers that do not know a version of a format which an archive has.
+
+    Parameters:
+        takers: the readers that do, by format and version.
+    """
     fixture = cells.fixture
     labels = [*(f"{kind} {version}" for kind, version in fixture.versions.items()), f"container {fixture.container}"]
-    return any(label in known and Release(reader.release) not in known[label] for label in labels)
+    return reduce(or_, (~takers[label] for label in labels if label in takers), 0)
 
 
 def _recorded(evidence: Evidence, layout: Layout) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.corpus.recorded import outside
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.readers import places
 
@@ -41,13 +42,13 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("unavailable", name, f"{name} was asked for: {why}"))
     yield from _pairs(evidence, rule)
     known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in evidence.policy.options}
+    strays = outside(evidence.recorded, known)
     for name, reader in sorted(evidence.recorded.items()):
         if reader.release not in evidence.policy.calendar:
             text = f"{name} is recorded, but is no release of the calendar"
             yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
             continue
-        stray = sorted(reader.cells.keys() - known)
-        for fixture_id, options_id in stray:
+        for fixture_id, options_id in strays[name]:
             text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
             yield Judgement(rule.id, Verdict.FAIL, f"{fixture_id} read by {name}", Cause("stray", fixture_id, text))
         for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):

@@ -8,11 +8,11 @@ call that is relaxed is held against the policy's ``[[change]]`` tables: the cha
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.readers import highest, lowest
+from torch_compat.rules.readers import places as readers_in
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
@@ -33,6 +33,7 @@ class Relaxations:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._known: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+        self._changes: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def named(self, cells: Cells) -> int:
         """The readers of relaxed cells of which every relaxed call has a stated cause."""
@@ -42,35 +43,28 @@ class Relaxations:
         relaxed = _relaxed(cells.fixture, cells)
         if not relaxed:
             return 0  # what is recorded does not say where
-        readers = [(1 << at, reader.rank) for at, reader in enumerate(self._evidence.readers) if cells.readers >> at & 1]
-        return sum(
-            bit for bit, rank in readers if all(self._caused(cells, errors[place], rank, *places[place]) for place in relaxed)
-        )
+        left = cells.readers
+        wrote = self._evidence.rank[cells.fixture.release]
+        for place in relaxed:
+            changed = self._changed(cells.fixture, errors[place])
+            for at in readers_in(left):
+                rank = self._evidence.readers.first(1 << at).rank
+                if not _between(changed, rank, wrote, *places[place]):
+                    left &= ~(1 << at)
+        return left
 
-    def _caused(self, cells: Cells, error: str, rank: int, raised: int, gave: int) -> bool:
-        """Whether a change lies between a release that raises and the next one that does not, or the other way round.
-
-        Parameters:
-            error: what the writer raised.
-            rank: the place of the reader in the calendar.
-            raised, gave: the releases that raise in this call, the writer among them, and those that give a value.
-        """
-        evidence = self._evidence
-        if rank > evidence.rank[cells.fixture.release]:  # the error went
-            before = highest(raised & ((1 << rank) - 1))
-            after = lowest(gave & (-1 << before))
-        else:  # it came after the reader
-            after = lowest(raised & (-1 << rank))
-            before = highest(gave & ((1 << after) - 1))
-        operators = {operator.partition(".")[0].removesuffix("_") for operator in cells.fixture.operators}
-        operators |= {f"aten::{name}" for name in _QUOTED.findall(error)}
-        return any(
-            any(text in error for text in change.refusal)
-            and operators.intersection(change.operators)
-            and before < evidence.rank[change.since] <= after
-            for change in evidence.policy.changes
-            if change.refusal
-        )
+    def _changed(self, fixture: Fixture, error: str) -> tuple[int, ...]:
+        """The releases, by rank, that changed an operator which a fixture exercises, or the error quotes, so that the error went."""
+        key = (*fixture.operators, error)
+        if key not in self._changes:
+            operators = {operator.partition(".")[0].removesuffix("_") for operator in fixture.operators}
+            operators |= {f"aten::{name}" for name in _QUOTED.findall(error)}
+            self._changes[key] = tuple(
+                self._evidence.rank[change.since]
+                for change in self._evidence.policy.changes
+                if change.refusal and any(text in error for text in change.refusal) and operators.intersection(change.operators)
+            )
+        return self._changes[key]
 
     def _places(self, cells: Cells) -> dict[str, tuple[int, int]]:
         """By place: the releases that raise there, and those that give a value. Of what was refused or died, nothing is known."""
@@ -78,7 +72,7 @@ class Relaxations:
         if key not in self._known:
             wrote = 1 << self._evidence.rank[cells.fixture.release]
             found = dict.fromkeys(_errors(cells.fixture.golden), (wrote, 0))
-            for one in self._lines.get(key, ()):
+            for one in self._evidence.by_line.get(key, ()):
                 ranks = self._evidence.readers.ranks(one.readers)
                 if one.outcome in UNTOLD:
                     continue
@@ -88,15 +82,22 @@ class Relaxations:
             self._known[key] = found
         return self._known[key]
 
-    @cached_property
-    def _lines(self) -> dict[tuple[str, str], list[Cells]]:
-        """All cells of each fixture and options of which some are relaxed."""
-        keys = {(one.fixture.id, one.options.id) for one in self._evidence.cells if one.outcome is Outcome.RELAXED}
-        found: dict[tuple[str, str], list[Cells]] = {}
-        for one in self._evidence.cells:
-            if (one.fixture.id, one.options.id) in keys:
-                found.setdefault((one.fixture.id, one.options.id), []).append(one)
-        return found
+
+def _between(changed: tuple[int, ...], rank: int, wrote: int, raised: int, gave: int) -> bool:
+    """Whether a change lies between a release that raises and the next one that does not, or the other way round.
+
+    Parameters:
+        changed: the releases that changed something.
+        rank, wrote: the places of the reader and of the writer in the calendar.
+        raised, gave: the releases that raise in this call, the writer among them, and those that give a value.
+    """
+    if rank > wrote:  # the error went
+        before = highest(raised & ((1 << rank) - 1))
+        after = lowest(gave & (-1 << before))
+    else:  # it came after the reader
+        after = lowest(raised & (-1 << rank))
+        before = highest(gave & ((1 << after) - 1))
+    return any(before < since <= after for since in changed)
 
 
 def raised(result: dict[str, Any]) -> list[tuple[str, str]]:

@@ -8,6 +8,8 @@ was written, the waiver is for it, and the nearest cell that was recorded has th
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
@@ -52,22 +54,24 @@ class Covered:
         count: how many judgements.
         cells: the readers, as bits by their places among the recorded releases, by direction, outcome, options, digest, recipe and
             the place of the writer.
-        shown: what differs, in words, and the command that shows it, by outcome, options, recipe and digest.
+        shown: the first recorded cells of each outcome, options, recipe and digest: :meth:`Waiving.words` says what differs in them.
         findings: the digests of what findings say that are about no cells.
         seen: the ids of all such findings that fail, whatever they say.
         shared: other waivers that cover some of the same.
-        touched: what of its ``covers`` has a cell: by index, the recipes, writers and readers.
+        touched: what of its ``covers`` has a cell: by index, the recipes and writers.
+        touching: the readers of these, as a set of them.
         failing: the readers of all failures that it is for, whatever differs in them: by options, recipe and writer.
     """
 
     count: int = 0
     cells: dict[tuple[Direction, str, str, str, str, int], int] = field(default_factory=dict)
-    shown: dict[tuple[str, str, str, str], tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    shown: dict[tuple[str, str, str, str], Cells] = field(default_factory=dict)
     findings: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
-    touched: dict[int, tuple[set[str], set[str], set[str]]] = field(default_factory=dict)
-    failing: dict[tuple[str, str, str], set[str]] = field(default_factory=dict)
+    touched: dict[int, tuple[set[str], set[str]]] = field(default_factory=dict)
+    touching: dict[int, int] = field(default_factory=dict)
+    failing: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
 
 def direction_of(cells: Cells) -> Direction:
@@ -94,19 +98,27 @@ class Waiving:
         calendar = policy.calendar
         self.later = any(release in calendar and calendar[release].date > evidence.as_of for release in newest)
         self._digests = Differences(evidence)
-        self._failing: dict[tuple[str, str, str], set[str]] = {}  # who fails uncovered, by options, recipe and writer
-        self._by_outcome: dict[str, list[tuple[Waiver, int, Covers]]] = {}
+        self._known_places: dict[int, int] = {}
+        self._failing: dict[tuple[str, str, str], int] = {}  # who fails uncovered, by options, recipe and writer
+        self._by_recipe: dict[tuple[str, str | None], list[tuple[Waiver, int, Covers]]] = {}  # and by outcome
         self._findings: dict[str, list[Waiver]] = {}
         self._spans: dict[str, int] = {}
+        self._releases: dict[str, int] = {}  # the readers of each release
+        for at, reader in enumerate(evidence.readers):
+            self._releases[reader.release] = self._releases.get(reader.release, 0) | 1 << at
+        accepted = () if self._accepted is None else self._accepted.known.releases
+        self._places = [
+            self._releases.get(release, 0) for release in accepted
+        ]  # the same, by the place of the release in the lock
+        self._in_lock = reduce(or_, self._places, 0)
         for waiver in policy.waivers:
             if waiver.expired(evidence.as_of):
                 continue
             for index, covers in enumerate(waiver.covers or ()):
-                self._by_outcome.setdefault(covers.outcome, []).append((waiver, index, covers))
+                for recipe in [None] if covers.recipes is None else dict.fromkeys(covers.recipes):
+                    self._by_recipe.setdefault((covers.outcome, recipe), []).append((waiver, index, covers))
             for name in waiver.findings or ():
                 self._findings.setdefault(name, []).append(waiver)
-        for known in self._by_outcome.values():
-            known.sort(key=lambda one: one[2].recipes is None)
 
     # -------------------------------------------------------------------------------------------------------- cells
 
@@ -114,13 +126,15 @@ class Waiving:
         """A failure of cells that are alike, split by the waiver that covers its readers."""
         fitting: dict[str, int] = {}
         named = 0  # the readers for whom a waiver names the recipe: one that names none is not for them
-        for waiver, index, covers in self._by_outcome.get(cells.outcome, ()):
-            bits = cells.readers & self._span(covers) if self._is_for(covers, cells) else 0
-            bits &= ~named if covers.recipes is None else -1
-            if bits:
-                named |= bits if covers.recipes is not None else 0
-                fitting[waiver.id] = fitting.get(waiver.id, 0) | bits
-                self._touch(waiver, index, cells, bits)
+        for recipe in (cells.fixture.recipe, None):
+            some = 0
+            for waiver, index, covers in self._by_recipe.get((cells.outcome, recipe), ()):
+                bits = cells.readers & self._span(covers) & ~named if self._is_for(covers, cells) else 0
+                if bits:
+                    some |= bits
+                    fitting[waiver.id] = fitting.get(waiver.id, 0) | bits
+                    self._touch(waiver, index, cells, bits)
+            named = some
         if not fitting:
             self._fails(cells, cells.readers)
             return [Part(judgement)]
@@ -149,13 +163,12 @@ class Waiving:
         return parts
 
     def _fails(self, cells: Cells, bits: int) -> None:
-        place = self._failing.setdefault((cells.options.id, cells.fixture.recipe, cells.fixture.release), set())
-        place.update(reader.release for reader in self._evidence.readers.of(bits))
+        place = (cells.options.id, cells.fixture.recipe, cells.fixture.release)
+        self._failing[place] = self._failing.get(place, 0) | bits
 
     def _is_for(self, covers: Covers, cells: Cells) -> bool:
+        """Whether a part of a waiver that is for the outcome and the recipe is for cells."""
         fixture = cells.fixture
-        if covers.recipes is not None and fixture.recipe not in covers.recipes:
-            return False
         if covers.families is not None and fixture.family not in covers.families:
             return False
         if covers.says is not None and covers.says not in cells.message:
@@ -174,13 +187,13 @@ class Waiving:
         return self._spans[text]
 
     def _touch(self, waiver: Waiver, index: int, cells: Cells, bits: int) -> None:
-        place = self.covered.setdefault(waiver.id, Covered())
-        recipes, writers, readers = place.touched.setdefault(index, (set(), set(), set()))
-        found = {reader.release for reader in self._evidence.readers.of(bits)}
-        recipes.add(cells.fixture.recipe)
-        writers.add(cells.fixture.release)
-        readers |= found
-        place.failing.setdefault((cells.options.id, cells.fixture.recipe, cells.fixture.release), set()).update(found)
+        place, fixture = self.covered.setdefault(waiver.id, Covered()), cells.fixture
+        recipes, writers = place.touched.setdefault(index, (set(), set()))
+        recipes.add(fixture.recipe)
+        writers.add(fixture.release)
+        place.touching[index] = place.touching.get(index, 0) | bits
+        cell = (cells.options.id, fixture.recipe, fixture.release)
+        place.failing[cell] = place.failing.get(cell, 0) | bits
 
     def _settled(self, waiver: str, cells: Cells, digest: str, wanted: int) -> tuple[int, int]:
         """Those of some readers whose cells are in the lock, and those whose cells continue what is there."""
@@ -189,23 +202,26 @@ class Waiving:
         blocks = self._accepted.differences.get((waiver, cells.options.id, str(cells.outcome), digest), ())
         if not blocks:
             return 0, 0
-        known = self._accepted.known
+        known, recipe = self._accepted.known, cells.fixture.recipe
         writer = self._place(known, cells.fixture.release)
-        recipe = cells.fixture.recipe
         new_recipe = recipe not in self._accepted.recipes
-        waived = continues = 0
-        for at in places(wanted):
-            reader = next(self._evidence.readers.of(1 << at)).release
-            place = known.place(reader) if reader in known else None
-            if writer is not None and place is not None and not new_recipe:
-                direction = direction_of(cells)
-                held = any(
-                    recipe in one.recipes and one.direction == direction and _holds(one, writer, place, known) for one in blocks
-                )
-                waived |= held << at
-            else:
-                continues |= self._continues(blocks, cells, reader, new_recipe=new_recipe) << at
+        waived, new = 0, wanted
+        if writer is not None and not new_recipe:
+            direction, held = direction_of(cells), 0
+            for one in blocks:
+                if one.direction == direction and recipe in one.recipes:
+                    held |= _held(one, writer, known)
+            waived = wanted & self._readers_at(held)
+            new = wanted & ~self._in_lock
+        continues = 0
+        for at in places(new):
+            reader = self._evidence.readers.first(1 << at).release
+            continues |= self._continues(blocks, cells, reader, new_recipe=new_recipe) << at
         return waived, continues
+
+    def _readers_at(self, bits: int) -> int:
+        """The readers of some releases of the lock."""
+        return reduce(or_, map(self._places.__getitem__, places(bits)), 0)
 
     def _continues(self, blocks: Iterable[Block], cells: Cells, reader: str, *, new_recipe: bool) -> bool:
         """Whether a cell that the lock cannot have has the difference of the nearest that it has.
@@ -220,7 +236,11 @@ class Waiving:
         if writer == place and cells.direction != "own":
             pairs |= {(writer - (writer > 0), place), (writer, place - (place > 0))}
         recipe = cells.fixture.recipe
-        return any((new_recipe or recipe in one.recipes) and _holds(one, *pair, known) for one in blocks for pair in pairs)
+        return any(
+            (new_recipe or recipe in one.recipes) and _held(one, wrote, known) >> read & 1
+            for one in blocks
+            for wrote, read in pairs
+        )
 
     @staticmethod
     def _place(known: Known, writer: str) -> int | None:
@@ -234,18 +254,33 @@ class Waiving:
         """Put down the recorded cells that a waiver covers."""
         recorded = bits & self._evidence.readers.recorded
         writer = self._place(self.known, cells.fixture.release)
-        readers = self.known.holding({reader.release for reader in self._evidence.readers.of(recorded)} & {*self.known.releases})
+        readers = self._recorded_at(recorded)
         if not readers or writer is None:
             return
         place = self.covered[waiver]
         recipe, outcome, options = cells.fixture.recipe, str(cells.outcome), cells.options.id
         key = (direction_of(cells), outcome, options, digest, recipe, writer)
         place.cells[key] = place.cells.get(key, 0) | readers
-        first = self._evidence.readers.first(recorded).release
-        told = "" if options == "default" else f" --options {options}"
-        show = f"torch-compat observe --reader torch-{first} --fixture {cells.fixture.id}{told} --show --recorded"
         if (outcome, options, recipe, digest) not in place.shown:
-            place.shown[outcome, options, recipe, digest] = self._digests.in_words(cells), show
+            place.shown[outcome, options, recipe, digest] = (
+                cells if recorded == cells.readers else replace(cells, readers=recorded)
+            )
+
+    def _recorded_at(self, bits: int) -> int:
+        """The places among the recorded releases of some readers that are recorded."""
+        if bits not in self._known_places:
+            self._known_places[bits] = self.known.holding({reader.release for reader in self._evidence.readers.of(bits)})
+        return self._known_places[bits]
+
+    def words(self, waiver: str, outcome: str, options: str, recipe: str, digest: str) -> tuple[tuple[str, ...], str] | None:
+        """What differs in the recorded cells of a waiver, and the command that shows it; None where it has none of this kind."""
+        cells = self.covered[waiver].shown.get((outcome, options, recipe, digest)) if waiver in self.covered else None
+        if cells is None:
+            return None
+        told = "" if options == "default" else f" --options {options}"
+        release = self._evidence.readers.first(cells.readers).release
+        show = f"torch-compat observe --reader torch-{release} --fixture {cells.fixture.id}{told} --show --recorded"
+        return self._digests.in_words(cells), show
 
     # ----------------------------------------------------------------------------------------------------- findings
 
@@ -318,21 +353,22 @@ class Waiving:
             failing = self.covered[name].failing if name in self.covered else {}
             for wrote, reader in expected:
                 place = (options, recipe, wrote)
-                old = wrote in {*known.releases, SYNTHETIC} and reader in known
-                if reader in failing.get(place, ()) or reader in self._failing.get(place, ()):
+                old = (wrote == SYNTHETIC or wrote in known) and reader in known
+                of = self._releases.get(reader, 0)
+                if (failing.get(place, 0) | self._failing.get(place, 0)) & of:
                     continue  # as it was, or told already: it fails in another way
-                if not (old or reader in observed.get(place, ())):
+                if not (old or observed.get(place, 0) & of):
                     continue
                 if old or any(_is_for_release(covers, options, recipe, wrote, reader) for covers in boxes[name].covers or ()):
                     yield name, options, recipe, wrote, reader
 
-    def _observed(self) -> dict[tuple[str, str, str], set[str]]:
-        """Who read what: the releases by options, recipe and writer."""
+    def _observed(self) -> dict[tuple[str, str, str], int]:
+        """Who read what: the readers by options, recipe and writer."""
         found: dict[tuple[str, str, str], int] = {}
         for cells in self._evidence.cells:
             key = (cells.options.id, cells.fixture.recipe, cells.fixture.release)
             found[key] = found.get(key, 0) | cells.readers
-        return {key: {reader.release for reader in self._evidence.readers.of(bits)} for key, bits in found.items()}
+        return found
 
     def corners(self, waiver: Waiver) -> Iterator[str]:
         """What a waiver states and no cell has, in words."""
@@ -341,7 +377,7 @@ class Waiving:
         asked = [release for release in scope.readers if release in known]  # who is missing, other rules say
         place = self.covered.get(waiver.id, Covered())
         for index, covers in enumerate(waiver.covers or ()):
-            recipes, writers, readers = place.touched.get(index, (set(), set(), set()))
+            recipes, writers = place.touched.get(index, (set(), set()))
             if not recipes:
                 yield f"part {index + 1} of its covers has no cell"
                 continue
@@ -355,6 +391,7 @@ class Waiving:
             ]
             if covers.writers is not None:
                 yield from _ends("written by", covers.writers, writers, scope.writers, wrote)
+            readers = {reader.release for reader in self._evidence.readers.of(place.touching[index])}
             yield from _ends("read by", covers.readers, readers, asked, asked)
         for name in waiver.findings or ():
             if name not in place.seen:
@@ -393,12 +430,11 @@ def _is_for_release(covers: Covers, options: str, recipe: str, writer: str, read
     )
 
 
-def _holds(block: Block, writer: int, reader: int, known: Known) -> bool:
-    """Whether a block has the cell of a writer and a reader."""
+def _held(block: Block, writer: int, known: Known) -> int:
+    """The readers of the cells that a block has of a writer."""
     if writer < 0 or block.writers < 0:
-        return writer < 0 and block.writers < 0 and bool(block.readers >> reader & 1)
-    inside = block.readers & toward(block.direction, writer, known.everyone)
-    return bool(block.writers >> writer & 1 and inside >> reader & 1)
+        return block.readers if writer < 0 and block.writers < 0 else 0
+    return block.readers & toward(block.direction, writer, known.everyone) if block.writers >> writer & 1 else 0
 
 
 def _part(judgement: Judgement, cells: Cells, bits: int, verdict: Verdict) -> Judgement:

@@ -17,7 +17,6 @@ Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
@@ -25,7 +24,7 @@ from torch_compat.rules.cells import judge_cells, told_apart
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import KnownWarning
@@ -102,8 +101,7 @@ class _Known:
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell in which something is said, or should be; then what is stated and nobody says."""
     stated = [_Known(one, evidence) for one in evidence.policy.warnings]
-    for _, group in groupby(evidence.cells, lambda cells: (cells.fixture.id, cells.options.id)):
-        line = list(group)
+    for line in evidence.by_line.values():
         concerned = [one for one in stated if one.concerns(line[0])]
         failures: Failures = []
         spoken = 0
@@ -116,6 +114,16 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             for bits in heard.said.values():
                 spoken |= bits
         for cells in line:
+            for warning in cells.observation.warnings:
+                said[warning] = said.get(warning, 0) | cells.readers
+        failures = [
+            *_unstated(said, loading, spans),
+            *_missing(line, said, loading, spans, fixture),
+            *_running(line, running, spans),
+        ]
+        for cells in line:
+            if not failures and not cells.observation.warnings and not cells.observation.said:
+                continue
             left = cells.readers
             for bits, cause in failures:
                 for part, failed in told_apart(cells, bits):
@@ -128,7 +136,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     yield from _unsaid(evidence, rule, stated)
 
 
-def _heard(line: list[Cells], *, calls: bool) -> dict[str, _Heard]:
+def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
     """What was said where; calls in which nobody said anything only where they are asked for."""
     heard = {LOADING: _Heard()}
     golden = line[0].fixture.golden.get("calls", ())
@@ -172,7 +180,7 @@ def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> F
     return failures
 
 
-def _missing(heard: _Heard, known: list[_Known], line: list[Cells], place: str) -> Failures:
+def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: str) -> Failures:
     """The readers that come through without a warning which is stated of them, with the cause."""
     failures: Failures = []
     for one in known:
@@ -194,7 +202,7 @@ def _missing(heard: _Heard, known: list[_Known], line: list[Cells], place: str) 
     return failures
 
 
-def _raising(line: list[Cells], place: str, among: int) -> int:
+def _raising(line: Sequence[Cells], place: str, among: int) -> int:
     """Which of these readers raise in a call: they may not have come so far as to warn."""
     index, _, turn = place.removeprefix("calls[").partition("].")
     raising = 0

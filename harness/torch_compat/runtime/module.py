@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Module", "translated"]
 
+CALLED = "__call__"
 # From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is.
 BUFFERS_SAID = Release("1.9.0")
 # What numpy says of a tensor that no memory could hold
@@ -51,6 +52,7 @@ class Module:
         """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
 
         Parameters:
+            method: its name; ``__call__`` is ``forward`` with hooks.
             hooks: whether to run the hooks around ``forward``, as calling the module itself does; calls inside of the program
                 say so themselves.
 
@@ -58,6 +60,8 @@ class Module:
             Raised: the program raised, or the arguments do not fit.
             Unsupported: the reference reader lacks something that the call needs.
         """
+        if method == CALLED:
+            method, hooks = "forward", True
         info = self.methods.get(method)
         if info is None:
             raise Raised(f"the module has no method {method}", code="AttributeError")

@@ -22,6 +22,7 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes, hash_order, registry, slips, upgraders
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.horizons import horizon as named_horizon
+from torch_compat.runtime.language import called
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import ClassInfo, Unit
 from torch_compat.runtime.limits import LIMITS, Limits, meter
@@ -57,6 +58,8 @@ _ARGUMENTS = {
 INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
+WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
+EQUAL_TO_ITSELF = Release("1.10.0")  # the first that simplifies x == x of floats
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
@@ -133,6 +136,7 @@ class Program:
         mobile: whether it is a mobile archive.
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
         once: whether equal calls in a tuple are one (a slip of 1.0).
+        listed: whether index_put writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
         source: bytes of its source that were compiled.
         missing: operators that it calls and the reference reader lacks.
         slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
@@ -152,6 +156,7 @@ class Program:
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
         self.once = self.slips.has(EQUAL_CALLS)
+        self.listed = WRITES_INTO_COPIED <= horizon.release < COPIES_AGAIN
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
         self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
@@ -213,6 +218,19 @@ class Program:
         except Unsupported as error:
             self.missing.add(name)
             return _lacking(error)
+
+    @property
+    def itself(self) -> bool:
+        """Whether a float is equal to itself, also where it is NaN: what runs bytecode makes nothing of its own of it."""
+        return not self.mobile and self.horizon.release >= EQUAL_TO_ITSELF
+
+    def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """``eq`` or ``ne`` of a value with itself."""
+        return called.of_itself(self.operator(name, unit, line), equal=name == "aten::eq")
+
+    def written(self, unit: Unit, line: int) -> Callable[..., Any]:
+        """``index_put`` of a list of tensors."""
+        return self.operator("aten::index_put_", unit, line)
 
     def equal_calls(self) -> None:
         """A tuple of its source holds equal calls, of which ``once`` makes one."""

@@ -106,6 +106,8 @@ class _Host:
         self.horizon = max(horizon, FIRST)
         self.steps = Steps(1 << 62)  # they loop nowhere
         self.once = False
+        self.itself = False
+        self.listed = False
         self.source = 0
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
@@ -120,6 +122,14 @@ class _Host:
 
     def equal_calls(self) -> None:
         """Never asked for: ``once`` does not hold here."""
+
+    def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """Never asked for: ``itself`` does not hold here."""
+        return self.operator(name, unit, line)
+
+    def written(self, unit: Unit, line: int) -> Callable[..., Any]:
+        """Never asked for: ``listed`` does not hold here."""
+        return self.operator("aten::index_put", unit, line)
 
 
 class Upgrader:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
-    "Comparison", "Difference", "Distances", "Said", "all_differences", "compare", "distances", "result_digest", "swapped", "tensor_array",
+    "Comparison", "Difference", "Distances", "Said", "all_differences", "compare", "contents", "distances", "result_digest", "swapped", "tensor_array",
 ]  # fmt: skip
 
 Said = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -71,7 +71,7 @@ class Difference:
     @property
     def distances(self) -> list[Distances]:
         """How far each element is off, where they are floating-point numbers and their bits differ; else nothing."""
-        if self.kind != "value" or "frontier" not in self.facts:
+        if self.kind != "value" or not self.dtype:
             return []
         found: list[Distances] = []
         _Measure(found).apart(self.where, self.dtype, *map(bytes.fromhex, self.content))
@@ -188,6 +188,13 @@ def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list
     errors: list[dict[str, str]] = []
     _compare_results(expected, got, lambda: _Walk(found), found, errors)
     return found, errors
+
+
+def contents(expected: dict[str, Any], got: dict[str, Any]) -> list[Difference]:
+    """The same differences, of values only with what there is, not with how far it is off."""
+    found: list[Difference] = []
+    _compare_results(expected, got, lambda: _Unmeasured(found), found, [])
+    return found
 
 
 @dataclass(frozen=True)
@@ -393,6 +400,13 @@ class _Walk:
         self.storages[x] = y
         self.taken.add(y)
         return True
+
+
+class _Unmeasured(_Walk):
+    """The same walk, which does not measure elements that are off."""
+
+    def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
+        self.found.append(Difference("value", where, dtype, content=(expected.hex(), got.hex())))
 
 
 class _Measure(_Walk):

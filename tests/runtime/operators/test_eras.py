@@ -14,6 +14,9 @@ from tests.runtime.operators.tables import called, inf, nan, t
 LONG = 4
 CHANGES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, str, str]] = [
     # operator, arguments, keywords, last release before and its result, first release since and its result
+    ("eq_", (t([200, 3], "uint8"), t([3, 3])), {}, "1.10.2", "raises", "1.11.0", "uint8[2][0, 1]"),
+    ("lt_", (t([1.0]), t([3])), {}, "1.10.2", "raises", "1.11.0", "float32[1][1.0]"),
+    ("logical_xor_", (t([2.0]), t([3])), {}, "1.10.2", "raises", "1.11.0", "float32[1][0.0]"),
     ("gt", (t([1, 2]), 1), {}, "1.1.0", "uint8[2][0, 1]", "1.2.0", "bool[2][False, True]"),
     ("isnan", (t([nan, 1.0]),), {}, "1.1.0", "uint8[2][1, 0]", "1.2.0", "bool[2][True, False]"),
     ("add", (t([1, 2]), t([0.5, 1.5])), {}, "1.2.0", "raises", "1.3.1", "float32[2][1.5, 3.5]"),

@@ -29,8 +29,8 @@ mean the subject that the fixture's ``wrote`` line states, unless they state the
 
 from __future__ import annotations
 
-from torch_compat.corpus.recorded.model import SUFFIX, Group, Recorded, together
+from torch_compat.corpus.recorded.model import SUFFIX, Group, Recorded, outside, together
 from torch_compat.corpus.recorded.reading import read_recorded
 from torch_compat.corpus.recorded.writing import record, write_recorded
 
-__all__ = ["SUFFIX", "Group", "Recorded", "read_recorded", "record", "together", "write_recorded"]
+__all__ = ["SUFFIX", "Group", "Recorded", "outside", "read_recorded", "record", "together", "write_recorded"]

@@ -18,6 +18,7 @@ from torch_compat.releases.release import Key, Release, named, public
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Group",
     "Recorded",
     "file_of",
+    "outside",
     "place_of",
     "rank",
     "together",
@@ -105,6 +107,18 @@ class Column(Mapping[Cell, Observation]):
 
     def __contains__(self, cell: object) -> bool:
         return any(group.readers & self.bit for group in self.lines.get(cell, ()))  # type: ignore[call-overload]
+
+
+def outside(readers: Mapping[str, ObservedReader], known: AbstractSet[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
+    others: dict[int, AbstractSet[Cell]] = {}
+    found: dict[str, list[Cell]] = {}
+    for name, reader in readers.items():
+        lines = reader.cells.lines if isinstance(reader.cells, Column) else reader.cells
+        if id(lines) not in others:
+            others[id(lines)] = lines.keys() - known
+        found[name] = sorted(cell for cell in others[id(lines)] if cell in reader.cells)
+    return found
 
 
 def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:

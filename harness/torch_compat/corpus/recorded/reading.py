@@ -309,6 +309,22 @@ class _Lacks:
         self.count += 1
 
 
+class _Line:
+    """What was observed of a fixture under some options: who observed it at all, and by subject, load options and outcome who did."""
+
+    __slots__ = ("groups", "seen", "subject")
+
+    def __init__(self, subject: str | None) -> None:
+        self.subject = subject  # of the fixture, unless a cell has its own
+        self.seen = 0
+        self.groups: dict[tuple[str, str, str], int] = {}
+
+    def add(self, key: tuple[str, str, str], readers: int) -> None:
+        """Put down that some readers did the same."""
+        self.seen |= readers
+        self.groups[key] = self.groups.get(key, 0) | readers
+
+
 class _Together:
     """Files held against each other: cells mean outcomes, fixtures and readers that other files tell."""
 
@@ -318,6 +334,7 @@ class _Together:
         self.most = min(MOST_CELLS, FREE_CELLS + CELLS_PER_BYTE * sum(file.size for file in files))
         self.order = tuple(sorted(self.readers, key=place_of))
         self.bits = {name: 1 << at for at, name in enumerate(self.order)}
+        self.sets: dict[tuple[str, ...], int] = {}  # the readers of names that stand together
         self.outcomes = {body_id(body_entry(SAME)): SAME}
         self.answers: dict[str, dict[str, Any]] = {}
         self.subjects: dict[str, str] = {}
@@ -327,8 +344,7 @@ class _Together:
             folder = release_folder(file.label.removeprefix("torch-"))
             for recipe, (_, subject, _) in file.wrote.items():
                 self.subjects[f"{folder}/{recipe}"] = subject
-        self.groups: dict[Cell, dict[tuple[str, str], int]] = {}
-        self.seen: dict[Cell, int] = {}
+        self.lines: dict[Cell, _Line] = {}
         self.days: dict[str, dict[str, str]] = {name: {} for name in self.readers}
         self.cells = 0
 
@@ -340,8 +356,10 @@ class _Together:
             except CorpusError as error:
                 self.unreadable[file.path.name] = str(error)
         lines = {
-            cell: tuple(Group(key, self.outcomes[outcome], mask) for (key, outcome), mask in found.items())
-            for cell, found in sorted(self.groups.items())
+            cell: tuple(
+                Group(f"{subject}-{load}", self.outcomes[outcome], mask) for (subject, load, outcome), mask in line.groups.items()
+            )
+            for cell, line in sorted(self.lines.items())
         }
         readers = {}
         for name in self.order:
@@ -369,15 +387,21 @@ class _Together:
                 self._answered(file, number, kind, name, probe, key, self.answers[answer])
             except KeyError:
                 lacks.add(f"the answer {answer[:40]}")
+        folders: dict[tuple[str, ...], tuple[str, ...]] = {}  # sets of writers recur
         for number, name, recipe, cells in file.read:
-            for writer, place, outcome in self._spread(file, number, file.writers[name], cells):
-                self._put(file, number, f"{release_folder(writer)}/{recipe}", place, outcome, name, lacks)
+            for writers, place, outcome in self._spread(file, number, file.writers[name], cells):
+                if writers not in folders:
+                    folders[writers] = tuple(f"{release_folder(writer)}/" for writer in writers)
+                self._put(file, number, [above + recipe for above in folders[writers]], place, outcome, (name,), lacks)
         shown = Labels([name.removeprefix("torch-") for name in file.shown])
         names = {name.removeprefix("torch-"): name for name in file.shown}
+        full: dict[tuple[str, ...], tuple[str, ...]] = {}  # sets of readers recur
         folder = release_folder(file.label.removeprefix("torch-"))
         for recipe, (number, _, cells) in file.wrote.items():
             for short, place, outcome in self._spread(file, number, shown, cells):
-                self._put(file, number, f"{folder}/{recipe}", place, outcome, names[short], lacks)
+                if short not in full:
+                    full[short] = tuple(names[one] for one in short)
+                self._put(file, number, [f"{folder}/{recipe}"], place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
                 f"{lacks.count} of its cells and answers rest on what no file that can be read tells, such as {lacks.first}",
@@ -401,8 +425,10 @@ class _Together:
             said = str(error) if isinstance(error, ValueError) else f"is not a complete entry: {error!r:.200}"
             raise CorpusError(said, where=where, code="bad-line") from error
 
-    def _spread(self, file: _File, number: int, labels: Labels, cells: list[str]) -> Iterator[tuple[str, list[str], str]]:
-        """Every label of every set, with options, load and perhaps subject, and outcome."""
+    def _spread(
+        self, file: _File, number: int, labels: Labels, cells: list[str]
+    ) -> Iterator[tuple[tuple[str, ...], list[str], str]]:
+        """The labels of every set, with options, load and perhaps subject, and outcome."""
         for text in cells:
             place, _, rest = text.partition(" ")
             outcome, _, spans = rest.partition(" ")
@@ -418,29 +444,59 @@ class _Together:
             if self.cells > self.most:
                 what = f"makes more than {self.most:,} cells, which are too many for files of this size"
                 raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-            for name in names:
-                yield name, parts, outcome
+            yield names, parts, outcome
 
-    def _put(self, file: _File, number: int, fixture: str, place: list[str], outcome: str, name: str, lacks: _Lacks) -> None:
-        """Put down one cell."""
+    def _put(
+        self,
+        file: _File,
+        number: int,
+        fixtures: list[str],
+        place: list[str],
+        outcome: str,
+        names: tuple[str, ...],
+        lacks: _Lacks,
+    ) -> None:
+        """Put down that some readers did the same with some fixtures."""
         options, load, *own = place
+        bits, body = self._bits(names), self.outcomes.get(outcome)
+        plain = bits and body is not None and body.result != "unsupported"
+        for fixture in fixtures:
+            cell = fixture, options
+            line = self.lines.get(cell)
+            if line is None and len(self.lines) < MOST_LINES and plain and (own or fixture in self.subjects):
+                line = self.lines[cell] = _Line(self.subjects.get(fixture))
+            subject = own[0] if own else line.subject if line is not None else None
+            if line is None or subject is None or not plain or line.seen & bits:
+                for name in names:  # one by one: whoever is wrong is named, and only what comes after it is lost
+                    self._put_one(file, number, cell, own, load, outcome, name, lacks)
+            else:
+                line.add((subject, load, outcome), bits)
+
+    def _put_one(
+        self, file: _File, number: int, cell: Cell, own: list[str], load: str, outcome: str, name: str, lacks: _Lacks
+    ) -> None:
+        """Put down one cell, in which something may be wrong."""
+        fixture, options = cell
         subject = own[0] if own else self.subjects.get(fixture)
-        bit = self.bits.get(name)
-        body = self.outcomes.get(outcome)
+        bit, body = self.bits.get(name), self.outcomes.get(outcome)
         if subject is None or bit is None or body is None:
             lacks.add(f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture)
             return
-        cell = fixture, options
-        seen = self.seen.get(cell, 0)
-        if not seen and len(self.seen) >= MOST_LINES:
+        line = self.lines.get(cell)
+        if line is None and len(self.lines) >= MOST_LINES:
             what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-        if seen & bit:
+        if line is not None and line.seen & bit:
             raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
         if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
-        self.seen[cell] = seen | bit
-        groups = self.groups.setdefault(cell, {})
-        place_ = f"{subject}-{load}", outcome
-        groups[place_] = groups.get(place_, 0) | bit
+        if line is None:
+            line = self.lines[cell] = _Line(self.subjects.get(fixture))
+        line.add((subject, load, outcome), bit)
+
+    def _bits(self, names: tuple[str, ...]) -> int:
+        """The set of some readers; empty where no file tells of one of them."""
+        if names not in self.sets:
+            self.sets[names] = sum(map(self.bits.__getitem__, names)) if self.bits.keys() >= {*names} else 0
+        return self.sets[names]

@@ -54,6 +54,9 @@ COMPARE: dict[type, str] = {
 }  # fmt: skip
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 
+NO_VALUE = frozenset({"torch.item"})
+"""What gives a number whose type is not in the source."""
+
 
 class Body:
     """Writes the body of one function."""
@@ -487,6 +490,9 @@ class Body:
 
     def _call_global(self, node: ast.Call, name: str) -> ast.expr:
         if name.startswith("torch."):
+            slip = self._slip(node, name)
+            if slip is not None:
+                return slip
             if self.types is not None and name in NATIVE:
                 native = self._native(node)
                 if native is not None:
@@ -512,6 +518,41 @@ class Body:
             node.func = self._name(self.unit.reference(name, "call"), node)
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, f"calls {name}, which is not defined")
+
+    def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
+        """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
+        host, line = self.unit.host, node.lineno
+        if name in {"torch.eq", "torch.ne"} and host.itself and self._of_itself(node):
+            found = "aten::" + name[6:]
+            node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)
+            return self._arguments(node)
+        if name == "torch.index_put" and host.listed and len(node.args) > 1 and self._lists_tensors(node.args[1]):
+            node.func = self._table_name("aten::index_put of tensors", host.written(self.unit, line), node)
+            return self._arguments(node)
+        return None
+
+    def _of_itself(self, node: ast.Call) -> bool:
+        """Whether both sides are one value: the same expression of variables, which nothing changes between the two."""
+        if len(node.args) != 2 or node.keywords or ast.dump(node.args[0]) != ast.dump(node.args[1]):
+            return False
+        parts = list(ast.walk(node.args[0]))
+        variables = [one for one in parts if isinstance(one, ast.Name) and self.known(one.id)]
+        called_ = [dotted(one.func) for one in parts if isinstance(one, ast.Call)]
+        attributes = [one for one in parts if isinstance(one, ast.Attribute) and not dotted(one).startswith("torch.")]
+        pure = all(
+            one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
+            for one in called_
+        )
+        return bool(variables) and not attributes and pure
+
+    def _lists_tensors(self, node: ast.expr) -> bool:
+        """Whether an expression is a list of tensors, and not of optional ones."""
+        if isinstance(node, ast.List):
+            return not any(isinstance(one, ast.Constant) for one in node.elts)
+        if isinstance(node, ast.Name) and self.info is not None:
+            declared = next((type_ for name, type_ in self.info.parameters if name == node.id), None)
+            return declared is not None and str(read_type(declared)) == "List[Tensor]"
+        return False
 
     def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
         node.args = [self.expr(arg) for arg in node.args]

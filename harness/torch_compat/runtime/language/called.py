@@ -14,7 +14,7 @@ from torch_compat.runtime.values import Future, bounded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "raised", "sliceable", "to_list", "wrapped"]
+__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "of_itself", "raised", "sliceable", "to_list", "wrapped"]
 
 INT64 = 1 << 63
 
@@ -82,3 +82,19 @@ def to_list(value: Any, type_: Type) -> Any:
         )
     bounded(math.prod(size or 1 for size in value.array.shape))
     return value.array.tolist()
+
+
+def of_itself(function: Callable[..., Any], *, equal: bool) -> Callable[..., Any]:
+    """A comparison of a value with itself, which is answered without a look at it where it is a float.
+
+    Parameters:
+        function: ``eq`` or ``ne``, for all other values.
+        equal: which of the two.
+    """
+
+    def compare(self: Any, other: Any) -> Any:
+        if self.__class__ is float and other.__class__ is float:
+            return equal
+        return function(self, other)
+
+    return compare

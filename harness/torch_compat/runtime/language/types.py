@@ -261,6 +261,9 @@ def _inferred(value: Any) -> Any:
     cls = value.__class__
     if cls is str:
         return text_in(value)
+    if cls in {list, dict} and not value:
+        said = "List trace inputs must have elements" if cls is list else "Dictionary inputs must have entries"
+        raise Raised(f"Tracer cannot infer type of {value}\n:{said}", code="RuntimeError")
     if cls is list:
         return [_inferred(item) for item in value]
     if cls is tuple:

@@ -64,15 +64,27 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
+        listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
         source: what parsing the source that was compiled so far took, as :func:`torch_compat.formats.parsing.parsing` estimates it.
     """
 
     steps: Steps
     once: bool
+    listed: bool
     source: int
+
+    @property
+    def itself(self) -> bool:
+        """Whether a float is equal to itself, also where it is NaN (1.10 and newer)."""
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
+
+    def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """``eq`` or ``ne`` of a value with itself, where ``itself``."""
+
+    def written(self, unit: Unit, line: int) -> Callable[..., Any]:
+        """``index_put`` of a list of tensors, where ``listed``."""
 
     def reference(self, name: str) -> Any:
         """The class, function or enum member of a qualified name."""

@@ -17,6 +17,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     scalar_as,
     words,
+    write,
 )
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -57,6 +58,8 @@ def _check_convertible(self: Operand, other: Operand) -> None:
             checked_scalar(self.array.item(), other.array.dtype)
 
 
+OF_TWO_TYPES = "1.11.0"
+"""From here on what compares in place takes tensors of two types."""
 _HALVES = {"lt": "1.7.0"}
 """The releases from which on float16 is compared; 1.6.0 unless said here."""
 
@@ -90,14 +93,44 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
     def version_1_13(self: Operand, other: Operand) -> Tensor:
         return Tensor(compute(*common(self, other)))
 
+    halves = _HALVES.get(names[0], "1.6.0")
     for since, version in (
         ("1.0.0", version_1_0),
         ("1.2.0", version_1_2),
         ("1.3.0", version_1_3),
-        (_HALVES.get(names[0], "1.6.0"), version_1_7),
+        (halves, version_1_7),
         ("1.13.0", version_1_13),
     ):
-        functional(*names, inplace=True, since=since, gradient=False)(version)
+        functional(*names, since=since, gradient=False)(version)
+    for since, version in (
+        ("1.0.0", _of_one_type(version_1_0)),
+        ("1.2.0", _of_one_type(version_1_2)),
+        ("1.3.0", _of_one_type(version_1_3)),
+        (halves, _of_one_type(version_1_7)),
+        (OF_TWO_TYPES, version_1_7),
+        ("1.13.0", version_1_13),
+    ):
+        _in_place(names, since, version)
+
+
+def _in_place(names: tuple[str, ...], since: str, function: Callable[..., Tensor]) -> None:
+    def call(self: Tensor, other: Operand) -> Tensor:
+        return write(self, function(self, other).array, check=True)
+
+    for name in names:
+        operator(f"aten::{name}_", since=since, gradient=False)(call)
+
+
+def _of_one_type(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """What compares and overwrites what it compared, of tensors of one type only, as up to 1.10."""
+
+    def call(self: Tensor, other: Operand) -> Tensor:
+        if other.__class__ is Tensor and self.array.dtype != other.array.dtype:
+            said = f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)}"
+            raise fail(f"{said} for argument 'other'")
+        return function(self, other)
+
+    return call
 
 
 _comparison(("eq",), np.equal, order=False)
@@ -216,7 +249,9 @@ def _logic(name: str, function: Any, since: str) -> None:
         broadcast(self.array, other.array)
         return Tensor(function(self.array != 0, other.array != 0))
 
-    functional(name, inplace=True, since=since, gradient=False)(compute)
+    functional(name, since=since, gradient=False)(compute)
+    _in_place((name,), since, _of_one_type(compute))
+    _in_place((name,), OF_TWO_TYPES, compute)
 
 
 _logic("logical_and", np.logical_and, "1.0.0")

@@ -200,6 +200,18 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 @operator("aten::tensor", "aten::as_tensor", gradient=False)
+def tensor_1_0(
+    data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Up to 1.5 floats of TorchScript make a tensor of float64."""
+    if dtype is None and data.__class__ is not Tensor:
+        kinds = {one.__class__ for one in _leaves(data, Budget())}
+        if float in kinds and kinds <= {bool, int, float}:
+            dtype = dtypes.named("float64")
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@operator("aten::tensor", "aten::as_tensor", since="1.6.0", gradient=False)
 def tensor(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A number, or lists of numbers, as a tensor."""
     on_cpu(device)

@@ -13,6 +13,9 @@ from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 
+LAST_OF_ONE = "1.10.0"
+"""From here on one point for a whole direction lies in its middle, unless corners are aligned."""
+
 
 def _unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """In which scales and places are computed."""
@@ -38,7 +41,11 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
     return sizes, scales
 
 
-def _scale(size: int, out: int, factor: float | None, align_corners: bool, unit: np.dtype[Any]) -> Any:
+def _scale(
+    size: int, out: int, factor: float | None, align_corners: bool, unit: np.dtype[Any], *, one_is_first: bool = False
+) -> Any:
+    if one_is_first and out == 1:
+        return unit.type(0)
     if align_corners:
         return unit.type((size - 1) / unit.type(out - 1)) if out > 1 else unit.type(0)
     return unit.type(1.0 / factor) if factor is not None and factor > 0 else unit.type(unit.type(size) / unit.type(out))
@@ -91,7 +98,7 @@ def _places(out: int, scale: Any, align_corners: bool, unit: np.dtype[Any], *, c
     return found if cubic else np.where(found < 0, unit.type(0), found)
 
 
-def _linear(n: int, name: str) -> None:
+def _linear(n: int, name: str, since: str, *, one_is_first: bool) -> None:
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
         array = self.array
         if array.dtype.kind in "ib":
@@ -103,7 +110,8 @@ def _linear(n: int, name: str) -> None:
             size = array.shape[2 + at]
             if size == out:
                 continue
-            where = _places(out, _scale(size, out, factor, align_corners, unit), align_corners, unit)
+            scale = _scale(size, out, factor, align_corners, unit, one_is_first=one_is_first)
+            where = _places(out, scale, align_corners, unit)
             low = np.minimum(where.astype(INT64), size - 1)
             high = np.minimum(low + 1, size - 1)
             part = np.clip(where - low.astype(unit), 0, 1).astype(FLOAT64)
@@ -113,7 +121,7 @@ def _linear(n: int, name: str) -> None:
             value = np.take(value, low, axis=2 + at) * (1 - part) + np.take(value, high, axis=2 + at) * part
         return Tensor(_rounded(value, array.dtype))
 
-    operator(f"aten::{name}")(call)
+    operator(f"aten::{name}", since=since)(call)
 
 
 def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
@@ -121,7 +129,8 @@ def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
 
 
 for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
-    _linear(_n, _name)
+    _linear(_n, _name, "1.0.0", one_is_first=True)
+    _linear(_n, _name, LAST_OF_ONE, one_is_first=False)
 
 
 def _cubic_weights(t: Array) -> list[Array]:
@@ -137,17 +146,28 @@ def _cubic_weights(t: Array) -> list[Array]:
 
 
 @operator("aten::upsample_bicubic2d")
+def upsample_bicubic2d_1_0(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+    """Up to 1.9 one point for a whole direction is the first one."""
+    return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=True)
+
+
+@operator("aten::upsample_bicubic2d", since=LAST_OF_ONE)
 def upsample_bicubic2d(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
     """By cubic polynomials through four points in each direction."""
+    return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=False)
+
+
+def _bicubic(self: Tensor, output_size: Any, align_corners: bool, factors: Any, *, one_is_first: bool) -> Tensor:
     array = self.array
     if array.dtype.kind in "ib":
         raise not_implemented("compute_indices_weights_cubic", array.dtype)
-    sizes, scales = _sizes(array, output_size, _arguments(2, rest, keywords), 2)
+    sizes, scales = _sizes(array, output_size, factors, 2)
     unit = _unit(array.dtype)
     value = array.astype(FLOAT64)
     for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
         size = array.shape[2 + at]
-        where = _places(out, _scale(size, out, factor, align_corners, unit), align_corners, unit, cubic=True)
+        scale = _scale(size, out, factor, align_corners, unit, one_is_first=one_is_first)
+        where = _places(out, scale, align_corners, unit, cubic=True)
         base = np.floor(where)
         shape = [1] * value.ndim
         shape[2 + at] = out

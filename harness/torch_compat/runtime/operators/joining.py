@@ -432,9 +432,19 @@ def _pad(self: Tensor, pad: list[int], mode: Any, value: float | None, *, whole:
 
 
 @operator("aten::pixel_shuffle")
+def pixel_shuffle_1_0(self: Tensor, upscale_factor: int) -> Tensor:
+    """Up to 1.11 the result is a view where its elements lie as those of the input."""
+    found = _shuffled(self.array, upscale_factor)
+    return Tensor(found if np.may_share_memory(found, self.array) else found.copy())
+
+
+@operator("aten::pixel_shuffle", since="1.12.0")
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     """Channels as finer pixels."""
-    array, r = self.array, upscale_factor
+    return Tensor(_shuffled(self.array, upscale_factor).copy())
+
+
+def _shuffled(array: Array, r: int) -> Array:
     if array.ndim < 3:
         raise fail(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {array.ndim} dimension(s)")
     *lead, c, h, w = array.shape
@@ -444,7 +454,32 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
         )
     parts = array.reshape(*lead, c // (r * r), r, r, h, w)
     n = len(lead)
-    return Tensor(parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r).copy())
+    return parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+
+
+@operator("aten::pad_sequence", of="list")
+def pad_sequence(
+    sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Sequences of several lengths beside each other, filled up at one end."""
+    if not sequences:
+        raise fail("received an empty list of sequences")
+    if padding_side not in {"left", "right"}:
+        raise fail(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    parts = [one.array for one in sequences]
+    trailing = parts[0].shape[1:]
+    if any(not one.ndim for one in parts):
+        raise fail("pad_sequence: expected tensors with at least one dimension")
+    longest = max(len(one) for one in parts)
+    sized(len(parts), longest, *trailing)
+    out = np.full((len(parts), longest, *trailing), checked_scalar(padding_value, parts[0].dtype), parts[0].dtype)
+    for row, one in zip(out, parts, strict=True):
+        place = row[longest - len(one) if padding_side == "left" else 0 :][: len(one)]
+        wanted = place.shape[max(0, place.ndim - one.ndim) :]  # a sequence is expanded as copy_ does
+        if one.ndim > place.ndim or any(have not in {1, want} for have, want in zip(one.shape, wanted, strict=True)):
+            raise fail(f"The expanded size of the tensor {list(place.shape)} must match the existing size {list(one.shape)}")
+        place[...] = cast(one, out.dtype)
+    return Tensor(out if batch_first else np.ascontiguousarray(out.swapaxes(0, 1)))
 
 
 @operator("aten::pixel_unshuffle")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat import arrays
+from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import (
     BOOL,
     FLOAT32,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 
 Dims = int | list[int] | None
+MAY_BE_EMPTY = Release("1.9.0")
+"""From here on a tensor without elements has extremes along a dimension that has some."""
 
 
 def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
@@ -156,7 +159,19 @@ def _place(ranked: Array, at: int, *, largest: bool, last: bool) -> Array:
     return np.asarray(find(ranked, axis=at))
 
 
-def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last: bool) -> tuple[Tensor, Tensor]:
+def refuse_empty(name: str, array: Array) -> None:
+    """Up to 1.8 nothing is picked out of a tensor without elements, even where there is nothing to pick.
+
+    Raises:
+        Raised: it has none.
+    """
+    if array.ndim and not array.size:
+        raise fail(
+            f"cannot perform reduction function {name} on tensor with no elements because the operation does not have an identity"
+        )
+
+
+def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last: bool, some: bool) -> tuple[Tensor, Tensor]:
     array = self.array
     name = "max" if largest else "min"
     if array.dtype.kind == "c":
@@ -164,6 +179,8 @@ def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if some:
+        refuse_empty(name, array)
     if not array.shape[at]:
         raise _no_identity(name, at, array.size == 0)
     if not array.size:
@@ -223,7 +240,7 @@ def _extremes(name: str, *, largest: bool) -> None:
             if dim is None:
                 result = _extreme_of_all(self.array, largest=largest)
                 return result if out is None else into(out, result.array)
-            result = _extreme_along(self, dim, keepdim, largest=largest, last=last)
+            result = _extreme_along(self, dim, keepdim, largest=largest, last=last, some=Release(since) < MAY_BE_EMPTY)
             return result if out is None else (into(out[0], result[0].array), into(out[1], result[1].array))
 
         operator(f"aten::{name}", since=since)(call)
@@ -232,6 +249,7 @@ def _extremes(name: str, *, largest: bool) -> None:
     version("1.5.0", common_1_0, pick, last=True)
     version("1.6.0", common_1_0, pick, last=False)
     version("1.7.0", common, pick, last=False)
+    version("1.9.0", common, pick, last=False)
 
 
 _extremes("max", largest=True)
@@ -247,12 +265,13 @@ def _arg(name: str, *, largest: bool) -> None:
                     raise fail(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
                 place = _best(array.reshape(-1), 0, largest=largest, last=last)
                 return Tensor(np.asarray(place, INT64).reshape((1,) * array.ndim if keepdim and since == "1.10.0" else ()))
-            return _extreme_along(self, dim, keepdim, largest=largest, last=last)[1]
+            return _extreme_along(self, dim, keepdim, largest=largest, last=last, some=Release(since) < MAY_BE_EMPTY)[1]
 
         functional(name, since=since, gradient=False)(call)
 
     version("1.0.0", last=True)
     version("1.7.0", last=False)
+    version("1.9.0", last=False)
     version("1.10.0", last=False)
 
 
@@ -261,6 +280,10 @@ _arg("argmin", largest=False)
 
 
 def _along_dims(name: str, *, largest: bool) -> None:
+    def version_1_7(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:  # type: ignore[assignment]
+        refuse_empty(name, self.array)
+        return call(self, dim, keepdim)
+
     def call(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:  # type: ignore[assignment]
         array = self.array
         found = axes(dim, array.ndim)
@@ -273,7 +296,8 @@ def _along_dims(name: str, *, largest: bool) -> None:
             return Tensor(array.copy())
         return Tensor(_extreme(array, found, largest=largest, keepdims=keepdim))
 
-    functional(name)(call)
+    functional(name)(version_1_7)
+    functional(name, since="1.9.0")(call)
 
 
 _along_dims("amax", largest=True)
@@ -564,6 +588,41 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     times = min(n, array.shape[at] + 1)
     looped(times, array.size)
     return Tensor(np.diff(array, times, axis=at))
+
+
+@operator("aten::trapz", "aten::trapezoid")
+def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
+    """The integral of a line through points, at even distances or at places that are given."""
+    array = y.array
+    if x is not None and x.__class__ is not Tensor:
+        x, dx = None, x  # type: ignore[assignment]  # the overload dx
+    at = axis(dim, array.ndim)
+    for name, one in (("y", y), ("x", x)):
+        if one is not None and one.array.dtype.kind == "b":
+            raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
+    if not array.shape[at]:
+        return Tensor(np.zeros(array.shape[:at] + array.shape[at + 1 :], array.dtype))
+    kind = array.dtype
+    wide = np.dtype(np.complex128) if array.dtype.kind == "c" else FLOAT64
+    if x is None:  # from the sum of all: an infinity at an end gives NaN
+        every = exact_sum(cast(array, _sum_type(array, None)), (at,)).astype(wide)
+        ends = cast(np.take(array, 0, axis=at) + np.take(array, -1, axis=at), wide)
+        total = np.asarray((every - ends * 0.5) * dx)
+    else:
+        left, right = (np.take(array, range(start, array.shape[at] - 1 + start), axis=at) for start in (0, 1))
+        places = x.array
+        if places.ndim == 1:
+            if len(places) != array.shape[at]:
+                raise fail("trapezoid: There must be one `x` value for each sample point")
+            places = places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
+        elif places.ndim < array.ndim:
+            places = places.reshape((1,) * (array.ndim - places.ndim) + places.shape)
+        areas = np.diff(places, axis=at) * (left + right)
+        whole = [one.dtype.kind in "iu" for one in (array, places)]
+        kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
+        wide = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
+        total = np.asarray(areas.sum(axis=at, dtype=wide) / 2)
+    return Tensor(cast(total, FLOAT32 if kind.kind in "iu" else kind))
 
 
 __all__ = ["exact_sum", "norm_of", "spread", "sum_"]

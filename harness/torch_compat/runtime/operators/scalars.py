@@ -286,6 +286,18 @@ def eq_any(a: Any, b: Any) -> bool:
     return equal(_number(a), _number(b))
 
 
+@operator("aten::eq", since="1.6.0", of="list")
+def eq_lists(a: Any, b: Any) -> bool:
+    """A == b of lists: from 1.6 on also NaN is what has its bits."""
+    return equal(a, b, bits=True)
+
+
+@operator("aten::ne", since="1.6.0", of="list")
+def ne_lists(a: Any, b: Any) -> bool:
+    """A != b of lists."""
+    return not equal(a, b, bits=True)
+
+
 @operator("aten::ne", of="any")
 def ne_any(a: Any, b: Any) -> bool:
     """A != b of devices, enumerations, tuples, None."""
@@ -351,6 +363,14 @@ def aten_int(a: Any) -> int:
 
 
 @operator("aten::Float", of="any")
+def aten_float_1_0(a: Any) -> float:
+    """Up to 1.5 of texts only those of infinities become numbers."""
+    if a.__class__ is str and a not in {"inf", "-inf"}:
+        raise raised("RuntimeError", f"Only 'inf' or '-inf' can be cast to a float, but got '{a}'")
+    return to_float(a)
+
+
+@operator("aten::Float", since="1.6.0", of="any")
 def aten_float(a: Any) -> float:
     """float(a)."""
     return to_float(a)

@@ -25,6 +25,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.operators.reductions import refuse_empty
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -121,6 +122,13 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 @functional("kthvalue")
+def kthvalue_1_0(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Up to 1.8 there is no smallest of nothing."""
+    refuse_empty("kthvalue", self.array)
+    return kthvalue(self, k, dim, keepdim)
+
+
+@functional("kthvalue", since="1.9.0")
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest, from one."""
     array = self.array
@@ -150,6 +158,7 @@ def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    refuse_empty("kthvalue", array)
     return _one_of(array, order(array, at, descending=False), at, (array.shape[at] - 1) // 2, keepdim)
 
 
@@ -210,6 +219,13 @@ def _most(values: Array) -> int:
 
 
 @functional("mode")
+def mode_1_0(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Up to 1.8 nothing occurs most in nothing."""
+    refuse_empty("mode", self.array)
+    return mode(self, dim, keepdim)
+
+
+@functional("mode", since="1.9.0")
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The value that occurs most, the smallest of several, and where it stands last."""
     array = self.array

@@ -1,0 +1,39 @@
+"""What stands in the way of loading and was found by programs that nothing was fitted to."""
+
+from __future__ import annotations
+
+import pytest
+
+from torch_compat.formats.source import called
+from torch_compat.needs.source import scan, uses
+
+
+@pytest.mark.parametrize(
+    ("text", "ill_formed"),
+    [
+        (r'"\0)+"', True), (r'"\303\237"', False), (r'"\\0"', False), (r'"\n\t\"0"', False), (r'"\03"', True), (r"'\7'", True), ("0", False),
+    ],
+)  # fmt: skip
+def test_a_backslash_and_a_digit_are_three_digits(text: str, ill_formed: bool) -> None:
+    assert scan(f"def f(self):\n  return {text}\n").ill_formed is ill_formed
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("class M(Module):\n  is : Tensor\n", {"declares"}),
+        ("class M(Module):\n  this : Tensor\n", set()),
+        ("def f(x):\n  if is : Tensor\n", {"name"}),
+    ],
+)
+def test_a_class_declares_a_word(code: str, found: set[str]) -> None:
+    assert uses(code, "is") == found
+
+
+def test_a_parameter_that_is_declared_as_a_list_shows_it() -> None:
+    source = (
+        "def f(xs: List[int],\n    d: Dict[str, int],\n    o: Optional[List[int]],\n    x: Tensor):\n  return torch.sum(xs)\n"
+    )
+    assert [shape.positional for shape in called(source).shapes] == ["l"]
+    assert [shape.positional for shape in called(source.replace("sum(xs)", "sum(o)")).shapes] == ["x"]
+    assert [shape.positional for shape in called(source.replace("sum(xs)", "sum(d)")).shapes] == ["x"]

@@ -1,0 +1,145 @@
+"""What programs of strangers came to and no recipe had: each class in a program of a few lines, on both sides of its border.
+
+The releases were asked: see ``evidence`` in policies/torch/changes.toml, and fixtures/programs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.archives import program
+from torch_compat.errors import Raised
+from torch_compat.runtime.tensor import Tensor
+
+NAN = math.nan
+
+
+def given(*values: Any) -> tuple[Any, ...]:
+    return tuple(Tensor(np.array(one)) if isinstance(one, np.ndarray) else one for one in values)
+
+
+def told(source: str, horizon: str, *args: Any, method: str = "forward") -> Any:
+    """What a method gives, arrays as lists; "raises" where it raises."""
+    try:
+        found = program(source, f"reference@{horizon}").run(method, given(*args))
+    except Raised:
+        return "raises"
+    return plain(found)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.array.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def method(body: str, parameters: str) -> str:
+    return f"def forward(self: __torch__.m.Model,\n    {parameters}):\n  return {body}\n"
+
+
+FLOATS = "a: float,\n    b: float"
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "since"),
+    [
+        ("(torch.eq(a, a), torch.ne(a, a))", [False, True], [True, False]),
+        ("torch.eq(torch.add(a, b), torch.add(a, b))", False, True),
+        ("torch.le(a, a)", False, False),
+        ("torch.eq(a, b)", False, False),
+        ("torch.eq([a][0], torch.mul(a, 1.))", False, False),
+    ],
+)
+def test_a_float_is_equal_to_itself_from_1_10_on(body: str, before: Any, since: Any) -> None:
+    assert told(method(body, FLOATS), "1.9.1", NAN, NAN) == before
+    assert told(method(body, FLOATS), "1.10.2", NAN, NAN) == since
+
+
+def test_a_tensor_is_compared_with_itself_in_every_release() -> None:
+    assert told(method("torch.eq(x, x)", "x: Tensor"), "2.15.0", np.array([NAN, 1.0])) == [False, True]
+
+
+LISTS = "xs: List[float],\n    ys: List[float]"
+
+
+def test_lists_of_the_same_nan_are_equal_from_1_6_on() -> None:
+    source = method("(torch.eq(xs, ys), torch.ne(xs, ys))", LISTS)
+    assert told(source, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
+    assert told(source, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [True, False]
+    assert told(source, "1.6.0", [NAN], [math.copysign(NAN, -1.0)]) == [False, True]
+    assert told(source, "1.6.0", [0.0], [-0.0]) == [True, False]
+
+
+@pytest.mark.parametrize(("horizon", "written"), [("1.5.1", False), ("1.6.0", True), ("1.12.1", True), ("1.13.1", False)])
+def test_index_put_of_a_list_of_tensors_writes_into_what_it_copies(horizon: str, written: bool) -> None:
+    parameters = "x: Tensor,\n    i: Tensor,\n    v: Tensor"
+    args = (np.array([0.0, 1.0]), np.array([1]), np.array([5.0]))
+    assert told(method("(torch.index_put(x, [i], v), x)", parameters), horizon, *args) == [
+        [0.0, 5.0],
+        [0.0, 5.0 if written else 1.0],
+    ]
+    optional = "(torch.index_put(x, annotate(List[Optional[Tensor]], [i]), v), x)"
+    assert told(method(optional, parameters), horizon, *args) == [[0.0, 5.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "since"), [("inf", math.inf, math.inf), ("1e3", "raises", 1000.0), ("x", "raises", "raises")]
+)
+def test_texts_become_floats_from_1_6_on(text: str, before: Any, since: Any) -> None:
+    assert told(method("float(s)", "s: str"), "1.5.1", text) == before
+    assert told(method("float(s)", "s: str"), "1.6.0", text) == since
+
+
+@pytest.mark.parametrize(("horizon", "dtype"), [("1.5.1", "float64"), ("1.6.0", "float32")])
+def test_floats_make_a_tensor_of_float64_up_to_1_5(horizon: str, dtype: str) -> None:
+    made = program(method("torch.tensor([a, 1.])", "a: float"), f"reference@{horizon}").run("forward", (0.5,))
+    assert str(made.dtype).removeprefix("torch.") == dtype
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "mode", "kthvalue"])
+def test_nothing_is_picked_out_of_nothing_up_to_1_8(name: str) -> None:
+    source = method(f"torch.{name}(x, {'1, ' if name == 'kthvalue' else ''}1)", "x: Tensor")
+    assert told(source, "1.8.1", np.zeros((0, 5))) == "raises"
+    assert told(source, "1.9.1", np.zeros((0, 5))) in ([], [[], []])
+
+
+@pytest.mark.parametrize(("name", "first", "middle"), [("upsample_bilinear2d", 0.0, 5.5), ("upsample_bicubic2d", -0.46875, 5.5)])
+def test_one_point_for_a_direction_is_the_middle_from_1_10_on(name: str, first: float, middle: float) -> None:
+    source = method(f"torch.{name}(x, [1, 1], False, None, None)", "x: Tensor")
+    image = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+    assert told(source, "1.9.1", image) == [[[[first]]]]
+    assert told(source, "1.10.2", image) == [[[[middle]]]]
+
+
+@pytest.mark.parametrize(("horizon", "shared"), [("1.11.0", True), ("1.12.1", False)])
+def test_finer_pixels_are_a_view_up_to_1_11(horizon: str, shared: bool) -> None:
+    one = Tensor(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
+    made = program(method("torch.pixel_shuffle(x, 2)", "x: Tensor"), f"reference@{horizon}").run("forward", (one,))
+    assert np.shares_memory(made.array, one.array) is shared
+
+
+def test_what_is_empty_is_of_no_type_where_several_are_taken() -> None:
+    source = method("1", "x: Union[List[int], str]")
+    assert told(source, "2.15.0", [1]) == 1
+    assert told(source, "2.15.0", []) == "raises"
+
+
+def test_the_module_itself_can_be_called() -> None:
+    assert told(method("torch.add(a, b)", FLOATS), "2.15.0", 1.0, 2.0, method="__call__") == 3.0
+
+
+def test_points_become_an_integral() -> None:
+    assert told(method("torch.trapz(x)", "x: Tensor"), "2.15.0", np.array([1.0, 2.0, 4.0])) == 4.5
+    both = method("torch.trapz(y, x)", "y: Tensor,\n    x: Tensor")
+    assert told(both, "2.15.0", np.array([1.0, 2.0, 4.0]), np.array([0.0, 3.0, 4.0])) == 7.5
+
+
+def test_sequences_are_padded() -> None:
+    source = method("torch.pad_sequence([x, y], True, -1.)", "x: Tensor,\n    y: Tensor")
+    assert told(source, "2.15.0", np.array([1.0, 2.0]), np.array([3.0])) == [[1.0, 2.0], [3.0, -1.0]]

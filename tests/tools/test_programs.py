@@ -1,0 +1,111 @@
+"""The tool that holds forecasts against programs that nothing was fitted to: what it counts, and how it ends where it cannot."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.recordings import readers_of
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.errors import CorpusError
+from torch_compat.needs import packaged_rules
+
+TOOL = Path(__file__).parents[2] / "tools" / "programs.py"
+CELL = ("torch-1.5.1/div", "default")
+
+
+@pytest.fixture(scope="module")
+def tool() -> dict[str, Any]:
+    return runpy.run_path(str(TOOL))
+
+
+def test_there_are_forty_of_each_kind(tool: dict[str, Any]) -> None:
+    kinds = list(tool["kinds_of"](tool["PROGRAMS"]).values())
+    assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80)
+
+
+def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Path) -> None:
+    for kind in ("ordinary", "adversarial"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "one.py").write_text("", encoding="utf-8")
+    with pytest.raises(CorpusError, match="one is adversarial and ordinary"):
+        tool["kinds_of"](tmp_path)
+
+
+def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
+    corpus = gather(Root(small_tree), Root(small_tree).policy(counted=False), as_of=None).corpus
+    readers = {one.release: one for one in readers_of(small_tree).values()}
+    cells = list(tool["inspected"](corpus, readers, packaged_rules()))
+    assert {cell.verdict for cell in cells} == {"right"}
+    assert {cell.kind for cell in cells} == {"inspect", "inspect weights-only"}
+    reader = readers["1.6.0"]
+    refused = replace(reader.cells[CELL], result="refused", errors=({"type": "X", "message": "as planted"},))
+    readers["1.6.0"] = replace(reader, cells={**reader.cells, CELL: refused})
+    (wrong,) = (cell for cell in tool["inspected"](corpus, readers, packaged_rules()) if cell.verdict != "right")
+    assert (wrong.writer, wrong.program, wrong.reader, wrong.verdict) == ("1.5.1", "div", "1.6.0", "wrong")
+    assert "forecast to load" in wrong.text
+    assert "as planted" in wrong.text
+
+
+def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
+    evidence = gather(Root(small_tree), Root(small_tree).policy(counted=False), as_of=None)
+    (reader,) = (one for one in readers_of(small_tree).values() if one.release == "1.12.1")
+    fixtures = [evidence.corpus.fixtures["torch-1.5.1/div_scalar"], evidence.corpus.fixtures["torch-1.12.1/div_scalar"]]
+
+    def verdicts(reader: Any) -> list[str]:
+        return [cell.verdict for cell in tool["interpreted"](evidence.corpus, {"1.12.1": reader}, evidence, fixtures)]
+
+    assert verdicts(reader) == ["right", "right"]
+    cell = ("torch-1.5.1/div_scalar", "default")
+    planted = replace(reader.cells[cell], result="refused", errors=({"type": "X", "message": "as planted"},))
+    assert verdicts(replace(reader, cells={**reader.cells, cell: planted})) == ["wrong", "right"]
+
+
+def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> None:
+    cells = [
+        tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "")
+        for name, verdict in zip("abbb", ("right", "right", "wrong", "lacking"), strict=True)
+    ]
+    lines = tool["table"](cells, {"a": "ordinary", "b": "adversarial"})
+    assert [" ".join(line.split()) for line in lines] == [
+        "all all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
+        "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 1 lacking",
+        "reference all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
+        "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 lacking",
+    ]
+
+
+def test_a_program_that_was_changed_after_its_first_run_is_noticed(
+    tool: dict[str, Any], small_tree: Path, tmp_path: Path
+) -> None:
+    folder, programs = tmp_path / "folder", tmp_path / "programs" / "ordinary"
+    shutil.copytree(small_tree / "fixtures", folder / "fixtures")
+    programs.mkdir(parents=True)
+    text = (small_tree / "fixtures/recipes/div.py").read_text(encoding="utf-8")
+    (programs / "div.py").write_text(text + "\nCHANGED = True\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"div was changed after torch-1\.5\.1 had run it"):
+        tool["written"](folder, programs.parent, Root(small_tree).policy(counted=False), ["1.5.1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [(["--only", "nothing"], 2, "there is no program 'nothing'"), (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here")],
+)
+def test_what_cannot_be_compared_is_said(
+    arguments: list[str],
+    status: int,
+    said: str,
+    tool: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "cache"))
+    assert tool["main"]([str(tmp_path / "folder"), *arguments]) == status
+    assert said in capsys.readouterr().err

@@ -1,0 +1,258 @@
+"""``python tools/programs.py FOLDER [--writer X ...] [--reader X ...] [--only PROGRAM ...] [--reasons]``: what nobody fitted anything to.
+
+The programs of ``fixtures/programs`` were fixed before any release ran them, and are no recipes: no policy, need or operator was written by
+them. Four releases write them into FOLDER, eight others read what was written, and what happens is held against two forecasts:
+
+* ``inspect``: whether the release loads the archive, with default options, and with ``weights_only=True`` where it has the argument;
+* ``reference``: what the reference reader does at the horizon of that release, values, shapes, types, state and errors.
+
+What a release did is kept in FOLDER and not asked for again; the forecasts are made anew each time. The last lines count cells by
+kind of forecast and of program: right, wrong, and lacking, where the reference reader says that it lacks something; that is not right.
+``--reasons`` prints for each refused cell that was forecast why, beside what the release said. Exit status 1 if a cell is wrong or lacking,
+2 for wrong usage, 4 if a release is not built here or nothing was compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import shutil
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_compat.cli._generating import rules_of
+from torch_compat.cli._readers import built
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import uncollected
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.errors import CorpusError, EnvironmentUnavailable, HarnessError, UsageError
+from torch_compat.formats.facts import read_facts
+from torch_compat.needs import Judge
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.releases.release import Release
+from torch_compat.replay.loading import loads, takers_of
+from torch_compat.replay.observe import observe
+from torch_compat.replay.plan import plan
+from torch_compat.replay.produce import produce
+from torch_compat.replay.reference import observe_reference, plan_reference
+from torch_compat.replay.trust import frozen_in
+from torch_compat.rules.evidence import Evidence
+from torch_compat.rules.judgement import Verdict
+from torch_compat.rules.reference_agrees import agreement
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.needs import Rules
+    from torch_compat.policy import Policy
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROGRAMS = REPOSITORY / "fixtures" / "programs"
+WRITERS = ("1.5.1", "1.10.2", "2.1.2", "2.13.0")
+READERS = ("1.6.0", "1.8.1", "1.12.1", "2.0.1", "2.4.1", "2.6.0", "2.9.1", "2.15.0")
+OPTIONS = ("default", "weights-only")
+RIGHT, WRONG, LACKING = "right", "wrong", "lacking"
+
+
+class Cell(NamedTuple):
+    """One forecast held against what a release did.
+
+    Attributes:
+        kind: ``inspect``, ``inspect weights-only`` or ``reference``.
+        verdict: :data:`RIGHT`, :data:`WRONG` or :data:`LACKING`.
+        text: what is wrong or lacking; of a refusal that was forecast, why, and what the release said.
+    """
+
+    kind: str
+    program: str
+    writer: str
+    reader: str
+    verdict: str
+    text: str
+
+
+def kinds_of(programs: Path) -> dict[str, str]:
+    """The kind of each program (the folder in which it lies) by its name.
+
+    Raises:
+        CorpusError: two programs have one name.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(programs.glob("*/*.py")):
+        if path.stem in found:
+            raise CorpusError(f"{path.stem} is {found[path.stem]} and {path.parent.name}", where=str(programs))
+        found[path.stem] = path.parent.name
+    return found
+
+
+def written(folder: Path, programs: Path, policy: Policy, writers: Collection[str]) -> Corpus:
+    """The corpus of the programs in FOLDER, once each writer has run those that it has not run yet.
+
+    Raises:
+        CorpusError: a program was changed after a release had run it.
+        EnvironmentUnavailable: a writer is not built here.
+    """
+    recipes = folder / "fixtures" / "recipes"
+    recipes.mkdir(parents=True, exist_ok=True)
+    for path in sorted(programs.glob("*/*.py")):
+        shutil.copyfile(path, recipes / path.name)
+    for version in writers:
+        corpus = load_corpus(folder / "fixtures")
+        known = {entry.recipe: entry.recipe_sha256 for entry in corpus.entries if entry.release == version}
+        for recipe in corpus.recipes:
+            if known.get(recipe.name, recipe.sha256) != recipe.sha256:
+                raise CorpusError(f"{recipe.name} was changed after torch-{version} had run it", where=str(recipe.path))
+        if new := [recipe for recipe in corpus.recipes if recipe.name not in known]:
+            with TorchRelease(built(policy.calendar.resolve(f"torch-{version}"))) as release:
+                produce(corpus, release, new, dt.datetime.now(dt.UTC).date())
+    return load_corpus(folder / "fixtures")
+
+
+def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str]) -> dict[str, ObservedReader]:
+    """What each reader does with each archive, by version: what FOLDER does not know yet is asked, and kept there.
+
+    Raises:
+        EnvironmentUnavailable: a reader is not built here.
+    """
+    place = folder / "reports" / "observations"
+    known = {one.release: one for one in read_recorded(place).readers.values()}
+    for version in readers:
+        release = policy.calendar.resolve(f"torch-{version}")
+        tasks = [one for one in plan(policy, corpus, release, corpus.fixtures.values()) if one.options.id in OPTIONS]
+        earlier = known.get(version)
+        if earlier is not None and all(
+            (cell := earlier.cells.get((one.fixture.id, one.options.id))) is not None and cell.key == one.key for one in tasks
+        ):
+            continue
+        today = dt.datetime.now(dt.UTC).date()
+        known[version] = observe(built(release), tasks, (), today=today, known=earlier, trust=frozen_in(corpus.folder))
+        place.mkdir(parents=True, exist_ok=True)
+        write_recorded(place, known.values())
+    return {version: known[version] for version in readers}
+
+
+def inspected(corpus: Corpus, readers: dict[str, ObservedReader], rules: Rules) -> Iterator[Cell]:
+    """Each cell of ``inspect``: whether the release loads the archive."""
+    judge = Judge(rules)
+    for fixture in corpus.fixtures.values():
+        facts = read_facts(corpus.path(fixture))
+        needs, items = judge(facts), judge.items(facts)
+        for version, reader in readers.items():
+            bit = rules.known.bit(version)
+            loadable = bool(takers_of(items) & bit)
+            why = "; ".join(f"{item.what}: {item.because}" for item in items if not item.takers & bit)
+            for options in OPTIONS:
+                cell = reader.cells.get((fixture.id, options))
+                if cell is None:
+                    continue
+                expected, because, kind = loadable, why, "inspect"
+                if options == "weights-only":
+                    refusal = needs.weights_only[version]
+                    expected, kind = loadable and refusal is None, "inspect weights-only"
+                    because = why if refusal is None else f"weights_only: {refusal.detail}"
+                said = cell.errors[0]["message"] if cell.errors else cell.signal
+                try:
+                    right = loads(cell) is expected
+                except CorpusError as error:
+                    right, said = False, str(error)
+                if right:
+                    text = "" if expected else f"{because} | {said}"
+                else:
+                    text = f"forecast to {'load' if expected else 'be refused'} ({because}), but {cell.result} {said}"
+                yield Cell(kind, fixture.recipe, fixture.release, version, RIGHT if right else WRONG, text)
+
+
+def interpreted(
+    corpus: Corpus, readers: dict[str, ObservedReader], evidence: Evidence, fixtures: list[Fixture]
+) -> Iterator[Cell]:
+    """Each cell of the reference reader: what the program does at the horizon of the release."""
+    # a program here does not say which operators it exercises: those that its archive calls have their tolerances
+    measured = [replace(one, operators=sorted({call.name for call in read_facts(corpus.path(one)).calls})) for one in fixtures]
+    tasks = plan_reference(evidence.policy, corpus, measured)
+    for version, reader in readers.items():
+        told = observe_reference(tasks, today=evidence.as_of, horizon=f"reference@{version}")
+        for task in tasks:
+            place = (task.fixture.id, task.options.id)
+            verdict, what, text = agreement(evidence, task.fixture, reader.cells[place], told.cells[place])
+            lacks = what == "unsupported"
+            ended = RIGHT if verdict is Verdict.PASS else LACKING if lacks else WRONG
+            said = "" if ended is RIGHT else f"{reader.cells[place].result} is told as {told.cells[place].result}, {what}: {text}"
+            yield Cell("reference", task.fixture.recipe, task.fixture.release, version, ended, said)
+
+
+def table(cells: Collection[Cell], kinds: dict[str, str]) -> list[str]:
+    """The counts, a line for each kind of forecast and of program, and one for all."""
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for cell in cells:
+        for key in ((cell.kind, kinds[cell.program]), (cell.kind, "all"), ("all", "all")):
+            rows.setdefault(key, Counter())[cell.verdict] += 1
+    lines = []
+    for (kind, programs), counts in sorted(rows.items()):
+        total = sum(counts.values())
+        share = 100 * counts[RIGHT] / total
+        lines.append(
+            f"{kind:21} {programs:12} {total:5} cells, {counts[RIGHT]:5} right ({share:.2f} %), "
+            f"{counts[WRONG]:3} wrong, {counts[LACKING]:3} lacking"
+        )
+    return lines
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare; an error that was foreseen is told in words."""
+    try:
+        return compared(arguments)
+    except EnvironmentUnavailable as error:
+        print(f"programs: {error}", file=sys.stderr)
+        return 4
+    except HarnessError as error:
+        print(f"programs: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+def compared(arguments: list[str] | None) -> int:
+    """Write, read and compare; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where archives and observations are kept")
+    parser.add_argument("--writer", action="append", metavar="X", help=f"else {', '.join(WRITERS)}")
+    parser.add_argument("--reader", action="append", metavar="X", help=f"else {', '.join(READERS)}")
+    parser.add_argument("--only", action="append", metavar="PROGRAM", help="compare only this program; may be given again")
+    parser.add_argument("--reasons", action="store_true", help="print why each refusal was forecast, and what was said")
+    asked = parser.parse_args(arguments)
+    kinds = kinds_of(PROGRAMS)
+    if unknown := set(asked.only or ()) - kinds.keys():
+        raise UsageError(f"there is no program {min(unknown)!r} in {PROGRAMS}", code="unknown-program")
+    place = Root(REPOSITORY)
+    policy = place.policy(counted=False)
+    versions = sorted(asked.reader or READERS, key=Release)
+    with uncollected():
+        corpus = written(asked.folder, PROGRAMS, policy, asked.writer or WRITERS)
+        observed = read(asked.folder, corpus, policy, versions)
+        evidence = Evidence(policy, corpus, observed, {}, dt.datetime.now(dt.UTC).date())
+        chosen = [one for one in corpus.fixtures.values() if asked.only is None or one.recipe in asked.only]
+        cells = [one for one in inspected(corpus, observed, rules_of(place)) if asked.only is None or one.program in asked.only]
+        cells += interpreted(corpus, observed, evidence, chosen)
+    for cell in sorted(cells):
+        if cell.verdict is not RIGHT or (asked.reasons and cell.text):
+            print(f"{cell.verdict} {cell.kind}: {cell.program} of {cell.writer} read by {cell.reader}: {cell.text}")
+    refused = Counter(kinds[one.recipe] for one in corpus.not_writable.values())
+    programs = Counter(kinds[name] for name in {one.recipe for one in chosen})
+    for kind in sorted(programs):
+        print(f"{programs[kind]} {kind} programs were written; {refused[kind]} times a writer refused one")
+    print(*table(cells, kinds), sep="\n")
+    if not cells:
+        print("nothing was compared", file=sys.stderr)
+        return 4
+    return int(any(cell.verdict is not RIGHT for cell in cells))
+
+
+if __name__ == "__main__":
+    os.nice(5)
+    sys.exit(main())
