@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.wordings import Errors
     from torch_compat.values.compare import Difference
 
 __all__ = ["DIGITS", "Differences", "digest_of_text"]
@@ -120,7 +119,16 @@ def _rests_on(cells: Cells) -> tuple[Any, ...]:
     fixture, seen = cells.fixture, cells.observation
     if cells.outcome is Outcome.UNSTABLE:
         return fixture.id, id(seen)
-    told = (cells.outcome, cells.others, seen.stage, seen.signal, seen.digest, id(seen.errors), id(seen.differences), id(seen.extent))
+    told = (
+        cells.outcome,
+        cells.others,
+        seen.stage,
+        seen.signal,
+        seen.digest,
+        id(seen.errors),
+        id(seen.differences),
+        id(seen.extent),
+    )
     if not seen.departures:
         return told
     return *told, id(seen.departures), id(fixture.golden), fixture.family, *fixture.operators

@@ -114,16 +114,6 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             for bits in heard.said.values():
                 spoken |= bits
         for cells in line:
-            for warning in cells.observation.warnings:
-                said[warning] = said.get(warning, 0) | cells.readers
-        failures = [
-            *_unstated(said, loading, spans),
-            *_missing(line, said, loading, spans, fixture),
-            *_running(line, running, spans),
-        ]
-        for cells in line:
-            if not failures and not cells.observation.warnings and not cells.observation.said:
-                continue
             left = cells.readers
             for bits, cause in failures:
                 for part, failed in told_apart(cells, bits):

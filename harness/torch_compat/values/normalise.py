@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["alike", "brief", "brief_result", "headline", "last_word", "normalise", "normalise_result", "plain_error", "same_error"]
+__all__ = [
+    "alike",
+    "brief",
+    "brief_result",
+    "headline",
+    "last_word",
+    "normalise",
+    "normalise_result",
+    "plain_error",
+    "same_error",
+]
 
 LONGEST = 800  # characters kept of one text
 LONGEST_CAUSE = LONGEST // 2  # of the cause in a text of TorchScript's interpreter
