@@ -41,17 +41,7 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-AWAITED = {
-    "attribute-named-as-a-word": "attributes_named_as_words",
-    "items-of-two-types": "whole_floats_in_dicts",
-    "name-nonetype": "names_of_types",
-    "texts-beyond-ascii-in-code": "text_beyond_ascii",
-    "version-record": "save_without_version",
-    "word-union": "union_arguments",
-}
-"""Needs of which nothing is recorded yet, with the recipe that will show them: once it is recorded, the line has to go."""
 UNRECORDED = {
-    **{("need", name): f"the recipe {recipe} will show it" for name, recipe in AWAITED.items()},
     (
         "conversion",
         "bool as Scalar, SymInt, float, int, number",

@@ -29,7 +29,8 @@ from torch_compat.replay import reference
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.replay.sampling import BORDER, ORDINARY, OTHERWISE, Sample, draw
+from torch_compat.replay import sampling
+from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sample, draw
 from torch_compat.report.predictions import Reader, stated
 from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.program import load
@@ -187,6 +188,21 @@ def test_a_need_that_decides_nothing_is_named(small: Drawn) -> None:
     sample = draw(small.evidence, small.tasks, small.loading, rules, each=0, seed="")
     assert ("need", "nothing") in sample.unmet()
     assert ("need", "word-buffers") not in sample.unmet()
+
+
+def test_a_cause_that_no_other_cell_shows_is_executed_once(small: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a builtin that ordinary programs call: a small share need not have any of them."""
+    reader = next(iter(small.evidence.recorded.values())).release
+    left = [task.fixture.id for task in small.tasks if task not in small.sample.tasks[reader]]
+    assert left, "the small tree has to have programs that are left out"
+    cells = [(fixture, reader) for fixture in left]
+    monkeypatch.setattr(
+        sampling, "_causes", lambda *_: iter([(("builtin", "rare"), cells), (("need", "of no program"), [("x", reader)])])
+    )
+    sample = draw(small.evidence, small.tasks, small.loading, small.rules, each=3, seed="a")
+    assert sample.causes["builtin", "rare"] == 1 == sample.chosen[NAMED] == sample.among[NAMED]
+    assert sample.unmet() == []
+    assert sum(map(len, sample.tasks.values())) == 1 + sum(map(len, small.sample.tasks.values()))
 
 
 def test_an_exit_status_tells_of_causes_that_were_not_met(

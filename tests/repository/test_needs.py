@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.predictions.__main__ import AWAITED
 from tests.recordings import readers_of
 from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
@@ -76,7 +75,7 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs if need.id not in AWAITED])
+@pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs])
 def test_every_need_explains_something_and_quirks_as_much_as_they_say(name: str, evidence: LoadingEvidence, rules: Rules) -> None:
     missed = evidence.explained(name, rules)
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
@@ -137,8 +136,3 @@ def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvid
     assert planted != text
     needs.write_text(planted, encoding="utf-8")
     assert evidence.deviations(load_rules(tmp_path, REPOSITORY / "fixtures"))["torchscript"]
-
-
-def test_what_is_awaited_is_not_there() -> None:
-    recipes = REPOSITORY / "fixtures"
-    assert not [recipe for recipe in AWAITED.values() if any(recipes.glob(f"torch-*/{recipe}.pt"))]

@@ -9,6 +9,7 @@ Executing every program at the horizon of every release takes minutes, so it is 
     refused     of the cells that were refused or died loading, one for each recipe, line of the reader, end, and all that the release
                 lacks; and of those that died some of each reader, by the seed
     ordinary    some of all others of each reader, by the seed
+    named       one cell, by the seed, for each named cause of which none of the cells above shows the effect
 
 A cell counts under the first of these. Beside programs, who loads what is compared for every cell of every family: that executes nothing.
 """
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from torch_compat.replay.plan import Task
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["BORDER", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Sample", "draw"]
+__all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Sample", "draw"]
 
-OTHERWISE, BORDER, REFUSED, ORDINARY = REASONS = ("otherwise", "border", "refused", "ordinary")
+OTHERWISE, BORDER, REFUSED, ORDINARY, NAMED = REASONS = ("otherwise", "border", "refused", "ordinary", "named")
 DEATHS = 150  # of each reader: some hundred of each slip that is frequent
 Cell = tuple[str, str]
 """A fixture and the release of a reader."""
@@ -96,8 +97,12 @@ def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, ru
                 )
         recorded[task.fixture.id] = [cell for cell in cells if cell is not None]
     reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)
-    chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
     causes = dict(_causes(evidence, tasks, recorded, releases, loading, rules))
+    for key, cells in causes.items():
+        shown = [cell for cell in cells if cell in reasons]  # others than programs cannot be executed
+        if shown and not any(reasons[cell][1] for cell in shown):
+            reasons[Random(f"{seed} {' '.join(key)}").choice(shown)] = NAMED, True  # noqa: S311 - to be repeated, not to be secret
+    chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
     programs = frozenset(task.fixture.id for task in tasks)
     return Sample(
         {release: [task for task in tasks if (task.fixture.id, release) in chosen] for release in releases},
