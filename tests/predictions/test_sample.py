@@ -25,11 +25,10 @@ from torch_compat.needs.rules import Need
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.reference_process import answer
 from torch_compat.releases.release import Release
-from torch_compat.replay import reference
+from torch_compat.replay import reference, sampling
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.replay import sampling
 from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sample, draw
 from torch_compat.report.predictions import Reader, stated
 from torch_compat.runtime import module, registry, slipping, slips
