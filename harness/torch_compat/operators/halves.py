@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch_compat.releases.known import Known
     from torch_compat.releases.release import Release
 
-__all__ = ["COMPUTES", "DTYPES", "EMPTY", "FILE", "RANKS", "computed_by", "refuses", "said"]
+__all__ = ["COMPUTES", "DTYPES", "EMPTY", "FILE", "RANKS", "changed", "computed_by", "refuses", "said"]
 
 FILE = "halves.txt"
 COMPUTES = "computes"
@@ -136,3 +136,19 @@ def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:
             else:
                 raises |= bits
     return (_history().known, computes & ~raises) if raises else None
+
+
+@cache
+def changed(name: str, dtype: str) -> frozenset[str]:
+    """The releases that compute a call of an operator with tensors of a dtype which the release asked before refuses, or the other way round."""
+    known = _history().known
+    found = 0
+    for asked in (*_of(name, dtype), *_of(name, dtype + EMPTY)):
+        computes = raises = 0
+        for told, bits in asked.said:
+            if told == COMPUTES:
+                computes |= bits
+            else:
+                raises |= bits
+        found |= (computes << 1) & raises | (raises << 1) & computes
+    return frozenset(release for release in known.releases if found & known.bit(release))

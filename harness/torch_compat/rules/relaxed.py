@@ -2,7 +2,9 @@
 
 An error that went is no broken promise where people asked for it to go, and a silent change of meaning where nobody did. So each
 call that is relaxed is held against the policy's ``[[change]]`` tables: the change is of an operator that the program exercises
-(or that the error quotes), lies between the last release that still raised and the first that did not, and states the error.
+(or that the error quotes), lies between the last release that still raised and the first that did not, and states the error. Which
+releases compute an operator with floats of 16 bits stands in no change, but in what each of them said of it: see
+:mod:`torch_compat.operators.halves`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.operators import halves
 from torch_compat.rules.judgement import Outcome
 from torch_compat.rules.readers import highest, lowest
 from torch_compat.rules.readers import places as readers_in
@@ -23,6 +26,8 @@ __all__ = ["UNTOLD", "Relaxations", "raised"]
 _QUOTED = re.compile(r"\btorch\.(\w+)\(")
 UNTOLD = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
 """Outcomes that say nothing of single calls."""
+_DTYPES = {"BFloat16": "bfloat16", "Half": "float16"}
+"""What an error calls the dtypes that not every operator is computed with: the first that it holds is meant."""
 WHOLE = ""
 """The place of what went wrong before any call: the load, or the process."""
 
@@ -59,11 +64,14 @@ class Relaxations:
         if key not in self._changes:
             operators = {operator.partition(".")[0].removesuffix("_") for operator in fixture.operators}
             operators |= {f"aten::{name}" for name in _QUOTED.findall(error)}
-            self._changes[key] = tuple(
-                self._evidence.rank[change.since]
+            stated = [
+                change.since
                 for change in self._evidence.policy.changes
                 if change.refusal and any(text in error for text in change.refusal) and operators.intersection(change.operators)
-            )
+            ]
+            dtype = next((dtype for name, dtype in _DTYPES.items() if name in error), None)
+            said = {since for operator in operators for since in (halves.changed(operator, dtype) if dtype else ())}
+            self._changes[key] = tuple(self._evidence.rank[since] for since in (*stated, *sorted(said)))
         return self._changes[key]
 
     def _places(self, cells: Cells) -> dict[str, tuple[int, int]]:
