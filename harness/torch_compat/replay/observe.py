@@ -25,7 +25,7 @@ from torch_compat.readers.torch_release import PROTOCOL, TorchRelease, remembere
 from torch_compat.replay.plan import Task, probe_key
 from torch_compat.values.compare import compare, result_digest
 from torch_compat.values.delta import departures
-from torch_compat.values.normalise import brief_result, last_word, normalise_result
+from torch_compat.values.normalise import alike, brief_result, headline, last_word, normalise_result, plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -298,9 +298,18 @@ def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> De
 
 
 def _settle(one: Observation, other: Observation) -> Observation:
-    """One observation out of two that should be equal. Where it is the golden, that says what its digest would."""
+    """One observation out of two that should be equal. Where it is the golden, that says what its digest would.
+
+    A refusal that quotes memory nobody wrote says other numbers each time: it is recorded without what varies.
+    """
     if one == other:
         return replace(one, digest="") if one.result == "same" else one
+    if one.result == other.result == "refused":
+        plain = [[plain_error((error["type"], error["message"])) for error in seen.errors] for seen in (one, other)]
+        if plain[0] == plain[1]:
+            errors = tuple({**error, "message": alike(headline(error["message"]))} for error in one.errors)
+            if (settled := replace(one, errors=errors)) == replace(other, errors=errors):
+                return settled
     return replace(
         one,
         result="unstable",

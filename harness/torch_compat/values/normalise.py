@@ -124,7 +124,7 @@ def headline(text: str) -> str:
         return ""
     if lines[0].startswith(_CAUSE_IS_LAST):
         named = [line for line in lines if _NAMED.match(line)]
-        return (named or lines)[-1]
+        return (named or lines)[-1][:LONGEST_CAUSE].rstrip()
     return lines[0]
 
 
@@ -132,7 +132,7 @@ def headline(text: str) -> str:
 # stays as it was said.
 _VARIES = (
     (re.compile(r"\"?(?:/?[\w.+-]+/)*[\w.+-]+\.(?:cpp|cc|cu|cuh|hpp|h|py)\b\"?(?::N\b|:\d+)?"), "<file>"),
-    (re.compile(r" \(\w+ at <file>\)$"), ""),  # old releases also name the function that raised
+    (re.compile(r" \((?:\w+|operator\(\)) at <file>\)$"), ""),  # old releases also name the function that raised
     (
         re.compile(r"(?<![\w.])[\w.-]+/(?=(?:version|data\.pkl|constants\.pkl|model\.json|bytecode\.pkl|\.data/\w+)\b)"),
         "<archive>/",
