@@ -132,7 +132,7 @@ def headline(text: str) -> str:
 # stays as it was said.
 _VARIES = (
     (re.compile(r"\"?(?:/?[\w.+-]+/)*[\w.+-]+\.(?:cpp|cc|cu|cuh|hpp|h|py)\b\"?(?::N\b|:\d+)?"), "<file>"),
-    (re.compile(r" \((?:\w+|operator\(\)) at <file>\)$"), ""),  # old releases also name the function that raised
+    (re.compile(r" (?:\((?:\w+|operator\(\)) at <file>\)|at <file>:?)$"), ""),  # old releases also say where it was raised
     (
         re.compile(r"(?<![\w.])[\w.-]+/(?=(?:version|data\.pkl|constants\.pkl|model\.json|bytecode\.pkl|\.data/\w+)\b)"),
         "<archive>/",
