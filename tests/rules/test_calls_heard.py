@@ -1,4 +1,4 @@
-"""Errors against errors, and warnings of calls: what is compared, what predates it, and what is stated."""
+"""Errors against errors, and warnings of calls: what is compared, and what is stated."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import rule
 from torch_compat.policy.model import KnownWarning, Saying
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.rules import calls_heard
 from torch_compat.values.compare import compare
 from torch_compat.values.delta import departures
 
@@ -81,38 +79,13 @@ def test_an_archive_that_its_writer_cannot_load_is_refused_in_the_same_words(wor
     assert list(world.verdicts("newer-computes").values()) == ["fail: different"]
 
 
-@pytest.mark.parametrize(
-    ("predating", "reader", "fresh", "verdicts"),
-    [
-        ("..2.0.0", "2.0.0", False, []),
-        ("..1.1.1", "2.0.0", False, ["not-checked: not heard"]),
-        ("1.1.0..", "2.0.0", False, ["not-checked: not heard"]),  # the writer is newer than all that predates
-        ("..2.0.0", "2.0.0", True, ["not-checked: not heard"]),
-    ],
-)
-def test_what_was_recorded_before_is_counted_for_the_releases_that_are_named(
-    predating: str, reader: str, fresh: bool, verdicts: list[str], world: World
-) -> None:
-    world.observe(world.fixture(golden=raised("no")), reader, fresh=fresh)
-    world.observe(world.fixture(recipe="saved", golden={"value": 1}), reader, fresh=fresh)  # nothing is called
-    entry = rule("calls-heard", parameters={"predating": predating})
-    found = list(calls_heard.judge(world.evidence(), entry))
-    assert [f"{one.verdict}: {one.cause.what}" for one in found if one.cause] == verdicts
-    assert len(list(calls_heard.notes(world.evidence(), entry))) == (not verdicts)
-
-
-def test_the_note_says_how_many_and_in_how_many_the_writer_raised(world: World) -> None:
-    world.promise(rules=(rule("calls-heard", parameters={"predating": "..2.0.0"}, expect_empty="so"),))
-    plain = {
-        "calls": [{"first": {"value": 1, "inputs": []}, "second": {"value": 1, "inputs": []}}],
-        "state": None,
-        "state_after": None,
-    }
-    for name, golden in (("one", raised("no")), ("two", plain)):
-        for reader in ("1.1.0", "2.0.0"):
-            world.observe(world.fixture(recipe=name, golden=golden) if reader == "1.1.0" else world.fixtures[-1], reader)
-    assert world.judge().notes[0].startswith("calls-heard was not asked of 4 cells")
-    assert "in 2 the writer raised" in world.judge().notes[0]
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_cell_that_was_not_compared_is_not_checked(fresh: bool, world: World) -> None:
+    world.observe(world.fixture(golden=raised("no")), "2.0.0", fresh=fresh)
+    world.observe(world.fixture(recipe="saved", golden={"value": 1}), "2.0.0", fresh=fresh)  # nothing is called
+    (judgement,) = world.judgements("calls-heard")
+    assert f"{judgement.verdict}: {judgement.cause and judgement.cause.what}" == "not-checked: not heard"
+    assert judgement.subject.startswith("torch-1.0.0/add")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ class Observation:
         warnings: ``[[category, text]]``.
         both: the two observations of an ``unstable`` cell.
         heard, said: whether errors were compared with the golden's, and the warnings of calls; and these, where they are others (see
-            :class:`torch_compat.values.compare.Comparison`). What was recorded before that is not heard.
+            :class:`torch_compat.values.compare.Comparison`).
     """
 
     fixture: str

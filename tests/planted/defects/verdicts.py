@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,9 +332,17 @@ def warning_in_a_call(tree: Tree, random: Random) -> str:
 
 
 @defect(4, seeds=1)
-def nothing_heard_though_nothing_predates(tree: Tree, random: Random) -> str:
-    """A cell without the comparison, of a release that is not among those that may lack it."""
-    tree.edit(tree.policy / "promises.toml", 'predating = "..2.15.0"', 'predating = "..1.12.1"')
+def a_cell_in_which_nobody_heard_what_calls_say(tree: Tree, random: Random) -> str:
+    """A cell that was recorded without comparing errors and warnings of calls."""
+
+    reader = random.choice(tree.readers())
+    heard = sorted(name for name, cell in tree.cells(reader).items() if cell.heard and cell.result == "same" and not cell.said)
+    silent = random.choice(heard)
+
+    def forget(known: Cells) -> None:
+        known[silent] = replace(known[silent], heard=False)
+
+    tree.observe(reader, forget)
     return "errors and warnings of calls were not compared: observe again"
 
 
