@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.normalise import LONGEST, MARK, alike, headline, last_word, normalise, same_error
+from torch_compat.values.normalise import (
+    LONGEST,
+    LONGEST_CAUSE,
+    MARK,
+    alike,
+    brief,
+    brief_result,
+    headline,
+    last_word,
+    normalise,
+    same_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +55,32 @@ TRACE = "The following operation failed in the TorchScript interpreter.\nTraceba
 
 
 @pytest.mark.parametrize("cause", ["RuntimeError: no such size", "torch.jit.Error: " + "b" * 900], ids=["short", "long"])
-def test_a_long_text_with_its_cause_at_the_end_is_cut_before_it(cause: str) -> None:
-    text = normalise(TRACE + "  File x\n" * 100 + cause)
-    assert len(text) <= LONGEST
-    assert text.startswith(TRACE.strip())
-    assert headline(text) == cause[: LONGEST // 2]
-    assert normalise(text) == text
+def test_of_what_the_interpreter_says_the_traceback_goes_and_the_cause_stays(cause: str) -> None:
+    text = normalise(TRACE + "  File x\n" * 100 + "  raise ValueError\n" + cause)
+    assert text == f"{TRACE.splitlines()[0]}\n{cause[:LONGEST_CAUSE]}"
+    assert headline(text) == headline(TRACE + "  File x\n" + cause) == cause[:LONGEST_CAUSE]
+    assert normalise(text) == brief(text) == text
+
+
+@pytest.mark.parametrize("between", ["\nThe above operation failed in interpreter, with", ":\noperation failed in interpreter:"])
+def test_where_the_cause_comes_first_the_traceback_behind_it_goes(between: str) -> None:
+    text = normalise(
+        f"no such size\nof this tensor{between} the following stack trace:\nat code.py:3\n  x = f(x)\n ~~~ <--- HERE"
+    )
+    assert text == "no such size\nof this tensor" + (":" if between.startswith(":") else "")
+    assert brief(text) == text
+
+
+def test_a_text_that_lost_its_cause_says_so_when_it_is_brief() -> None:
+    assert brief(TRACE + "  File x\n  File" + MARK) == TRACE.splitlines()[0] + MARK
+
+
+def test_a_brief_result_has_brief_messages_and_everything_else() -> None:
+    result = {"calls": [{"first": {"error": {"message": TRACE + "RuntimeError: no", "type": "E"}, "text": TRACE}}, 3, None]}
+    told = brief_result(result)
+    assert told["calls"][0]["first"]["error"] == {"message": TRACE.splitlines()[0] + "\nRuntimeError: no", "type": "E"}
+    assert told["calls"][0]["first"]["text"] == TRACE
+    assert told["calls"][1:] == [3, None]
 
 
 def test_errors_are_the_same_by_class_and_cause() -> None:
