@@ -686,6 +686,13 @@ def test_a_small_file_does_not_make_very_many_cells(subject: str, tmp_path: Path
     assert len(found.lines) <= recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size
 
 
+def test_a_line_of_many_recipes_counts_the_cells_of_each(tmp_path: Path) -> None:
+    path = claiming(tmp_path, 0)
+    names = " ".join(sorted(f"r{at}" for at in range(300)))
+    edit_lines(path, lambda lines: [*lines, f"read\ttorch-9.0.0\t{names}\tdefault:x:{SUBJECTS[0]} same 1.0.0.."])
+    assert "too many for files of this size" in read_recorded(tmp_path).unreadable[path.name]
+
+
 def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded, "MOST_LINES", 5_000)
     path = claiming(tmp_path, 10)
