@@ -211,13 +211,14 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
 
 def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     """An outcome that contradicts itself costs its file, and newer ones what rests on the file's texts."""
-    write_recorded(tmp_path, world(*BASE))
+    old, new = cell("torch-1.5.1/add", "refused"), cell("torch-2.13.0/add", "unstable")
+    write_recorded(tmp_path, [made("torch-1.5.1", [old]), made("torch-2.13.0", [new])])
     body = {"result": "splendid"}
     line = f"outcome\t{body_id(body)}\t{dump(body)}"
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [*lines, line])
     found = read_recorded(tmp_path).unreadable
     assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
-    assert "rest on what no file that can be read tells" in found["torch-2.13.0.txt"]
+    assert "1 of its cells and answers rest on what no file that can be read tells, such as the text" in found["torch-2.13.0.txt"]
 
 
 def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
