@@ -32,6 +32,7 @@ from torch_compat.corpus.corpus import FROZEN, load_corpus, write_frozen
 from torch_compat.corpus.goldens import Goldens
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.corpus.recorded.model import VERSION
 from torch_compat.rules.judge import measure
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 RELEASES, RECIPES = 150, 200
 AGAIN = "_again"
+OF_CELLS = {"read": 1, "wrote": 0}  # kinds of lines, and which field has their recipes
 CHANGED = 1 / 3  # of archives and load options: so many have a span of new readers that do something else
 TURNS = 3
 
@@ -156,8 +158,9 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         outcomes += [name for _, name, text in told if json.loads(text)["result"] in {"refused", "crashed"}]
     of_newest = _entries(tree, newest)
     reader, identity = next((fields[1], json.loads(fields[2])) for fields in of_newest if fields[0] == "reader")
-    shown = [fields for fields in of_newest if fields[0] == "shown"]
-    shown.append(["shown", reader, identity["observed"], digest(identity["identity"])[:16]])
+    shown = [(day, pair) for _, day, pairs in (one for one in of_newest if one[0] == "shown") for pair in pairs.split(" ")]
+    shown.append((identity["observed"], f"{reader}:{digest(identity['identity'])[:16]}"))
+    options = ["\t".join(fields) for fields in of_newest if fields[0] == "options"]
     writers = next(fields[2] for fields in of_newest if fields[0] == "writers")
     corpus = load_corpus(ROOT / "fixtures")
     hashes = {one.name: one.sha256 for one in (*corpus.probes, *corpus.deprecations)}
@@ -167,37 +170,46 @@ def _observations(tree: Path, newest: str, new: dict[str, dt.date], twice: froze
         own = {**identity, "identity": {**identity["identity"], "torch": release}, "observed": day.isoformat()}
         seal = digest(own["identity"])[:16]
         writers += f" {release}"
-        made = [f"observations 2\t{name}", f"reader\t{name}\t{dump(own)}", *("\t".join(fields) for fields in shown)]
-        for kind, _, *rest in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
-            key = digest(hashes[rest[0]], seal, own["protocol"])[:20]
-            made.append(f"{kind}\t{name}\t{rest[0]}\t{key}\t{rest[2]}")
+        made = [f"observations {VERSION}\t{name}", f"reader\t{name}\t{dump(own)}"]
+        days = sorted({one for one, _ in shown})
+        made += [f"shown\t{one}\t{' '.join(pair for its, pair in shown if its == one)}" for one in days]
+        made += options
+        for kind, _, said in (fields for fields in of_newest if fields[0] in {"probe", "deprecation"}):
+            asked = [(one.split(":")[0], one.split(":")[2]) for one in said.split(" ")]
+            keys = {probe: digest(hashes[probe], seal, own["protocol"])[:20] for probe, _ in asked}
+            made.append(f"{kind}\t{name}\t{' '.join(f'{probe}:{keys[probe]}:{answer}' for probe, answer in asked)}")
         made.append(f"writers\t{name}\t{writers}")
-        for kind, first, second, *cells in (fields for fields in of_newest if fields[0] in {"read", "wrote"}):
-            recipe = second if kind == "read" else first
-            changed = [_changed(cell, number, changes.get((kind, recipe, at))) for at, cell in enumerate(cells)]
-            made.append("\t".join([kind, name if kind == "read" else first, second, *changed]))
+        for kind, *fields in (fields for fields in of_newest if fields[0] in OF_CELLS):
+            at = OF_CELLS[kind]
+            changed = [
+                _changed(text, number, changes.get((kind, fields[at], index), {})) for index, text in enumerate(fields[at + 1 :])
+            ]
+            made.append("\t".join([kind, *([name] if kind == "read" else []), fields[at], *changed]))
         _sealed(tree, name, made)
-        shown.append(["shown", name, day.isoformat(), seal])
+        shown.append((day.isoformat(), f"{name}:{seal}"))
 
 
-def _changes(entries: list[list[str]], count: int, outcomes: list[str]) -> dict[tuple[str, str, int], Change]:
-    """What changes, by the kind of line, the recipe and the place of the cells in it."""
+def _changes(entries: list[list[str]], count: int, outcomes: list[str]) -> dict[tuple[str, str, int], dict[int, Change]]:
+    """What changes, by the kind of line, its recipes and the place of the cells in it; and the place of the outcome in those."""
     chance = random.Random(1)
-    found: dict[tuple[str, str, int], Change] = {}
-    for kind, first, second, *cells in (fields for fields in entries if fields[0] in {"read", "wrote"}):
-        for at in range(len(cells)):
-            if chance.random() < CHANGED:
-                start, end = sorted(chance.choices(range(count + 1), k=2))
-                found[kind, second if kind == "read" else first, at] = Change(start, end, chance.choice(outcomes))
+    found: dict[tuple[str, str, int], dict[int, Change]] = {}
+    for kind, *fields in (fields for fields in entries if fields[0] in OF_CELLS):
+        at = OF_CELLS[kind]
+        for index, text in enumerate(fields[at + 1 :]):
+            for place in range(1, len(text.split(" ")), 2):
+                if chance.random() < CHANGED:
+                    start, end = sorted(chance.choices(range(count + 1), k=2))
+                    found.setdefault((kind, fields[at], index), {})[place] = Change(start, end, chance.choice(outcomes))
     return found
 
 
-def _changed(cell: str, number: int, change: Change | None) -> str:
+def _changed(text: str, number: int, changes: dict[int, Change]) -> str:
     """Cells as they are in a new release."""
-    if change is None or not change.first <= number < change.last:
-        return cell
-    place, _, members = cell.split(" ")
-    return f"{place} {change.outcome} {members}"
+    words = text.split(" ")
+    for place, change in changes.items():
+        if change.first <= number < change.last:
+            words[place] = change.outcome
+    return " ".join(words)
 
 
 def _entries(tree: Path, release: str) -> list[list[str]]:
@@ -210,9 +222,13 @@ def _again(lines: list[str], twice: frozenset[str]) -> Iterator[str]:
     """The lines of recipes that stand twice, once more."""
     for line in lines:
         kind, *fields = line.split("\t")
-        at = {"read": 1, "wrote": 0}.get(kind)
-        if at is not None and fields[at] in twice:
-            fields[at] += AGAIN
+        at = OF_CELLS.get(kind)
+        if at is None:
+            continue
+        names = (one.partition(":") for one in fields[at].split(" "))
+        again = sorted((f"{recipe}{AGAIN}", colon, subject) for recipe, colon, subject in names if recipe in twice)
+        if again:
+            fields[at] = " ".join(map("".join, again))
             yield "\t".join([kind, *fields])
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.recordings import readers_of
 from torch_compat.corpus.lines import digest
@@ -31,6 +33,7 @@ DEPARTURES = departures(GOLDEN, VALUES)
 DIGEST = result_digest(VALUES)
 ERROR = {"type": "builtins.RuntimeError", "message": "no"}
 BASE = Observation("torch-1.2.0/div", "default", cell_key("0" * 64, {}), "same")
+CAREFUL = "the archive was written by a release that this one does not know, so that nothing is sure ✓"
 VALUE = {"kind": "value", "dtype": "float32", "count": 1, "frontier": [[0.5, 3]]}
 
 
@@ -39,7 +42,7 @@ def extent(kind: str) -> dict[str, Any]:
 
 
 WHOLE = {
-    "same": replace(BASE, warnings=(("builtins.UserWarning", "careful ✓"),)),
+    "same": replace(BASE, warnings=(("builtins.UserWarning", "@careful ✓"),)),
     "differs": replace(
         BASE,
         result="differs",
@@ -49,12 +52,12 @@ WHOLE = {
         extent=(VALUE,),
         differences=(Difference("value", "x"),),
     ),
-    "refused": replace(BASE, result="refused", errors=(ERROR,)),
+    "refused": replace(BASE, result="refused", errors=(ERROR,), warnings=(("UserWarning", CAREFUL),)),
     "raised": replace(
         BASE, result="raised", errors=(ERROR, ERROR), count=1, digest=DIGEST, departures=DEPARTURES, extent=(extent("raised"),)
     ),
     "relaxed": replace(BASE, result="relaxed", count=1, digest=DIGEST, departures=DEPARTURES, extent=(extent("relaxed"),)),
-    "crashed": replace(BASE, result="crashed", signal="SIGSEGV", stage="load"),
+    "crashed": replace(BASE, result="crashed", signal="SIGSEGV", stage="load", warnings=(("UserWarning", CAREFUL),)),
     "timed-out": replace(BASE, result="timed-out", stage="call"),
     "unsupported": replace(BASE, result="unsupported", errors=({"type": "operator", "message": "no operator aten::frob"},)),
 }
@@ -137,6 +140,81 @@ def test_what_was_heard_is_recorded() -> None:
     cell = replace(BASE, heard=True, said=said)
     assert parse_body(body_entry(cell)).of(*BASE.cell, BASE.key) == cell
     assert body_id(body_entry(cell)) != "same"
+
+
+def of_other_errors() -> Observation:
+    """A cell in which three calls raise other errors than the writer's, two of them the same."""
+    errors = [{"type": "builtins.RuntimeError", "message": text} for text in ("a", "b", "c")]
+    golden, got = ({"error": errors[0]}, {"error": errors[1]}), ({"error": errors[1]}, {"error": errors[2]})
+    results = [
+        {
+            "state": None,
+            "state_after": None,
+            "calls": [{"first": one[0], "second": one[1]}, {"first": one[0], "second": {"value": 1, "inputs": []}}],
+        }
+        for one in (golden, got)
+    ]
+    found = compare(*results, hear=True)
+    return replace(
+        BASE, result=found.result, count=found.count, digest="d", extent=found.extent, differences=found.differences,
+        departures=departures(*results), heard=True,
+    )  # fmt: skip
+
+
+def test_errors_that_differ_are_recorded_once() -> None:
+    cell = of_other_errors()
+    entry = body_entry(cell)
+    assert [(one["where"], one["pair"]) for one in entry["differences"]] == [
+        ("calls[0].first", 0), ("calls[0].second", 1), ("calls[1].first", 0),
+    ]  # fmt: skip
+    found = parse_body(entry).of(*BASE.cell, BASE.key)
+    assert (found, found.departures) == (cell, cell.departures)
+    assert found.differences[1].facts["got"] == {"type": "builtins.RuntimeError", "message": "c"}
+
+
+@pytest.mark.parametrize("wrong", [2, -1, None, True, "0", ...])
+def test_a_difference_of_errors_without_its_errors_is_refused(wrong: Any) -> None:
+    entry = body_entry(of_other_errors())
+    entry["differences"][0]["pair"] = wrong
+    if wrong is ...:
+        del entry["differences"][0]["pair"]
+    with pytest.raises((KeyError, ValueError)) as caught:
+        parse_body(entry)
+    assert "pair" in str(caught.value)
+
+
+def test_errors_that_are_not_in_the_extent_are_refused_when_they_are_read() -> None:
+    with pytest.raises(ValueError, match="with the place of errors in the extent"):
+        parse_body(body_entry(replace(of_other_errors(), extent=(VALUE,))))
+
+
+TURNS = st.builds(
+    "{}/calls/{}/{}{}".format, st.sampled_from(["", "-"]), st.integers(0, 1), st.sampled_from(["first", "second"]),
+    st.sampled_from(["", "/value", "/error/type", "/\n"]),
+)  # fmt: skip
+OTHERS = st.sampled_from(["", "/value/calls/0/first", "/calls", "/calls/0", "/calls/0/firsts", "/warnings", "-/calls/x/first"])
+
+
+@given(st.lists(TURNS | OTHERS, max_size=8))
+def test_paths_in_short_mean_what_they_were(paths: list[str]) -> None:
+    cell = replace(WHOLE["differs"], departures=((tuple(paths), 1),))
+    assert parse_body(body_entry(cell)).departures == cell.departures
+
+
+def test_paths_of_both_turns_of_a_call_stand_once() -> None:
+    def recorded(*paths: str) -> list[str]:
+        (found, _) = body_entry(replace(WHOLE["differs"], departures=((paths, 1),)))["departures"][0]
+        return list(found)
+
+    call = ("/calls/3/first/a", "/calls/3/first/b", "/calls/3/second/a", "/calls/3/second/b")
+    assert recorded("/state", *call, "-/calls/4/first", "-/calls/4/second") == [
+        "/state",
+        "/calls/3//a",
+        "/calls/3//b",
+        "-/calls/4/",
+    ]
+    for others in (call[:3], call[::-1], ("/calls/1/first", "/calls/2/second"), ("/calls/1/first", "-/calls/1/second")):
+        assert recorded(*others) == list(others)
 
 
 def test_an_observation_that_heard_is_held_against_one_that_did_not_by_what_both_saw() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.corpus.test_observations import WHOLE
+from tests.corpus.test_observations import CAREFUL, WHOLE
 from tests.recordings import edit_lines, lines_of, with_end
 from torch_compat.corpus import recorded as package
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
@@ -25,7 +26,8 @@ from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.observations import ObservedReader, Probe, body_entry, body_id
 from torch_compat.corpus.recorded import read_recorded, record, write_recorded
 from torch_compat.corpus.recorded import reading as recorded
-from torch_compat.corpus.recorded.model import VERSION
+from torch_compat.corpus.recorded.model import VERSION, short_names
+from torch_compat.corpus.recorded.texts import LONG, Texts, apart
 from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -164,6 +166,100 @@ def test_nothing_is_read_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert write_recorded(tmp_path / "nowhere", []) == []
 
 
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.sampled_from(["@", "@@x", "a b " * LONG, "@ b " * LONG, "A" * 2 * LONG]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(JSON)
+def test_texts_that_stand_apart_come_back(value: Any) -> None:
+    texts = Texts(10_000)
+    short = apart(value, texts.known)
+    assert texts.whole(short) == value
+    assert all(len(text) > LONG for text in texts.known.values())
+
+
+def test_only_long_texts_with_blanks_stand_apart() -> None:
+    found: dict[str, str] = {}
+    tensor, error = "A" * 200, "a b " * 50
+    short = apart({"bytes": tensor, "message": error, "a b " * 60: [error[:LONG]]}, found)
+    assert list(found.values()) == [error]
+    assert short == {"bytes": tensor, "message": f"@{min(found)}", "a b " * 60: [error[:LONG]]}
+
+
+def test_a_long_text_is_told_once_in_the_oldest_file_that_needs_it(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE, "2.16.0"))
+    told = [(path.stem, dump(CAREFUL) == line[2]) for path in sorted(tmp_path.iterdir()) for line in lines_of(path, "text")]
+    assert told == [("torch-1.5.1", True)]
+    assert all(CAREFUL not in line[-1] for path in tmp_path.iterdir() for line in lines_of(path, "outcome"))
+
+
+def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    ((_, name, _),) = lines_of(tmp_path / "torch-1.5.1.txt", "text")
+    edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
+    found = read_recorded(tmp_path)
+    assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
+    assert all(f"tells, such as the text {name}" in why for why in found.unreadable.values())
+    assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
+
+
+def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
+    """An outcome that contradicts itself costs its file, and newer ones what rests on the file's texts."""
+    old, new = cell("torch-1.5.1/add", "refused"), cell("torch-2.13.0/add", "unstable")
+    write_recorded(tmp_path, [made("torch-1.5.1", [old]), made("torch-2.13.0", [new])])
+    body = {"result": "splendid"}
+    line = f"outcome\t{body_id(body)}\t{dump(body)}"
+    edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [*lines, line])
+    found = read_recorded(tmp_path).unreadable
+    assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
+    assert "1 of its cells and answers rest on what no file that can be read tells, such as the text" in found["torch-2.13.0.txt"]
+
+
+def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_recorded(tmp_path, world(*BASE))
+    monkeypatch.setattr(recorded, "FREE_LETTERS", len(CAREFUL) - 1)
+    monkeypatch.setattr(recorded, "LETTERS_PER_BYTE", 0)
+    found = read_recorded(tmp_path).unreadable
+    assert f"{tmp_path}/torch-1.5.1.txt:" in found["torch-1.5.1.txt"]
+    assert f"has texts of more than {len(CAREFUL) - 1} letters" in found["torch-1.5.1.txt"]
+
+
+def test_what_is_alike_stands_in_one_line(tmp_path: Path) -> None:
+    """Recipes of one reader, fixtures of one release, load options of most cells, readers of one day."""
+    alike = [cell(f"torch-{release}/{recipe}", "refused") for release in ("1.5.0", "2.13.0") for recipe in RECIPES]
+    other = cell("torch-1.5.0/other", "refused", key=f"{SUBJECTS[0]}-{LOADS[1]}")
+    readers = [made("torch-1.5.0", alike), made("torch-1.5.0+cpu", alike), made("torch-2.13.0", [*alike, other])]
+    write_recorded(tmp_path, readers)
+    found = {kind: lines_of(tmp_path / "torch-2.13.0.txt", kind) for kind in ("shown", "options", "read", "wrote")}
+    outcome, names = body_id(apart(body_entry(alike[0]), {})), " ".join(RECIPES)
+    seals = " ".join(f"{one.name}:{one.identity_digest}" for one in readers[:2])
+    assert found == {
+        "shown": [["shown", DAY, seals]],
+        "options": [["options", "default", LOADS[0]]],
+        "read": [
+            ["read", "torch-2.13.0", names, f"default {outcome} 1.5.0.."],
+            ["read", "torch-2.13.0", "other", f"default:{LOADS[1]} {outcome} 1.5.0"],
+        ],
+        "wrote": [["wrote", " ".join(f"{one}:{SUBJECTS[0]}" for one in RECIPES), f"default {outcome} 1.5.0.."]],
+    }
+    assert whole(tmp_path).readers == {one.name: one for one in readers}
+
+
+def test_a_build_stands_in_a_set_where_there_are_two_of_a_release() -> None:
+    assert short_names(["torch-1.5.0", "torch-1.5.1", "torch-1.5.1+cpu", "torch-2.0.1+cu117"]) == [
+        "1.5.0",
+        "1.5.1",
+        "1.5.1+cpu",
+        "2.0.1",
+    ]
+
+
 def test_an_outcome_is_told_once_in_the_oldest_file_that_needs_it(tmp_path: Path) -> None:
     world = [made(f"torch-{release}", [cell("torch-1.5.0/add", "refused")]) for release in RELEASES]
     write_recorded(tmp_path, world)
@@ -267,7 +363,7 @@ def test_another_identity_is_another_day_everywhere(tmp_path: Path) -> None:
 
 def test_nothing_is_recorded_beside_what_cannot_be_used(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
-    (tmp_path / "torch-1.5.0.txt").write_text("observations 2\n")
+    (tmp_path / "torch-1.5.0.txt").write_text(f"observations {VERSION}\n")
     before = files(tmp_path)
     with pytest.raises(CorpusError) as caught:
         record(tmp_path, world(*BASE)[1])
@@ -341,11 +437,12 @@ def test_a_file_that_is_cut_off_anywhere_is_noticed(tmp_path: Path) -> None:
         assert path.name in read_recorded(tmp_path).unreadable, end
 
 
-SAME_CELLS = "default:012da4 same"
+SAME_CELLS = "default same"
+ANSWER = digest({"checks": [["1.5.1", True, ""]], "error": None})[:12]
 EDITS: dict[str, tuple[str, int, str, str]] = {
     "a kind that is not known": ("probe", 0, "prove", "has the unknown kind 'prove'"),
     "another reader": ("reader", 1, "torch-1.6.0", "is said to be of torch-1.6.0, but what answered was"),
-    "a reader twice": ("shown", 0, "reader", "is not a complete entry: has 3 fields, expected NAME JSON"),
+    "a reader twice": ("shown", 0, "reader", "Expecting value"),
     "no JSON": ("reader", 2, "{", "Expecting property name"),
     "no object": ("reader", 2, "[1]", "is '[1]', expected a JSON object"),
     "no identity": ("reader", 2, '{"identity":null,"observed":"2026-11-20","protocol":1}', "but what answered was None"),
@@ -359,14 +456,24 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a protocol of a text": (
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
     ),
-    "another seal": ("shown", 3, "0" * 16, "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
-    "a newer one that was shown something": ("shown", 1, "torch-2.13.0+cpu", "was shown to torch-2.13.0+cpu, which is not older"),
-    "one that is no release that was shown something": ("shown", 1, "torch-x", "expected a version of torch such as '2.13.0'"),
-    "a day that is none": ("shown", 2, "soon", "was observed on 'soon', which is no day"),
+    "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
+    "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "was shown to torch-2.13.0+cpu, which is not older"),
+    "one that is no release that was shown something": ("shown", 2, "torch-x:0", "expected a version of torch such as '2.13.0'"),
+    "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "lists 'torch-1.5.0' again"),
+    "newer ones that were shown something before older": ("shown", 2, "torch-1.5.0+cpu:0 torch-1.5.0:0", "in another order"),
+    "no seal": ("shown", 2, "torch-1.5.0", "has 'torch-1.5.0', expected NAME:SEAL"),
+    "load options without a name": ("options", 1, "", "expected the name of load options and a digest"),
+    "a text of another name": ("text", 1, "0" * 12, "text 000000000000 was edited: its id is not the digest of the rest"),
+    "a text that is none": ("text", 2, "[1]", "is '[1]', expected a JSON text"),
+    "a text that was edited": ("text", 2, '"x"', "was edited: its id is not the digest of the rest"),
+    "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is no day"),
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id is not the digest of the rest"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id is not the digest of the rest"),
     "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above tells"),
-    "an answer that nothing tells": ("probe", 4, "0" * 12, "rest on what no file that can be read tells, such as the answer 000000000000"),
+    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "rest on what no file that can be read tells, such as the answer 000000000000"),
+    "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
+    "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
+    "probes in another order": ("probe", 2, f"two:1:{ANSWER} one:1:{ANSWER}", "in another order"),
     "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
     "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above tells"),
     "writers in another order": ("writers", 2, "1.5.1 1.5.0", "not from the oldest to the newest"),
@@ -376,24 +483,31 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "no writers": ("writers", 2, "", "that can be no release"),
     "a writer elsewhere": ("writers", 2, "../x 1.5.0 1.5.1", "that can be no release"),
     "cells of another reader": ("read", 1, "torch-1.6.0", "expected a reader whose writers are listed above"),
-    "a recipe elsewhere": ("read", 2, "../x", "and the name of a recipe"),
+    "a recipe elsewhere": ("read", 2, "../x", "and the names of recipes"),
+    "recipes in another order": ("read", 2, "x+y add", "in another order"),
+    "a recipe twice": ("read", 2, "add add", "observes torch-1.5.0/add (default) by torch-1.5.1+cpu again"),
     "a set of a writer that is not listed": ("read", 3, f"{SAME_CELLS} 1.6.0", "the span '1.6.0' names nothing of the list"),
-    "a set without names": ("read", 3, SAME_CELLS, "the span '' names nothing of the list"),
+    "a set without names": ("read", 3, f"{SAME_CELLS} ", "the span '' names nothing of the list"),
     "a span without a beginning": ("read", 3, f"{SAME_CELLS} ..1.5.1", "the span '..1.5.1' names nothing of the list"),
     "a span to nowhere": ("read", 3, f"{SAME_CELLS} 1.5.0..9.9.9", "names nothing of the list"),
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "holds something twice"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "holds something twice"),
-    "cells without load options": ("read", 3, "default same 1.5.0", "has cells of 'default', expected OPTIONS:LOAD"),
-    "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has cells of 'a:b:c:d', expected OPTIONS:LOAD"),
+    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no line above states"),
+    "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
+    "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
+    "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
     "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "rest on what no file that can be read tells, such as the outcome 0"),
     "a recipe that nobody wrote": ("read", 2, "nothing", "rest on what no file that can be read tells, such as torch-1.5.0/nothing"),
-    "no recipe": ("wrote", 1, "", "expected the name of a recipe and a subject"),
-    "no subject": ("wrote", 2, "", "expected the name of a recipe and a subject"),
-    "a subject of many words": ("wrote", 2, "default:0 same 1.5.0", "expected the name of a recipe and a subject"),
+    "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
+    "no subject": ("wrote", 1, "add:", "expected RECIPE:SUBJECT"),
+    "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),
+    "fixtures in another order": ("wrote", 1, "x+y:0 add:0", "in another order"),
+    "a fixture twice": ("wrote", 1, "add:0 add:0", "lists 'add' again"),
     "a byte that is no text": ("wrote", 1, "caf\u00e9", "has the byte 0xc3, expected ASCII"),
-    "a tab more": ("wrote", 1, "a\tb", "the span '' names nothing of the list"),
-    "ten million letters": ("wrote", 1, "x" * 10_000_000, "expected the name of a recipe and a subject"),
+    "a tab more": ("wrote", 1, "a:0\tb", "has the cells 'b', expected OPTIONS"),
+    "ten million letters": ("wrote", 1, "x" * 10_000_000, "expected RECIPE:SUBJECT"),
+    "very many who were shown something": ("shown", 2, " ".join(["torch-1.5.0:0"] * 10_000), "lists more than 2,000 readers"),
     "ten million letters of a set": ("read", 3, f"{SAME_CELLS} {'x' * 10_000_000}", "names nothing of the list"),
     "a deep JSON": ("outcome", 2, '{"a":' * 100_000, "recursion"),
     "a number without end": ("outcome", 2, '{"result":"same","count":' + "9" * 10_000 + "}", "digits"),
@@ -499,7 +613,7 @@ def test_what_contradicts_itself_names_the_line_of_the_outcome(tmp_path: Path) -
     one = replace(cell("torch-1.5.0/add", "refused"), result="same")
     write_recorded(tmp_path, [made("torch-1.5.1", [one])])
     assert read_recorded(tmp_path).unreadable["torch-1.5.1.txt"] == (
-        f"{tmp_path}/torch-1.5.1.txt:3: outcome is 'same', but has a value for 'errors'"
+        f"{tmp_path}/torch-1.5.1.txt:5: outcome is 'same', but has a value for 'errors'"
     )
 
 
@@ -527,7 +641,7 @@ def test_a_cell_may_stand_once(tmp_path: Path) -> None:
     "label", ["torch-x", "1.5.1", "torch-1.5.1+cpu", "x", "torch-", "torch-1.5.1.x", "\x1b[31m", "torch-1.5.1 ", "Synthetic"]
 )
 def test_a_file_is_named_after_a_release(label: str, tmp_path: Path) -> None:
-    (tmp_path / f"{label}.txt").write_text(with_end([f"observations 2\t{label}", f"wrote\tadd\t{SUBJECTS[0]}"]))
+    (tmp_path / f"{label}.txt").write_text(with_end([f"observations {VERSION}\t{label}", f"wrote\tadd:{SUBJECTS[0]}"]))
     (why,) = read_recorded(tmp_path).unreadable.values()
     assert "no release" in why or "plain relative name" in why
     assert "\x1b" not in why
@@ -535,10 +649,10 @@ def test_a_file_is_named_after_a_release(label: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [f"shown\ttorch-1.5.0\t{DAY}\t{'0' * 16}", f'reader\ttorch-1.5.0\t{{"identity":{{}},"observed":"{DAY}","protocol":1}}'],
+    [f"shown\t{DAY}\ttorch-1.5.0:{'0' * 16}", f'reader\ttorch-1.5.0\t{{"identity":{{}},"observed":"{DAY}","protocol":1}}'],
 )
 def test_nobody_is_older_than_what_is_synthetic(line: str, tmp_path: Path) -> None:
-    (tmp_path / "synthetic.txt").write_text(with_end(["observations 2\tsynthetic", line]))
+    (tmp_path / "synthetic.txt").write_text(with_end([f"observations {VERSION}\tsynthetic", line]))
     assert ":2: " in read_recorded(tmp_path).unreadable["synthetic.txt"]
 
 
@@ -549,7 +663,11 @@ def claiming(folder: Path, recipes: int, *, subject: str = f":{SUBJECTS[0]}") ->
     """A small file that says that very many fixtures of very many releases were read."""
     writers = [f"1.{minor}.0" for minor in range(recorded.MOST_NAMES)]
     facts = dump({"identity": {"torch": "9.0.0"}, "observed": DAY, "protocol": 1})
-    lines = ["observations 2\ttorch-9.0.0", f"reader\ttorch-9.0.0\t{facts}", f"writers\ttorch-9.0.0\t{' '.join(writers)}"]
+    lines = [
+        f"observations {VERSION}\ttorch-9.0.0",
+        f"reader\ttorch-9.0.0\t{facts}",
+        f"writers\ttorch-9.0.0\t{' '.join(writers)}",
+    ]
     lines += [f"read\ttorch-9.0.0\tr{at}\tdefault:x{subject} same 1.0.0.." for at in range(recipes)]
     path = folder / "torch-9.0.0.txt"
     path.write_text(with_end(lines))
@@ -567,6 +685,13 @@ def test_a_small_file_does_not_make_very_many_cells(subject: str, tmp_path: Path
     assert time.process_time() - started < 30
     assert "too many for files of this size" in found.unreadable[path.name]
     assert len(found.lines) <= recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size
+
+
+def test_a_line_of_many_recipes_counts_the_cells_of_each(tmp_path: Path) -> None:
+    path = claiming(tmp_path, 0)
+    names = " ".join(sorted(f"r{at}" for at in range(300)))
+    edit_lines(path, lambda lines: [*lines, f"read\ttorch-9.0.0\t{names}\tdefault:x:{SUBJECTS[0]} same 1.0.0.."])
+    assert "too many for files of this size" in read_recorded(tmp_path).unreadable[path.name]
 
 
 def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -596,6 +721,18 @@ def test_the_limits_are_far_from_what_is_recorded() -> None:
     assert cells < recorded.MOST_CELLS / 10
     assert len(found.lines) < recorded.MOST_LINES / 10
     assert len(found.readers) < recorded.MOST_NAMES / 10
+    assert size * recorded.LETTERS_PER_BYTE > 10 * letters(folder)
+
+
+def letters(folder: Path) -> int:
+    """Of the texts that outcomes and answers mean."""
+    lines = [line for path in folder.iterdir() for line in lines_of(path)]
+    texts = Texts(recorded.FREE_LETTERS)
+    texts.known = {line[1]: json.loads(line[2]) for line in lines if line[0] == "text"}
+    for line in lines:
+        if line[0] in {"answer", "outcome"}:
+            texts.whole(json.loads(line[2]))
+    return recorded.FREE_LETTERS - texts._room
 
 
 def test_the_repository_has_what_the_harness_writes(tmp_path: Path) -> None:
@@ -621,6 +758,6 @@ def test_a_name_of_an_outcome_is_its_digest(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
     for path in tmp_path.iterdir():
         for _, name, text in lines_of(path, "outcome"):
-            assert name in {body_id(body_entry(one)) for one in WHOLE.values()}
+            assert name in {body_id(apart(body_entry(one), {})) for one in WHOLE.values()}
             assert dump(recorded._json(text)) == text
             assert digest(recorded._json(text)).startswith(name)

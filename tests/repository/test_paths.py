@@ -85,7 +85,7 @@ def texts(value: Any) -> Iterator[bytes]:
 
 def said(field: bytes) -> Any:
     """A field of a line of recorded observations: JSON, or a text."""
-    return json.loads(field) if field.startswith(b"{") else field.decode("ascii")
+    return json.loads(field) if field.startswith((b"{", b'"')) else field.decode("ascii")
 
 
 def paths_in(path: Path) -> set[bytes]:

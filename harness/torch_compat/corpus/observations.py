@@ -7,8 +7,10 @@ observed (:class:`Body`) is kept apart from where it was observed (:class:`Obser
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.deprecations import deprecation_entry
@@ -19,7 +21,7 @@ from torch_compat.values.delta import Departures, depart
 from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from torch_compat.corpus.deprecations import DeprecationObservation
 
@@ -226,13 +228,14 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
     if cell.errors:
         entry["errors"] = [[error["type"], error["message"]] for error in cell.errors]
     if cell.differences:
-        entry["differences"] = [difference.as_json() for difference in cell.differences]
+        pairs = _pairs(cell.extent)
+        entry["differences"] = [_difference_entry(difference, pairs) for difference in cell.differences]
     if cell.extent:
         entry["extent"] = list(cell.extent)
     if cell.warnings:
         entry["warnings"] = [list(warning) for warning in cell.warnings]
     if cell.departures:
-        entry["departures"] = [[list(paths), value] for paths, value in cell.departures]
+        entry["departures"] = [[_in_short(paths), value] for paths, value in cell.departures]
     if cell.both:
         entry["both"] = [body_entry(one) for one in cell.both]
     if cell.heard:
@@ -240,6 +243,59 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
     if cell.said:
         entry["said"] = [[where, [list(warning) for warning in warnings]] for where, warnings in cell.said]
     return entry
+
+
+def _pairs(extent: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """The errors that are others than the golden's, as the extent of an observation has them."""
+    return [pair for one in extent if one["kind"] == OTHER_ERROR for pair in one["errors"]]
+
+
+def _difference_entry(difference: Difference, pairs: list[list[str]]) -> dict[str, Any]:
+    """The recorded form of a difference. Of errors, it says which of those in the extent they are, not their texts again."""
+    if difference.kind != OTHER_ERROR:
+        return difference.as_json()
+    pair = [difference.facts[side][part] for side in ("expected", "got") for part in ("type", "message")]
+    at = next((at for at, known in enumerate(pairs) if list(known) == pair), None)  # without a place, reading refuses it
+    return {"kind": difference.kind, "where": difference.where, "pair": at}
+
+
+def _parse_difference(entry: dict[str, Any], pairs: list[list[str]]) -> Difference:
+    if entry["kind"] != OTHER_ERROR:
+        return Difference.from_json(entry)
+    at = entry["pair"]
+    if entry.keys() != {"kind", "where", "pair"} or at.__class__ is not int or not 0 <= at < len(pairs):
+        raise ValueError(f"the difference {entry!r:.80} is not {{kind, where, pair}} with the place of errors in the extent")
+    kind, message, other_kind, other_message = pairs[at]
+    facts = {"expected": {"type": kind, "message": message}, "got": {"type": other_kind, "message": other_message}}
+    return Difference(OTHER_ERROR, entry["where"], facts=facts)
+
+
+_TURN = re.compile(r"\A(-?/calls/([0-9]+)/)(first|second|)((?:/.*)?)\Z", re.DOTALL)
+"""A path of departures in a turn of a call; in both turns where the step is empty, which no key is."""
+
+
+def _in_short(paths: Iterable[str]) -> list[str]:
+    """Paths of departures in the recorded form: those of a call that are the same in both turns stand once."""
+    short: list[str] = []
+    for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and found[2]):
+        places = list(group)
+        both = [_in_turn(path, "") for path in places[: len(places) // 2]]
+        alike = call is not None and places == [_in_turn(path, turn) for turn in ("first", "second") for path in both]
+        short += both if alike else places
+    return short
+
+
+def _in_full(paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths that :func:`_in_short` was given: all of the first turn of a call, then all of its second."""
+    full: list[str] = []
+    for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and not found[3] and found[2]):
+        places = list(group)
+        full += [_in_turn(path, turn) for turn in ("first", "second") for path in places] if call else places
+    return tuple(full)
+
+
+def _in_turn(path: str, turn: str) -> str:
+    return _TURN.sub(rf"\g<1>{turn}\g<4>", path)
 
 
 # What an observation of each result has beside it: True always, False never, None where it depends.
@@ -397,16 +453,17 @@ def parse_body(body: dict[str, Any]) -> Body:
     if unknown:
         raise ValueError(f"has the unknown {', '.join(sorted(unknown))}")
     _check_types(body)
+    pairs = _pairs(body.get("extent", ()))
     outcome = Body(
         result=body["result"],
         stage=body.get("stage", ""),
         signal=body.get("signal", ""),
         errors=tuple({"type": kind, "message": message} for kind, message in body.get("errors", ())),
-        differences=tuple(Difference.from_json(difference) for difference in body.get("differences", ())),
+        differences=tuple(_parse_difference(difference, pairs) for difference in body.get("differences", ())),
         extent=tuple(body.get("extent", ())),
         count=body.get("count", 0),
         digest=body.get("digest", ""),
-        departures=tuple((tuple(paths), value) for paths, value in body.get("departures", ())),
+        departures=tuple((_in_full(paths), value) for paths, value in body.get("departures", ())),
         warnings=tuple((category, text) for category, text in body.get("warnings", ())),
         both=tuple(parse_body(one) for one in body.get("both", ())),
         heard=body.get("heard", False),

@@ -80,7 +80,7 @@ def observation_line_removed(tree: Tree, random: Random) -> tuple[str, ...]:
 @defect()
 def line_that_others_rest_on_removed(tree: Tree, random: Random) -> tuple[str, ...]:
     """With a last line that fits: what the line told of is missed where it is meant."""
-    path, index = any_line(tree, random, "outcome", "answer", "writers")
+    path, index = any_line(tree, random, "outcome", "answer", "text", "writers")
     kind, name = lines_of(path)[index][:2]
     edit_lines(path, lambda lines: lines[:index] + lines[index + 1 :])
     return "is not a complete entry" if kind == "writers" else f"such as the {kind} {name}", path.name
@@ -207,7 +207,7 @@ def observation_incomplete(tree: Tree, random: Random) -> tuple[str, ...]:
 
     def lose(lines: list[str]) -> None:
         fields = lines[index].split("\t")
-        del fields[random.choice([1, 2])]
+        del fields[random.choice([1, 2]) if fields[0] == "read" else 1]
         lines[index] = "\t".join(fields)
 
     edit_lines(path, lose)
@@ -241,7 +241,7 @@ def all_observations_removed(tree: Tree, random: Random) -> tuple[str, ...]:
 def observations_emptied(tree: Tree, random: Random) -> str:
     path = any_file(tree, random)
     path.write_bytes(b"")
-    return f"{path.name}:1: begins with '', expected 'observations 2' and '{path.stem}'"
+    return f"{path.name}:1: begins with '', expected 'observations 3' and '{path.stem}'"
 
 
 @defect()
@@ -264,22 +264,22 @@ def observations_half_written(tree: Tree, random: Random) -> tuple[str, ...]:
 def observations_of_another_kind(tree: Tree, random: Random) -> tuple[str, ...]:
     path = any_file(tree, random)
     shutil.copyfile(random.choice(tree.releases()) / MANIFEST, path)
-    return f"{path.name}:1: begins with", "expected 'observations 2'"
+    return f"{path.name}:1: begins with", "expected 'observations 3'"
 
 
 @defect()
 def observations_of_a_newer_version(tree: Tree, random: Random) -> str:
     path = any_file(tree, random)
     head, rest = path.read_text().split("\n", 1)
-    path.write_text(head.replace("observations 2", "observations 3") + "\n" + rest)
-    return f"begins with 'observations 3\\t{path.stem}', expected 'observations 2'"
+    path.write_text(head.replace("observations 3", "observations 4") + "\n" + rest)
+    return f"begins with 'observations 4\\t{path.stem}', expected 'observations 3'"
 
 
 @defect()
 def observations_renamed_to_another_reader(tree: Tree, random: Random) -> tuple[str, ...]:
     path = any_file(tree, random)
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return "torch-1.7.1.txt", f"begins with 'observations 2\\t{path.stem}'", "no observations of this reader"
+    return "torch-1.7.1.txt", f"begins with 'observations 3\\t{path.stem}'", "no observations of this reader"
 
 
 @defect()
@@ -313,7 +313,8 @@ def identity_of_a_reader_changed(tree: Tree, random: Random) -> str:
 @defect()
 def identity_changed_in_one_file(tree: Tree, random: Random) -> str:
     """Files of newer releases seal who read what those wrote."""
-    shown = {line[1] for path in tree.recordings() for line in lines_of(path, "shown")}
+    seals = (line[2].split(" ") for path in tree.recordings() for line in lines_of(path, "shown"))
+    shown = {seal.rpartition(":")[0] for line in seals for seal in line}
     reader = random.choice(sorted(shown))
     path = tree.recorded / file_of(reader)
     at = next(at for at, line in enumerate(lines_of(path)) if line[:2] == ["reader", reader])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,12 +34,13 @@ __all__ = [
     "outside",
     "place_of",
     "rank",
+    "short_names",
     "together",
     "writer_of",
 ]
 
 SUFFIX: Final = ".txt"
-VERSION: Final = 2
+VERSION: Final = 3
 SEAL_DIGITS: Final = 16
 
 Cell = tuple[str, str]
@@ -190,6 +192,13 @@ def place_of(label: str) -> tuple[tuple[int, Key], str]:
 def file_of(name: str) -> str:
     """The file of a reader: of its release, whatever the build."""
     return name if rank(name)[0] else f"torch-{public(name)}"
+
+
+def short_names(names: Iterable[str]) -> list[str]:
+    """Names of releases in short, in their order: without "torch-", and without the build where there is one of that release."""
+    shorter = [name.removeprefix("torch-") for name in names]
+    count = Counter(map(public, shorter))
+    return [public(name) if count[public(name)] == 1 else name for name in shorter]
 
 
 def writer_of(fixture: str) -> tuple[str, str]:

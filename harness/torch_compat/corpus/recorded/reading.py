@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,7 +13,6 @@ from torch_compat.corpus.deprecations import parse_deprecation
 from torch_compat.corpus.lines import DECODER, digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import (
-    OUTCOME_DIGITS,
     REFERENCE,
     SAME,
     Body,
@@ -22,7 +22,19 @@ from torch_compat.corpus.observations import (
     parse_body,
     parse_probe,
 )
-from torch_compat.corpus.recorded.model import SUFFIX, VERSION, Cell, Column, Group, Recorded, file_of, place_of, rank
+from torch_compat.corpus.recorded.model import (
+    SUFFIX,
+    VERSION,
+    Cell,
+    Column,
+    Group,
+    Recorded,
+    file_of,
+    place_of,
+    rank,
+    short_names,
+)
+from torch_compat.corpus.recorded.texts import MissingTextError, Texts, text_id
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
 from torch_compat.releases.labels import Labels
@@ -39,6 +51,8 @@ MOST_LINES: Final = 200_000  # of fixtures and options in a folder: five times t
 MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
 FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
 CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
+FREE_LETTERS: Final = 10_000_000  # of the texts in all outcomes and answers of a folder; beyond them LETTERS_PER_BYTE count
+LETTERS_PER_BYTE: Final = 8  # of all files: an id is short however long its text is; the repository has one letter in two bytes
 
 
 @dataclass
@@ -51,12 +65,17 @@ class _File:
     sha256: str
     readers: dict[str, ObservedReader] = field(default_factory=dict)
     shown: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: day, seal
+    options: dict[str, str] = field(default_factory=dict)  # name: digest of the load options
+    texts: dict[str, str] = field(default_factory=dict)
+    told: dict[str, dict[str, tuple[int, dict[str, Any]]]] = field(default_factory=lambda: {"answer": {}, "outcome": {}})
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    asked: list[tuple[int, str, str, str, str, str]] = field(default_factory=list)  # kind, reader, probe, key, answer
+    asked: list[tuple[int, str, str, dict[str, str]]] = field(default_factory=list)  # kind, reader, answer by probe and key
     outcomes: dict[str, Body] = field(default_factory=dict)
+    torn: dict[str, str] = field(default_factory=dict)  # answers and outcomes without a text that no file tells, and which
     writers: dict[str, Labels] = field(default_factory=dict)
-    read: list[tuple[int, str, str, list[str]]] = field(default_factory=list)  # reader, recipe, cells
-    wrote: dict[str, tuple[int, str, list[str]]] = field(default_factory=dict)  # recipe: subject, cells
+    read: list[tuple[int, str, list[str], list[str]]] = field(default_factory=list)  # reader, recipes, cells
+    wrote: list[tuple[int, list[str], list[str]]] = field(default_factory=list)  # recipes, cells
+    subjects: dict[str, str] = field(default_factory=dict)  # by recipe
 
 
 def read_recorded(folder: Path) -> Recorded:
@@ -74,7 +93,18 @@ def read_recorded(folder: Path) -> Recorded:
         except CorpusError as error:
             unreadable[path.name] = str(error)
     files.sort(key=lambda one: place_of(one.label))
-    return _Together(files, unreadable).recorded()
+    texts = Texts(FREE_LETTERS + LETTERS_PER_BYTE * sum(file.size for file in files))
+    whole = []
+    for file in files:
+        before = texts.known
+        texts.known = before | file.texts
+        try:
+            _make_whole(file, texts)
+            whole.append(file)
+        except CorpusError as error:
+            unreadable[file.path.name] = str(error)
+            texts.known = before
+    return _Together(whole, unreadable).recorded()
 
 
 def _read(path: Path, room: int) -> _File:
@@ -97,18 +127,43 @@ def _read(path: Path, room: int) -> _File:
         if not grammar.fits(len(fields)):
             what = f"is not a complete entry: has {len(fields)} fields, expected {grammar.text} with tabs between"
             raise CorpusError(what, where=f"{path}:{number}", code="bad-line")
-        try:
+        with _line(path, number):
             parse(file, number, *fields)
-        except CorpusError as error:
-            raise CorpusError(error.message, where=f"{path}:{number}", hint=error.hint, code=error.code) from error
-        except UsageError as error:
-            raise CorpusError(error.message, where=f"{path}:{number}", code="bad-line") from error
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-            said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
-            raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
         if len(file.readers) > room:
             raise CorpusError(f"is one reader more than {MOST_NAMES:,}", where=f"{path}:{number}", code="too-large")
     return file
+
+
+@contextmanager
+def _line(path: Path, number: int) -> Iterator[None]:
+    """What is wrong with a line is said with its number."""
+    try:
+        yield
+    except CorpusError as error:
+        raise CorpusError(error.message, where=f"{path}:{number}", hint=error.hint, code=error.code) from error
+    except UsageError as error:
+        raise CorpusError(error.message, where=f"{path}:{number}", code="bad-line") from error
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
+        raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
+
+
+def _make_whole(file: _File, texts: Texts) -> None:
+    """Put the texts of a file and of older ones into its answers and outcomes.
+
+    Raises:
+        CorpusError: an outcome contradicts itself, or is not of its form.
+    """
+    for kind, entries in file.told.items():
+        for name, (number, entry) in entries.items():
+            with _line(file.path, number):
+                try:
+                    if kind == "answer":
+                        file.answers[name] = texts.whole(entry)
+                    else:
+                        file.outcomes[name] = parse_body(texts.whole(entry))
+                except MissingTextError as missing:
+                    file.torn[name] = f"the text {missing.args[0][:40]}"
 
 
 def _whole(path: Path) -> tuple[list[str], int, str]:
@@ -183,39 +238,74 @@ def _reader(file: _File, number: int, name: str, text: str) -> None:
     file.readers[name] = ObservedReader(name, identity, _day(observed), protocol, {}, {}, {})
 
 
-def _answer(file: _File, number: int, name: str, text: str) -> None:
-    del number
-    _new(file.answers, name, "tells the answer")
-    entry = _json(text)
-    if digest(entry)[:OUTCOME_DIGITS] != name:
-        raise ValueError(f"answer {name[:40]} was edited: its id is not the digest of the rest")
-    file.answers[name] = entry
-
-
-def _asked(kind: str) -> Callable[[_File, int, str, str, str, str], None]:
-    def parse(file: _File, number: int, name: str, probe: str, key: str, answer: str) -> None:
-        if name not in file.readers:
-            raise ValueError(f"is of {name[:80]!r}, a reader that no line above tells")
-        file.asked.append((number, kind, name, probe, key, answer))
+def _told(kind: str) -> Callable[[_File, int, str, str], None]:
+    def parse(file: _File, number: int, name: str, text: str) -> None:
+        _new(file.told[kind], name, f"tells the {kind}")
+        entry = _json(text)
+        if body_id(entry) != name:
+            raise ValueError(f"{kind} {name[:40]} was edited: its id is not the digest of the rest")
+        file.told[kind][name] = number, entry
 
     return parse
 
 
-def _shown(file: _File, number: int, name: str, day: str, seal: str) -> None:
+def _text(file: _File, number: int, name: str, text: str) -> None:
     del number
-    _new(file.shown, name, "was shown to the reader")
-    if rank(name) >= rank(file.label):
-        raise ValueError(f"was shown to {name[:80]}, which is not older")
-    file.shown[name] = _day(day), seal
+    _new(file.texts, name, "tells the text")
+    said = DECODER.decode(text)
+    if said.__class__ is not str:
+        raise ValueError(f"is {text[:60]!r}, expected a JSON text")
+    if text_id(said) != name:
+        raise ValueError(f"text {name[:40]} was edited: its id is not the digest of the rest")
+    file.texts[name] = said
 
 
-def _outcome(file: _File, number: int, name: str, text: str) -> None:
+def _asked(kind: str) -> Callable[[_File, int, str, str], None]:
+    def parse(file: _File, number: int, name: str, said: str) -> None:
+        if name not in file.readers:
+            raise ValueError(f"is of {name[:80]!r}, a reader that no line above tells")
+        file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
+
+    return parse
+
+
+def _options(file: _File, number: int, name: str, load: str) -> None:
     del number
-    _new(file.outcomes, name, "tells the outcome")
-    entry = _json(text)
-    if body_id(entry) != name:
-        raise ValueError(f"outcome {name[:40]} was edited: its id is not the digest of the rest")
-    file.outcomes[name] = parse_body(entry)
+    _new(file.options, name, "states the load options")
+    if not is_plain(name) or not is_plain(load):
+        raise ValueError(
+            f"is not a complete entry: has {name!r:.80} and {load!r:.80}, expected the name of load options and a digest"
+        )
+    file.options[name] = load
+
+
+def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str, str]:
+    """The pairs of a field, in their order."""
+    found: dict[str, str] = {}
+    for pair in text.split(" "):
+        name, _, value = pair.rpartition(":")
+        if not name or not value:
+            raise ValueError(f"is not a complete entry: has {pair!r:.80}, expected {form}")
+        _new(found, name, "lists")
+        found[name] = value
+    _sorted(list(found), order)
+    return found
+
+
+def _sorted(names: list[str], order: Callable[[str], Any] = str) -> None:
+    if sorted(names, key=order) != names:
+        raise ValueError(f"lists {' '.join(names)!r:.80} in another order than the recorded one")
+
+
+def _shown(file: _File, number: int, day: str, seals: str) -> None:
+    del number
+    if seals.count(" ") >= MOST_NAMES:
+        raise CorpusError(f"lists more than {MOST_NAMES:,} readers", code="too-large")
+    for name, seal in _pairs(seals, "NAME:SEAL", place_of).items():
+        _new(file.shown, name, "was shown to the reader")
+        if rank(name) >= rank(file.label):
+            raise ValueError(f"was shown to {name[:80]}, which is not older")
+        file.shown[name] = _day(day), seal
 
 
 def _writers(file: _File, number: int, name: str, labels: str) -> None:
@@ -231,19 +321,24 @@ def _writers(file: _File, number: int, name: str, labels: str) -> None:
     file.writers[name] = Labels(names)
 
 
-def _read_line(file: _File, number: int, name: str, recipe: str, *cells: str) -> None:
-    if name not in file.writers or not is_plain(recipe):
-        what = "expected a reader whose writers are listed above, and the name of a recipe"
-        raise ValueError(f"is not a complete entry: has {name!r:.80} and {recipe!r:.80}, {what}")
-    file.read.append((number, name, recipe, list(cells)))
+def _read_line(file: _File, number: int, name: str, recipes: str, *cells: str) -> None:
+    names = recipes.split(" ")
+    if name not in file.writers or not all(map(is_plain, names)):
+        what = "expected a reader whose writers are listed above, and the names of recipes"
+        raise ValueError(f"is not a complete entry: has {name!r:.80} and {recipes!r:.80}, {what}")
+    _sorted(names)
+    file.read.append((number, name, names, list(cells)))
 
 
-def _wrote(file: _File, number: int, recipe: str, subject: str, *cells: str) -> None:
-    _new(file.wrote, recipe, "tells of the fixture")
-    if not is_plain(recipe) or not is_plain(subject):
-        what = "expected the name of a recipe and a subject"
-        raise ValueError(f"is not a complete entry: has {recipe!r:.80} and {subject!r:.80}, {what}")
-    file.wrote[recipe] = number, subject, list(cells)
+def _wrote(file: _File, number: int, fixtures: str, *cells: str) -> None:
+    subjects = _pairs(fixtures, "RECIPE:SUBJECT")
+    for recipe, subject in subjects.items():
+        _new(file.subjects, recipe, "tells of the fixture")
+        if not is_plain(recipe) or not is_plain(subject):
+            what = "expected the name of a recipe and a subject"
+            raise ValueError(f"is not a complete entry: has {recipe!r:.80} and {subject!r:.80}, {what}")
+        file.subjects[recipe] = subject
+    file.wrote.append((number, list(subjects), list(cells)))
 
 
 class _Grammar(NamedTuple):
@@ -266,14 +361,16 @@ class _Grammar(NamedTuple):
 
 _KINDS: Final[dict[str, tuple[_Grammar, Callable[..., None]]]] = {
     "reader": (_Grammar("NAME JSON", 2), _reader),
-    "shown": (_Grammar("NAME DAY SEAL", 3), _shown),
-    "answer": (_Grammar("ID JSON", 2), _answer),
-    "probe": (_Grammar("NAME PROBE KEY ID", 4), _asked("probe")),
-    "deprecation": (_Grammar("NAME PROBE KEY ID", 4), _asked("deprecation")),
-    "outcome": (_Grammar("ID JSON", 2), _outcome),
-    "writers": (_Grammar("NAME RELEASE ...", 2), _writers),
-    "read": (_Grammar("NAME RECIPE CELLS+", 3, more=True), _read_line),
-    "wrote": (_Grammar("RECIPE SUBJECT CELLS*", 2, more=True), _wrote),
+    "shown": (_Grammar("DAY SEALS", 2), _shown),
+    "options": (_Grammar("OPTIONS LOAD", 2), _options),
+    "text": (_Grammar("ID JSON", 2), _text),
+    "answer": (_Grammar("ID JSON", 2), _told("answer")),
+    "probe": (_Grammar("NAME SAID", 2), _asked("probe")),
+    "deprecation": (_Grammar("NAME SAID", 2), _asked("deprecation")),
+    "outcome": (_Grammar("ID JSON", 2), _told("outcome")),
+    "writers": (_Grammar("NAME RELEASES", 2), _writers),
+    "read": (_Grammar("NAME RECIPES CELLS+", 3, more=True), _read_line),
+    "wrote": (_Grammar("FIXTURES CELLS*", 1, more=True), _wrote),
 }
 
 
@@ -337,12 +434,14 @@ class _Together:
         self.sets: dict[tuple[str, ...], int] = {}  # the readers of names that stand together
         self.outcomes = {body_id(body_entry(SAME)): SAME}
         self.answers: dict[str, dict[str, Any]] = {}
+        self.torn: dict[str, str] = {}
         self.subjects: dict[str, str] = {}
         for file in files:
             self.outcomes |= file.outcomes
             self.answers |= file.answers
+            self.torn |= file.torn
             folder = release_folder(file.label.removeprefix("torch-"))
-            for recipe, (_, subject, _) in file.wrote.items():
+            for recipe, subject in file.subjects.items():
                 self.subjects[f"{folder}/{recipe}"] = subject
         self.lines: dict[Cell, _Line] = {}
         self.days: dict[str, dict[str, str]] = {name: {} for name in self.readers}
@@ -382,26 +481,31 @@ class _Together:
                 what = f"was shown to another {name} than the one whose identity is recorded"
                 raise CorpusError(what, where=str(file.path), hint="observe it again with --record", code="wrong-reader")
             self.days.setdefault(name, {})[file.label] = day
-        for number, kind, name, probe, key, answer in file.asked:
-            try:
-                self._answered(file, number, kind, name, probe, key, self.answers[answer])
-            except KeyError:
-                lacks.add(f"the answer {answer[:40]}")
+        for number, kind, name, said in file.asked:
+            for asked, answer in said.items():
+                probe, _, key = asked.rpartition(":")
+                if answer in self.answers:
+                    self._answered(file, number, kind, name, probe, key, self.answers[answer])
+                else:
+                    lacks.add(self.torn.get(answer, f"the answer {answer[:40]}"))
         folders: dict[tuple[str, ...], tuple[str, ...]] = {}  # sets of writers recur
-        for number, name, recipe, cells in file.read:
-            for writers, place, outcome in self._spread(file, number, file.writers[name], cells):
+        for number, name, recipes, cells in file.read:
+            for writers, place, outcome in self._spread(file, number, file.writers[name], cells, len(recipes)):
                 if writers not in folders:
                     folders[writers] = tuple(f"{release_folder(writer)}/" for writer in writers)
-                self._put(file, number, [above + recipe for above in folders[writers]], place, outcome, (name,), lacks)
-        shown = Labels([name.removeprefix("torch-") for name in file.shown])
-        names = {name.removeprefix("torch-"): name for name in file.shown}
+                fixtures = [above + recipe for recipe in recipes for above in folders[writers]]
+                self._put(file, number, fixtures, place, outcome, (name,), lacks)
+        order = sorted(file.shown, key=place_of)
+        shown = Labels(short_names(order))
+        names = dict(zip(shown.names, order, strict=True))
         full: dict[tuple[str, ...], tuple[str, ...]] = {}  # sets of readers recur
         folder = release_folder(file.label.removeprefix("torch-"))
-        for recipe, (number, _, cells) in file.wrote.items():
-            for short, place, outcome in self._spread(file, number, shown, cells):
+        for number, recipes, cells in file.wrote:
+            fixtures = [f"{folder}/{recipe}" for recipe in recipes]
+            for short, place, outcome in self._spread(file, number, shown, cells, len(recipes)):
                 if short not in full:
                     full[short] = tuple(names[one] for one in short)
-                self._put(file, number, [f"{folder}/{recipe}"], place, outcome, full[short], lacks)
+                self._put(file, number, fixtures, place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
                 f"{lacks.count} of its cells and answers rest on what no file that can be read tells, such as {lacks.first}",
@@ -414,6 +518,9 @@ class _Together:
         """Put down what a reader said to a probe."""
         reader = self.readers[name]
         where = f"{file.path}:{number}"
+        if not probe or not key:
+            what = f"is not a complete entry: has a {kind} {probe[:80]!r} with the key {key[:80]!r}, expected PROBE:KEY:ID"
+            raise CorpusError(what, where=where, code="bad-line")
         if probe in (reader.probes if kind == "probe" else reader.deprecations):
             raise CorpusError(f"observes the {kind} {probe[:80]} again", where=where, code="duplicate")
         try:
@@ -426,25 +533,28 @@ class _Together:
             raise CorpusError(said, where=where, code="bad-line") from error
 
     def _spread(
-        self, file: _File, number: int, labels: Labels, cells: list[str]
+        self, file: _File, number: int, labels: Labels, cells: list[str], recipes: int
     ) -> Iterator[tuple[tuple[str, ...], list[str], str]]:
         """The labels of every set, with options, load and perhaps subject, and outcome."""
-        for text in cells:
-            place, _, rest = text.partition(" ")
-            outcome, _, spans = rest.partition(" ")
-            parts = place.split(":")
-            try:
-                names = labels.of(spans)
-            except UsageError as error:
-                raise CorpusError(error.message, where=f"{file.path}:{number}", code="bad-line") from error
-            if len(parts) not in {2, 3} or not all(parts):
-                what = f"has cells of {place[:80]!r}, expected OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT"
-                raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
-            self.cells += len(names)
-            if self.cells > self.most:
-                what = f"makes more than {self.most:,} cells, which are too many for files of this size"
-                raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
-            yield names, parts, outcome
+        with _line(file.path, number):
+            for text in cells:
+                place, *rest = text.split(" ")
+                parts = place.split(":")
+                if len(parts) > 3 or not all(parts) or not rest or len(rest) % 2:
+                    raise ValueError(
+                        f"has the cells {text[:80]!r}, expected OPTIONS, OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT, and outcomes with sets"
+                    )
+                if len(parts) == 1:
+                    if place not in file.options:
+                        raise ValueError(f"has cells of {place[:80]!r}, load options that no line above states")
+                    parts.append(file.options[place])
+                for outcome, spans in zip(rest[::2], rest[1::2], strict=True):
+                    names = labels.of(spans)
+                    self.cells += len(names) * recipes
+                    if self.cells > self.most:
+                        what = f"makes more than {self.most:,} cells, which are too many for files of this size"
+                        raise CorpusError(what, code="too-large")
+                    yield names, parts, outcome
 
     def _put(
         self,
@@ -480,7 +590,13 @@ class _Together:
         subject = own[0] if own else self.subjects.get(fixture)
         bit, body = self.bits.get(name), self.outcomes.get(outcome)
         if subject is None or bit is None or body is None:
-            lacks.add(f"the reader {name}" if bit is None else f"the outcome {outcome[:40]}" if body is None else fixture)
+            lacks.add(
+                f"the reader {name}"
+                if bit is None
+                else self.torn.get(outcome, f"the outcome {outcome[:40]}")
+                if body is None
+                else fixture
+            )
             return
         line = self.lines.get(cell)
         if line is None and len(self.lines) >= MOST_LINES:

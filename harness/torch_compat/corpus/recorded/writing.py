@@ -7,13 +7,12 @@ import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.corpus.deprecations import deprecation_entry
-from torch_compat.corpus.lines import digest, dump, write_whole
+from torch_compat.corpus.lines import dump, write_whole
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import (
-    OUTCOME_DIGITS,
     SAME,
     Body,
     Observation,
@@ -22,8 +21,20 @@ from torch_compat.corpus.observations import (
     body_id,
     probe_entry,
 )
-from torch_compat.corpus.recorded.model import SUFFIX, VERSION, Cell, Column, Recorded, file_of, place_of, rank, writer_of
+from torch_compat.corpus.recorded.model import (
+    SUFFIX,
+    VERSION,
+    Cell,
+    Column,
+    Recorded,
+    file_of,
+    place_of,
+    rank,
+    short_names,
+    writer_of,
+)
 from torch_compat.corpus.recorded.reading import read_recorded
+from torch_compat.corpus.recorded.texts import apart
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.labels import Labels
@@ -37,6 +48,13 @@ __all__ = ["record", "write_recorded"]
 
 Sets = dict[tuple[str, str], int]
 """A set of writers or readers by options, as they stand in a line, and outcome."""
+
+
+class _Form(NamedTuple):
+    """The recorded form of an outcome or an answer, and the long texts that it means by their ids."""
+
+    entry: dict[str, Any]
+    texts: dict[str, str]
 
 
 @dataclass
@@ -70,14 +88,14 @@ def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path
     return changed
 
 
-def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[str, dict[str, Any]], dict[str, str]]:
+def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[str, _Form], dict[str, str]]:
     """What each file holds; the recorded form of every outcome by its id; the subject of each fixture.
 
     That is the one that most cells in the file of its writer have; where that has none, the one that the oldest reader was
     given. So what newer releases were given changes no file but theirs.
     """
     parts: dict[str, _Part] = {}
-    bodies: dict[str, dict[str, Any]] = {}
+    bodies: dict[str, _Form] = {}
     names: dict[int, str] = {}
     counts: dict[str, dict[str, int]] = {}
     oldest: dict[str, tuple[str, dict[str, int]]] = {}
@@ -89,9 +107,9 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
             subject, _, load = key.partition("-")
             outcome = names.get(id(body))
             if outcome is None:
-                entry = body_entry(body)
-                outcome = body_id(entry)
-                bodies[outcome] = entry
+                form = _form(body_entry(body))
+                outcome = body_id(form.entry)
+                bodies[outcome] = form
                 if body.__class__ is Body:  # it stays alive, so its id stays its own
                     names[id(body)] = outcome
             if rank(writer) >= age:
@@ -114,6 +132,11 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
     return parts, bodies, subjects
 
 
+def _form(entry: dict[str, Any]) -> _Form:
+    texts: dict[str, str] = {}
+    return _Form(apart(entry, texts), texts)
+
+
 def _most(counted: dict[str, int]) -> str:
     """What was counted most often; of several, the last by the alphabet."""
     return max(counted, key=lambda name: (counted[name], name))
@@ -125,47 +148,84 @@ def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observa
     return ((cell, one.key, one) for cell, one in reader.cells.items())
 
 
-def _text(label: str, part: _Part, bodies: dict[str, dict[str, Any]], subjects: dict[str, str], told: set[str]) -> str:
-    """A file. ``told`` are the outcomes that older files tell; those that this one tells are added."""
-    readers, shown = part.readers.items(), sorted(part.shown, key=place_of)
+def _text(label: str, part: _Part, bodies: dict[str, _Form], subjects: dict[str, str], told: set[str]) -> str:
+    """A file. ``told`` are the outcomes, answers and texts that older files tell; those that this one tells are added."""
+    loads = _loads(part)
     lines = [f"observations {VERSION}\t{label}"]
-    for name, reader in readers:
+    for name, reader in part.readers.items():
         facts = {"identity": reader.identity, "observed": reader.days.get(label, reader.observed), "protocol": reader.protocol}
         lines.append(f"reader\t{name}\t{dump(facts)}")
-    for name in shown:
+    days: dict[str, list[str]] = {}
+    for name in sorted(part.shown, key=place_of):
         reader = part.shown[name]
-        lines.append(f"shown\t{name}\t{reader.days.get(label, reader.observed)}\t{reader.identity_digest}")
-    answers: dict[str, dict[str, Any]] = {}
-    asked: list[str] = []
-    for kind, name, probe, key, body in _answers(part):
-        identifier = digest(body)[:OUTCOME_DIGITS]
-        answers[identifier] = body
-        asked.append(f"{kind}\t{name}\t{probe}\t{key}\t{identifier}")
-    lines += [f"answer\t{identifier}\t{dump(answers[identifier])}" for identifier in sorted(answers.keys() - told)]
-    told.update(answers)
+        days.setdefault(reader.days.get(label, reader.observed), []).append(f"{name}:{reader.identity_digest}")
+    lines += [f"shown\t{day}\t{' '.join(seals)}" for day, seals in sorted(days.items())]
+    lines += [f"options\t{options}\t{load}" for options, load in sorted(loads.items())]
+    asked, answers = _asked(part)
+    cells, used = _lines_of_cells(part, subjects, loads)
+    outcomes = {name: bodies[name] for name in used - told}
+    answers = {name: form for name, form in answers.items() if name not in told}
+    told.update(outcomes, answers)
+    texts = {name: text for form in (*outcomes.values(), *answers.values()) for name, text in form.texts.items()}
+    lines += [f"text\t{name}\t{dump(texts[name])}" for name in sorted(texts.keys() - told)]
+    told.update(texts)
+    lines += [f"answer\t{name}\t{dump(form.entry)}" for name, form in sorted(answers.items())]
     lines += asked
-    cells: list[str] = []
-    used: set[str] = set()
-    for name, recipes in part.read.items():
-        writers = sorted({writer for by_writer in recipes.values() for writer in by_writer}, key=place_of)
-        cells.append(f"writers\t{name}\t{' '.join(writers)}")
-        for recipe, by_writer in sorted(recipes.items()):
-            sets: Sets = {}
-            for writer, found in by_writer.items():
-                _add(sets, found, 1 << writers.index(writer), subjects[f"{release_folder(writer)}/{recipe}"])
-            used.update(outcome for _, outcome in sets)
-            cells.append("\t".join([f"read\t{name}\t{recipe}", *_cells(sets, writers)]))
-    for recipe, subject in sorted(part.wrote.items()):
-        sets = {}
-        for name, found in part.gave.get(recipe, {}).items():
-            _add(sets, found, 1 << shown.index(name), subject)
-        used.update(outcome for _, outcome in sets)
-        cells.append("\t".join([f"wrote\t{recipe}\t{subject}", *_cells(sets, shown)]))
-    lines += [f"outcome\t{outcome}\t{dump(bodies[outcome])}" for outcome in sorted(used - told)]
-    told.update(used)
+    lines += [f"outcome\t{name}\t{dump(form.entry)}" for name, form in sorted(outcomes.items())]
     lines += cells
     text = "".join(line + "\n" for line in lines)
     return f"{text}end\t{len(lines)}\t{hashlib.sha256(text.encode('ascii')).hexdigest()}\n"
+
+
+def _loads(part: _Part) -> dict[str, str]:
+    """The digest that most cells of a file have for each name of load options."""
+    counts: dict[str, dict[str, int]] = {}
+    by_recipe = [by_writer for recipes in part.read.values() for by_writer in recipes.values()]
+    for found in (found for by_name in (*by_recipe, *part.gave.values()) for found in by_name.values()):
+        for options, (load, _, _) in found.items():
+            counted = counts.setdefault(options, {})
+            counted[load] = counted.get(load, 0) + 1
+    return {options: _most(counted) for options, counted in counts.items()}
+
+
+def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]) -> tuple[list[str], set[str]]:
+    """The lines that tell what the readers of a file read, and who read what its release wrote; and the outcomes that they mean."""
+    lines: list[str] = []
+    used: set[str] = set()
+    for name, recipes in part.read.items():
+        writers = sorted({writer for by_writer in recipes.values() for writer in by_writer}, key=place_of)
+        lines.append(f"writers\t{name}\t{' '.join(writers)}")
+        alike: dict[str, list[str]] = {}
+        for recipe, by_writer in sorted(recipes.items()):
+            sets: Sets = {}
+            for writer, found in by_writer.items():
+                _add(sets, found, 1 << writers.index(writer), subjects[f"{release_folder(writer)}/{recipe}"], loads)
+            used.update(outcome for _, outcome in sets)
+            alike.setdefault(_cells(sets, Labels(writers)), []).append(recipe)
+        lines += [f"read\t{name}\t{' '.join(names)}{cells}" for cells, names in alike.items()]
+    shown = sorted(part.shown, key=place_of)
+    short = Labels(short_names(shown))
+    alike = {}
+    for recipe, subject in sorted(part.wrote.items()):
+        sets = {}
+        for name, found in part.gave.get(recipe, {}).items():
+            _add(sets, found, 1 << shown.index(name), subject, loads)
+        used.update(outcome for _, outcome in sets)
+        alike.setdefault(_cells(sets, short), []).append(f"{recipe}:{subject}")
+    lines += [f"wrote\t{' '.join(fixtures)}{cells}" for cells, fixtures in alike.items()]
+    return lines, used
+
+
+def _asked(part: _Part) -> tuple[list[str], dict[str, _Form]]:
+    """The lines that tell what the readers of a file said to probes; and the answers by their ids."""
+    answers: dict[str, _Form] = {}
+    said: dict[tuple[str, str], list[str]] = {}
+    for kind, name, probe, key, answer in _answers(part):
+        form = _form(answer)
+        identifier = body_id(form.entry)
+        answers[identifier] = form
+        said.setdefault((kind, name), []).append(f"{probe}:{key}:{identifier}")
+    return [f"{kind}\t{name}\t{' '.join(sorted(one))}" for (kind, name), one in said.items()], answers
 
 
 def _answers(part: _Part) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
@@ -182,16 +242,19 @@ def _without_key(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in {"kind", "probe", "key"}}
 
 
-def _add(sets: Sets, found: dict[str, tuple[str, str, str]], bit: int, usual: str) -> None:
-    """Add one writer or reader to the sets; a subject stands where it is not the usual one of the fixture."""
-    for options, (load, subject, outcome) in found.items():
-        place = f"{options}:{load}" if subject == usual else f"{options}:{load}:{subject}", outcome
-        sets[place] = sets.get(place, 0) | bit
+def _add(sets: Sets, found: dict[str, tuple[str, str, str]], bit: int, subject: str, loads: dict[str, str]) -> None:
+    """Add one writer or reader to the sets; load options and subject stand where they are not the usual ones."""
+    for options, (load, own, outcome) in found.items():
+        place = f"{options}:{load}:{own}" if own != subject else options if load == loads[options] else f"{options}:{load}"
+        sets[place, outcome] = sets.get((place, outcome), 0) | bit
 
 
-def _cells(sets: Sets, labels: list[str]) -> list[str]:
-    short = Labels(label.removeprefix("torch-") for label in labels)
-    return [f"{place} {outcome} {short.text(mask)}" for (place, outcome), mask in sorted(sets.items())]
+def _cells(sets: Sets, labels: Labels) -> str:
+    """The end of a line, from the tab on."""
+    by_place: dict[str, str] = {}
+    for (place, outcome), mask in sorted(sets.items()):
+        by_place[place] = f"{by_place.get(place, place)} {outcome} {labels.text(mask)}"
+    return "".join(f"\t{text}" for text in by_place.values())
 
 
 def record(folder: Path, observed: ObservedReader) -> tuple[Recorded, list[Path]]:
