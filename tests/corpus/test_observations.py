@@ -260,7 +260,7 @@ def test_what_is_recorded_is_what_comparing_its_values_gives_today(
     for cell in distinct.values():
         own = cell.own_result(goldens[cell.fixture])
         assert result_digest(own) == cell.digest, cell.fixture
-        found = compare(goldens[cell.fixture], own)
+        found = compare(goldens[cell.fixture], own, hear=cell.heard)
         assert (found.result, found.count, found.extent) == (cell.result, cell.count, cell.extent), cell.fixture
         assert found.differences == cell.differences, cell.fixture
         assert sorted(error["message"] for error in found.errors) == sorted(error["message"] for error in cell.errors)

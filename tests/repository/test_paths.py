@@ -37,6 +37,7 @@ ALLOWED = (
     b"/pytorch/torch/csrc/jit/",
     b"/pytorch/torch/csrc/utils/",
     b"/__w/pytorch/pytorch/aten/src/",
+    b"/__w/pytorch/pytorch/torch/csrc/jit/",
 )
 ADDRESS = b"/notes/randomness"
 
