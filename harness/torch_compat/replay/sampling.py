@@ -98,9 +98,9 @@ def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, ru
         recorded[task.fixture.id] = [cell for cell in cells if cell is not None]
     reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)
     causes = dict(_causes(evidence, tasks, recorded, releases, loading, rules))
-    for key, cells in causes.items():
-        shown = [cell for cell in cells if cell in reasons]  # others than programs cannot be executed
-        if shown and not any(reasons[cell][1] for cell in shown):
+    for key, decided in causes.items():
+        shown = [place for place in decided if place in reasons]  # others than programs cannot be executed
+        if shown and not any(reasons[place][1] for place in shown):
             reasons[Random(f"{seed} {' '.join(key)}").choice(shown)] = NAMED, True  # noqa: S311 - to be repeated, not to be secret
     chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
     programs = frozenset(task.fixture.id for task in tasks)
