@@ -7,6 +7,7 @@
     record:model.json                  it has this record; record:data/ any record in this folder
     field:attributes                   model.json has a field of this name, at any depth
     none-in:attributes.pkl             the pickle in this record holds a None
+    no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
     protocol:5                         a pickle is of this protocol
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "declares", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "declares", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -206,10 +207,17 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
 
 def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
     with_none = asked.get("none-in", ())
+    of_tensors = asked.get("no-tensor-in", ())
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
             found[f"none-in:{record}"] = record
+        if (
+            record in of_tensors
+            and unpickled.value.__class__ is tuple
+            and any(one.__class__ is not Tensor for one in unpickled.value)
+        ):
+            found[f"no-tensor-in:{record}"] = record
         if facts.family == "torch-save":
             called: set[str] = set()
             for function, count in unpickled.arities:
