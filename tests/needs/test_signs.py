@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
