@@ -23,6 +23,7 @@ ASKED = {
     "newer": frozenset({"export-schema:8.2"}),
     "none-in": frozenset({"attributes.pkl"}),
     "no-tensor-in": frozenset({"constants.pkl"}),
+    "dtype": frozenset({"UNDEFINED"}),
 }
 
 
@@ -49,6 +50,12 @@ def test_fields_are_found_at_any_depth() -> None:
     model = {"mainModule": {"submodules": [{"attributes": []}]}, "tensors": [{"dims": [1]}]}
     assert "field:attributes" in signs(extra={"model": model})
     assert "field:isQuantized" not in signs(extra={"model": model})
+
+
+def test_the_dtypes_that_a_model_states() -> None:
+    assert "dtype:UNDEFINED" in signs(extra={"model": {"tensors": [{"dataType": "FLOAT"}, {"dataType": "UNDEFINED"}]}})
+    assert "dtype:UNDEFINED" not in signs(extra={"model": {"tensors": [{"dataType": "FLOAT"}]}})
+    assert "dtype:UNDEFINED" not in signs(extra={"model": {"tensors": "UNDEFINED"}})
 
 
 @pytest.mark.parametrize(("version", "newer"), [("8.2", False), ("8.1", False), ("7", False), ("8.10", True), ("9", True)])

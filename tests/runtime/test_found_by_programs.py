@@ -14,6 +14,7 @@ import pytest
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
 from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -95,6 +96,8 @@ def test_index_put_of_a_list_of_tensors_writes_into_what_it_copies(horizon: str,
         [0.0, 5.0],
         [0.0, 5.0 if written else 1.0],
     ]
+    held = method("(torch.index_put(x, places, v), x)", parameters).replace("  return", "  places = [i]\n  return")
+    assert told(held, horizon, *args) == [[0.0, 5.0], [0.0, 5.0 if written else 1.0]]
     optional = "(torch.index_put(x, annotate(List[Optional[Tensor]], [i]), v), x)"
     assert told(method(optional, parameters), horizon, *args) == [[0.0, 5.0], [0.0, 1.0]]
 
@@ -131,6 +134,60 @@ def test_floats_make_a_tensor_of_float64_up_to_1_5(horizon: str, dtype: str) -> 
 def test_a_number_that_makes_a_tensor_has_to_fit_from_1_6_on(body: str, horizon: str, made: Any) -> None:
     """It is first of the type that is made of floats, whatever type is asked for; in lists nothing is checked."""
     assert told(method(body, "a: float"), horizon, 1e300) == made
+
+
+@pytest.mark.parametrize("horizon", ["1.0.1", "1.2.0"])
+def test_up_to_1_2_a_number_that_does_not_fit_is_not_compared_either(horizon: str) -> None:
+    compare = resolve("aten::eq", Release(horizon))
+    with pytest.raises(Raised, match="without overflow"):
+        compare(Tensor(np.array([1], np.uint8)), 300)
+    with pytest.raises(Raised, match="without overflow"):
+        compare(Tensor(np.array([1.0], np.float32)), 1e300)
+    assert compare(Tensor(np.array([1], np.uint8)), -1).array.tolist() == [False]
+
+
+def test_up_to_1_1_no_rows_have_no_norm() -> None:
+    norm = resolve("aten::layer_norm", Release("1.1.0"))
+    nothing = Tensor(np.zeros((0, 3), np.float32))
+    with pytest.raises(Raised):
+        norm(nothing, [3])
+    assert norm(Tensor(np.ones((2, 3), np.float32)), [3]).shape == (2, 3)
+    assert resolve("aten::layer_norm", Release("1.2.0"))(nothing, [3]).shape == (0, 3)
+
+
+NESTED = "torch.to_padded_tensor(torch._nested_tensor_from_tensor_list([x, y]), -1., SIZE)"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "size", "made"),
+    [
+        ([[1.0, 2.0]], [[3.0], [4.0]], "None", [[[1.0, 2.0], [-1.0, -1.0]], [[3.0, -1.0], [4.0, -1.0]]]),
+        ([1.0], [2.0, 3.0], "[2, 3]", [[1.0, -1.0, -1.0], [2.0, 3.0, -1.0]]),
+        ([1.0], [2.0, 3.0], "[2, 1]", "raises"),
+        ([1.0], [2.0, 3.0], "[2]", "raises"),
+        ([1.0], [[2.0]], "None", "raises"),
+        (1.0, 2.0, "None", "raises"),
+    ],
+)
+def test_nested_tensors_are_padded_behind_their_elements(x: Any, y: Any, size: str, made: Any) -> None:
+    source = method(NESTED.replace("SIZE", size), "x: Tensor,\n    y: Tensor")
+    assert told(source, "2.15.0", np.array(x), np.array(y)) == made
+
+
+def test_a_nested_tensor_of_nothing_is_padded_up_to_2_1() -> None:
+    source = method(NESTED.replace("SIZE", "None"), "x: Tensor,\n    y: Tensor")
+    empty = np.zeros((0, 2))
+    assert told(source, "2.1.2", empty, empty) == [[], []]
+    assert told(source, "2.2.2", empty, empty) == "raises"
+    assert told(method("torch.to_padded_tensor(x, 0.)", "x: Tensor"), "2.15.0", empty) == "raises"
+
+
+@pytest.mark.parametrize(("horizon", "raises"), [("1.11.0", False), ("1.12.1", True), ("2.1.2", True), ("2.2.2", False)])
+def test_convolutions_of_bfloat16_where_one_dnn_may_not(horizon: str, raises: bool) -> None:
+    source = method("torch.conv1d(x, w)", "x: Tensor,\n    w: Tensor")
+    for dtype, refused in ((BFLOAT16.array, raises), (np.dtype(np.float32), False)):
+        x, w = np.ones((1, 1, 3)).astype(dtype), np.ones((1, 1, 2)).astype(dtype)
+        assert (told(source, horizon, x, w) == "raises") is refused
 
 
 @pytest.mark.parametrize(("horizon", "dtype"), [("1.1.0", "uint8"), ("1.2.0", "bool")])

@@ -25,6 +25,7 @@
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
+    dtype:UNDEFINED                    model.json states this dtype of a tensor
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "declares", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -80,6 +81,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         wanted = asked.get("field", frozenset())
         for name in wanted & _fields(model):
             found[f"field:{name}"] = "model.json"
+        for name in asked.get("dtype", ()):
+            if any(isinstance(one, dict) and one.get("dataType") == name for one in _listed(model, "tensors")):
+                found[f"dtype:{name}"] = "model.json"
         record = _own_name(model, facts.sources)
         if record is not None:
             found["own-name"] = record
@@ -119,6 +123,11 @@ def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
     if not isinstance(name, str) or not name:
         return None
     return next((record for record, text in sources.items() if calls_below(text, f"__torch__.{name}.")), None)
+
+
+def _listed(model: Any, field: str) -> list[Any]:
+    listed = model.get(field) if isinstance(model, dict) else None
+    return listed if isinstance(listed, list) else []
 
 
 def _fields(value: Any) -> set[str]:

@@ -561,7 +561,8 @@ def _padded(since: str, *, nothing: bool) -> None:
             shape = [*asked]
         made = np.full(to_size(shape), checked_scalar(padding, self.dtype.array), self.dtype.array)
         for place, one in enumerate(parts):
-            made[(place, *map(slice, one.shape))] = one
+            there: tuple[Any, ...] = (place, *map(slice, one.shape))
+            made[there] = one
         found = Tensor(made, requires_grad=self.requires_grad)
         found.is_leaf = not self.requires_grad
         return found
