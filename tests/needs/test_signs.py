@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from torch_compat.needs import numbers
 from torch_compat.needs.signs import KINDS, _holds_none, not_looked_at, signs_of
 from torch_compat.pickles import Tensor, unpickle
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ASKED = {
     "record": frozenset({"model.json", "data/", "none/"}),
     "field": frozenset({"attributes", "isQuantized"}),
@@ -24,6 +22,8 @@ ASKED = {
     "call": frozenset({"aten::add/2", "aten::add/3"}),
     "newer": frozenset({"export-schema:8.2"}),
     "none-in": frozenset({"attributes.pkl"}),
+    "no-tensor-in": frozenset({"constants.pkl"}),
+    "dtype": frozenset({"UNDEFINED"}),
 }
 
 
@@ -50,6 +50,12 @@ def test_fields_are_found_at_any_depth() -> None:
     model = {"mainModule": {"submodules": [{"attributes": []}]}, "tensors": [{"dims": [1]}]}
     assert "field:attributes" in signs(extra={"model": model})
     assert "field:isQuantized" not in signs(extra={"model": model})
+
+
+def test_the_dtypes_that_a_model_states() -> None:
+    assert "dtype:UNDEFINED" in signs(extra={"model": {"tensors": [{"dataType": "FLOAT"}, {"dataType": "UNDEFINED"}]}})
+    assert "dtype:UNDEFINED" not in signs(extra={"model": {"tensors": [{"dataType": "FLOAT"}]}})
+    assert "dtype:UNDEFINED" not in signs(extra={"model": {"tensors": "UNDEFINED"}})
 
 
 @pytest.mark.parametrize(("version", "newer"), [("8.2", False), ("8.1", False), ("7", False), ("8.10", True), ("9", True)])
@@ -80,6 +86,21 @@ def test_none_in_a_pickle() -> None:
     assert "none-in:attributes.pkl" in signs(pickles={"attributes.pkl": unpickled((1, [None]))})
     assert "none-in:attributes.pkl" not in signs(pickles={"attributes.pkl": unpickled((1, [2]))})
     assert "protocol:2" in signs(pickles={"data.pkl": unpickled(1)})
+
+
+def test_what_is_no_tensor_among_the_constants() -> None:
+    def unpickled(value: Any) -> Any:
+        return unpickle(pickle.dumps(value, 2), where="constants.pkl")
+
+    assert "no-tensor-in:constants.pkl" in signs(pickles={"constants.pkl": unpickled(("\u00df",))})
+    assert "no-tensor-in:constants.pkl" not in signs(pickles={"constants.pkl": unpickled(())})
+    assert "no-tensor-in:constants.pkl" not in signs(pickles={"data.pkl": unpickled(("\u00df",))})
+
+
+def test_tensors_among_the_constants_are_what_is_expected() -> None:
+    facts = read_facts(Path(__file__).parents[2] / "fixtures" / "torch-1.8.1" / "traced.pt", verify=False)
+    assert facts.pickles["constants.pkl"].value
+    assert "no-tensor-in:constants.pkl" not in signs_of(facts, ASKED)[0]
 
 
 def rebuilt(path: Path, function: bytes, arguments: bytes) -> set[str]:

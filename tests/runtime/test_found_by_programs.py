@@ -13,6 +13,9 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
 NAN = math.nan
@@ -68,12 +71,21 @@ def test_a_tensor_is_compared_with_itself_in_every_release() -> None:
 LISTS = "xs: List[float],\n    ys: List[float]"
 
 
-def test_lists_of_the_same_nan_are_equal_from_1_6_on() -> None:
-    source = method("(torch.eq(xs, ys), torch.ne(xs, ys))", LISTS)
-    assert told(source, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
-    assert told(source, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [True, False]
-    assert told(source, "1.6.0", [NAN], [math.copysign(NAN, -1.0)]) == [False, True]
-    assert told(source, "1.6.0", [0.0], [-0.0]) == [True, False]
+def test_a_list_is_equal_to_itself_from_1_6_on() -> None:
+    """Another list is compared number by number, also where it holds the very same NaN."""
+    one = method("(torch.eq(xs, xs), torch.ne(xs, xs))", LISTS)
+    assert told(one, "1.5.1", [NAN, 1.0], []) == [False, True]
+    assert told(one, "1.6.0", [NAN, 1.0], []) == [True, False]
+    two = method("(torch.eq(xs, ys), torch.ne(xs, ys))", LISTS)
+    assert told(two, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
+    assert told(two, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [False, True]
+    assert told(two, "1.6.0", [0.0], [-0.0]) == [True, False]
+
+
+def test_a_list_of_tensors_is_equal_to_itself_where_each_tensor_is() -> None:
+    source = method("torch.eq(xs, xs)", "xs: List[Tensor]")
+    assert told(source, "2.15.0", [Tensor(np.array(NAN))]) is False
+    assert told(source, "2.15.0", [Tensor(np.array([1.0, 1.0]))]) == "raises"
 
 
 @pytest.mark.parametrize(("horizon", "written"), [("1.5.1", False), ("1.6.0", True), ("1.12.1", True), ("1.13.1", False)])
@@ -84,6 +96,8 @@ def test_index_put_of_a_list_of_tensors_writes_into_what_it_copies(horizon: str,
         [0.0, 5.0],
         [0.0, 5.0 if written else 1.0],
     ]
+    held = method("(torch.index_put(x, places, v), x)", parameters).replace("  return", "  places = [i]\n  return")
+    assert told(held, horizon, *args) == [[0.0, 5.0], [0.0, 5.0 if written else 1.0]]
     optional = "(torch.index_put(x, annotate(List[Optional[Tensor]], [i]), v), x)"
     assert told(method(optional, parameters), horizon, *args) == [[0.0, 5.0], [0.0, 1.0]]
 
@@ -102,6 +116,104 @@ def test_floats_make_a_tensor_of_float64_up_to_1_5(horizon: str, dtype: str) -> 
     assert str(made.dtype).removeprefix("torch.") == dtype
 
 
+@pytest.mark.parametrize(
+    ("body", "horizon", "made"),
+    [
+        ("torch.tensor(a)", "1.5.1", 1e300),
+        ("torch.tensor([a])", "1.5.1", [1e300]),
+        ("torch.tensor(a)", "1.6.0", "raises"),
+        ("torch.tensor([a])", "1.6.0", [math.inf]),
+        ("torch.tensor(a, dtype=7)", "1.6.0", "raises"),
+        ("torch.tensor([a], dtype=7)", "1.6.0", [math.inf]),
+        ("torch.tensor([0.1], dtype=7)", "1.5.1", [0.1]),
+        ("torch.tensor([0.1], dtype=7)", "1.6.0", [0.10000000149011612]),
+        ("torch.tensor([16777217.], dtype=4)", "1.5.1", [16777217]),
+        ("torch.tensor([16777217.], dtype=4)", "1.6.0", [16777216]),
+    ],
+)
+def test_a_number_that_makes_a_tensor_has_to_fit_from_1_6_on(body: str, horizon: str, made: Any) -> None:
+    """It is first of the type that is made of floats, whatever type is asked for; in lists nothing is checked."""
+    assert told(method(body, "a: float"), horizon, 1e300) == made
+
+
+@pytest.mark.parametrize("horizon", ["1.0.1", "1.2.0"])
+def test_up_to_1_2_a_number_that_does_not_fit_is_not_compared_either(horizon: str) -> None:
+    compare = resolve("aten::eq", Release(horizon))
+    with pytest.raises(Raised, match="without overflow"):
+        compare(Tensor(np.array([1], np.uint8)), 300)
+    with pytest.raises(Raised, match="without overflow"):
+        compare(Tensor(np.array([1.0], np.float32)), 1e300)
+    assert compare(Tensor(np.array([1], np.uint8)), -1).array.tolist() == [False]
+
+
+def test_up_to_1_1_no_rows_have_no_norm() -> None:
+    norm = resolve("aten::layer_norm", Release("1.1.0"))
+    nothing = Tensor(np.zeros((0, 3), np.float32))
+    with pytest.raises(Raised):
+        norm(nothing, [3])
+    assert norm(Tensor(np.ones((2, 3), np.float32)), [3]).shape == (2, 3)
+    assert resolve("aten::layer_norm", Release("1.2.0"))(nothing, [3]).shape == (0, 3)
+
+
+NESTED = "torch.to_padded_tensor(torch._nested_tensor_from_tensor_list([x, y]), -1., SIZE)"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "size", "made"),
+    [
+        ([[1.0, 2.0]], [[3.0], [4.0]], "None", [[[1.0, 2.0], [-1.0, -1.0]], [[3.0, -1.0], [4.0, -1.0]]]),
+        ([1.0], [2.0, 3.0], "[2, 3]", [[1.0, -1.0, -1.0], [2.0, 3.0, -1.0]]),
+        ([1.0], [2.0, 3.0], "[2, 1]", "raises"),
+        ([1.0], [2.0, 3.0], "[2]", "raises"),
+        ([1.0], [[2.0]], "None", "raises"),
+        (1.0, 2.0, "None", "raises"),
+    ],
+)
+def test_nested_tensors_are_padded_behind_their_elements(x: Any, y: Any, size: str, made: Any) -> None:
+    source = method(NESTED.replace("SIZE", size), "x: Tensor,\n    y: Tensor")
+    assert told(source, "2.15.0", np.array(x), np.array(y)) == made
+
+
+def test_a_nested_tensor_of_nothing_is_padded_up_to_2_1() -> None:
+    source = method(NESTED.replace("SIZE", "None"), "x: Tensor,\n    y: Tensor")
+    empty = np.zeros((0, 2))
+    assert told(source, "2.1.2", empty, empty) == [[], []]
+    assert told(source, "2.2.2", empty, empty) == "raises"
+    assert told(method("torch.to_padded_tensor(x, 0.)", "x: Tensor"), "2.15.0", empty) == "raises"
+
+
+@pytest.mark.parametrize(("horizon", "raises"), [("1.11.0", False), ("1.12.1", True), ("2.1.2", True), ("2.2.2", False)])
+def test_convolutions_of_bfloat16_where_one_dnn_may_not(horizon: str, raises: bool) -> None:
+    source = method("torch.conv1d(x, w)", "x: Tensor,\n    w: Tensor")
+    for dtype, refused in ((BFLOAT16.array, raises), (np.dtype(np.float32), False)):
+        x, w = np.ones((1, 1, 3)).astype(dtype), np.ones((1, 1, 2)).astype(dtype)
+        assert (told(source, horizon, x, w) == "raises") is refused
+
+
+@pytest.mark.parametrize(("horizon", "dtype"), [("1.1.0", "uint8"), ("1.2.0", "bool")])
+def test_bools_make_a_tensor_of_bool_from_1_2_on(horizon: str, dtype: str) -> None:
+    for data in (True, [True]):
+        made = resolve("aten::tensor", Release(horizon))(data)
+        assert str(made.dtype).removeprefix("torch.") == dtype
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "mode", "kthvalue", "median", "amax", "aminmax"])
+def test_of_no_places_nothing_is_picked_in_any_release(name: str) -> None:
+    source = method(
+        {"kthvalue": "torch.kthvalue(x, 1, 0)", "aminmax": "torch.aminmax(x, dim=0)"}.get(name, f"torch.{name}(x, 0)"),
+        "x: Tensor",
+    )
+    for horizon in ("2.15.0",) if name == "aminmax" else ("1.8.1", "1.9.1", "2.15.0"):
+        assert told(source, horizon, np.zeros((0, 5))) == "raises"
+
+
+def test_a_median_of_nothing_is_picked_from_1_8_on() -> None:
+    source = method("torch.median(x, 1)", "x: Tensor")
+    assert told(source, "1.7.1", np.zeros((0, 5))) == "raises"
+    assert told(source, "1.8.1", np.zeros((0, 5))) == [[], []]
+    assert told(source, "2.15.0", np.zeros((0, 5))) == [[], []]
+
+
 @pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "mode", "kthvalue"])
 def test_nothing_is_picked_out_of_nothing_up_to_1_8(name: str) -> None:
     source = method(f"torch.{name}(x, {'1, ' if name == 'kthvalue' else ''}1)", "x: Tensor")
@@ -115,6 +227,14 @@ def test_one_point_for_a_direction_is_the_middle_from_1_10_on(name: str, first: 
     image = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
     assert told(source, "1.9.1", image) == [[[[first]]]]
     assert told(source, "1.10.2", image) == [[[[middle]]]]
+
+
+@pytest.mark.parametrize(("mode", "first"), [("bilinear", 0.0), ("bicubic", -0.46875)])
+def test_one_point_by_the_operator_of_older_programs_is_that_of_the_release(mode: str, first: float) -> None:
+    source = method(f'torch.__interpolate(x, [1, 1], None, "{mode}", False)', "x: Tensor")
+    image = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+    assert told(source, "1.9.1", image) == [[[[first]]]]
+    assert told(source, "1.10.2", image) == [[[[5.5]]]]
 
 
 @pytest.mark.parametrize(("horizon", "shared"), [("1.11.0", True), ("1.12.1", False)])

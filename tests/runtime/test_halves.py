@@ -84,3 +84,25 @@ def test_the_releases_that_compute_an_operator_are_told() -> None:
     assert bits & releases.bit("2.15.0")
     assert not bits & releases.bit("2.1.2")
     assert halves.computed_by("aten::clone", "float16") is None
+
+
+@pytest.mark.parametrize(
+    ("horizon", "ranks", "kernel"),
+    [
+        ("1.6.0", (3, 2), ""),
+        ("1.6.0", (3, 1), ""),
+        ("1.6.0", (3, 3), "bmm"),
+        ("1.6.0", (4, 4), "bmm"),
+        ("1.12.1", (3, 2), ""),
+    ],
+)
+def test_a_batch_times_a_matrix_is_one_product_of_matrices(horizon: str, ranks: tuple[int, int], kernel: str) -> None:
+    """Recipe bfloat16_products: up to 1.7 batches of bfloat16 are refused, and matrices are not."""
+    found = halves.said("aten::matmul", "bfloat16", ranks, 2, Release(horizon))
+    assert (found == halves.COMPUTES) is not bool(kernel)
+    assert kernel in str(found)
+
+
+def test_a_batch_times_a_vector_is_a_matrix_times_a_vector_from_1_12_on() -> None:
+    assert "addmm" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.6.0")))
+    assert "addmv" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.12.1")))

@@ -107,6 +107,27 @@ def test_debug_records_are_deadly_only_where_source_is_to_be_quoted(where: str, 
     assert (None if found is None else found.id) == slip
 
 
+@pytest.mark.parametrize(
+    ("fixture", "horizon", "dead"),
+    [
+        ("torch-1.10.2/lists", "1.5.1", "SIGSEGV"),
+        ("torch-1.6.0/text_beyond_ascii", "1.5.1", ""),
+        ("torch-1.10.2/text_beyond_ascii", "1.5.1", ""),
+        ("torch-2.0.0/text_beyond_ascii", "1.5.1", ""),
+        ("torch-1.8.1/submodules_named_as_words", "1.5.1", ""),
+        ("torch-2.0.0/attribute_named_nonetype", "1.9.1", ""),
+        ("torch-2.0.0/whole_floats_in_dicts", "1.9.1", "SIGABRT"),
+        ("torch-2.0.0/whole_floats_in_dicts", "1.11.0", ""),
+        ("torch-1.11.0/union_arguments", "1.6.0", ""),
+        ("torch-2.0.0/union_arguments", "1.6.0", "SIGABRT"),
+    ],
+)
+def test_what_is_refused_before_source_is_compiled_is_not_deadly(fixture: str, horizon: str, dead: str) -> None:
+    with pytest.raises(Refused) as caught:
+        load(FIXTURES / f"{fixture}.pt", f"reference@{horizon}")
+    assert (caught.value.code if isinstance(caught.value, DiesLoading) else "") == dead
+
+
 def test_a_condition_asks_for_all_any_and_none() -> None:
     slip = Slip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
     assert slip.holds("ab")

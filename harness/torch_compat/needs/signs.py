@@ -7,6 +7,7 @@
     record:model.json                  it has this record; record:data/ any record in this folder
     field:attributes                   model.json has a field of this name, at any depth
     none-in:attributes.pkl             the pickle in this record holds a None
+    no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
     protocol:5                         a pickle is of this protocol
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
@@ -24,6 +25,7 @@
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
+    dtype:UNDEFINED                    model.json states this dtype of a tensor
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "declares", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "base", "call", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -79,6 +81,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         wanted = asked.get("field", frozenset())
         for name in wanted & _fields(model):
             found[f"field:{name}"] = "model.json"
+        for name in asked.get("dtype", ()):
+            if any(isinstance(one, dict) and one.get("dataType") == name for one in _listed(model, "tensors")):
+                found[f"dtype:{name}"] = "model.json"
         record = _own_name(model, facts.sources)
         if record is not None:
             found["own-name"] = record
@@ -118,6 +123,11 @@ def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
     if not isinstance(name, str) or not name:
         return None
     return next((record for record, text in sources.items() if calls_below(text, f"__torch__.{name}.")), None)
+
+
+def _listed(model: Any, field: str) -> list[Any]:
+    listed = model.get(field) if isinstance(model, dict) else None
+    return listed if isinstance(listed, list) else []
 
 
 def _fields(value: Any) -> set[str]:
@@ -206,10 +216,17 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
 
 def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
     with_none = asked.get("none-in", ())
+    of_tensors = asked.get("no-tensor-in", ())
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
             found[f"none-in:{record}"] = record
+        if (
+            record in of_tensors
+            and unpickled.value.__class__ is tuple
+            and any(one.__class__ is not Tensor for one in unpickled.value)
+        ):
+            found[f"no-tensor-in:{record}"] = record
         if facts.family == "torch-save":
             called: set[str] = set()
             for function, count in unpickled.arities:

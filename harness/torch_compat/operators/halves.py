@@ -5,7 +5,8 @@ again with tensors without elements; of each release it says ``computes``, or wh
 float32 was asked, so whatever was raised is about the dtype.
 
 A call of a program is taken for the question of the same operator whose tensors have the same numbers of dimensions and that has as many
-arguments; failing that, for those with the same numbers of dimensions, and then for all of the operator. Where these disagree, nothing
+arguments; failing that, for those with the same numbers of dimensions, and then for all of the operator; of matmul, for the product that it makes of
+tensors with such numbers. Where these disagree, nothing
 is claimed. An operator in place that was not asked is taken for the one that is not.
 """
 
@@ -19,10 +20,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from torch_compat.releases.known import Known
-    from torch_compat.releases.release import Release
 
 __all__ = ["COMPUTES", "DTYPES", "EMPTY", "FILE", "RANKS", "changed", "computed_by", "refuses", "said"]
 
@@ -38,6 +39,11 @@ RANKS = {
     "w82": 2, "w83": 2, "y": 4, "z": 5,
 }  # fmt: skip
 """The numbers of dimensions of the floats that questions name; a test holds them against the survey."""
+
+
+MATMUL = frozenset({"aten::matmul", "aten::__matmul__", "aten::linalg_matmul"})
+MATRIX, BATCH = 2, 3
+BY_VECTOR: Final = Release("1.12.0")
 
 
 class _Asked(NamedTuple):
@@ -111,6 +117,8 @@ def _place(horizon: Release) -> int:
 def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Release) -> str | None:
     """What the release says to such a call; None where that is not known."""
     place = _place(horizon)
+    if name in MATMUL:
+        ranks = _as_one_product(ranks, horizon)
     asked = [(one, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
     for near in (
         [told for one, told in asked if one.ranks == ranks and one.given == count],
@@ -121,6 +129,20 @@ def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Rel
         if near:
             return near[0] if len(set(near)) == 1 else None
     return None
+
+
+def _as_one_product(ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:
+    """What matmul makes of tensors with so many dimensions: a batch times a matrix is one product of two matrices, with all rows of the
+    batch; times a vector it is so up to 1.11, and a matrix times a vector since.
+    """
+    if len(ranks) != 2:
+        return ranks
+    first, second = ranks
+    if second == MATRIX and first > MATRIX:
+        return MATRIX, MATRIX
+    if second == 1 and first > MATRIX:
+        return (MATRIX, 1) if horizon >= BY_VECTOR else (MATRIX, MATRIX)
+    return (BATCH, BATCH) if min(ranks) > MATRIX else ranks
 
 
 def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:

@@ -8,6 +8,7 @@
     equal-calls-in-tuple        a tuple holds the result of one call twice
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
     dictionary-argument         a method is called that takes a dictionary
+    bfloat16-convolution        a convolution of bfloat16
 
 A release that has none of them runs programs without any of this.
 """
@@ -25,6 +26,7 @@ import numpy as np
 from torch_compat.errors import Raised
 from torch_compat.formats.parsing import parse
 from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
@@ -49,10 +51,15 @@ UPGRADER = "upgrader-without-arguments"
 EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
 DICTIONARY = "dictionary-argument"
-SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY})
+CONVOLUTION = "bfloat16-convolution"
+SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY, CONVOLUTION})
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
+})  # fmt: skip
+CONVOLUTIONS = frozenset({
+    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",
+    "aten::convolution", "aten::_convolution",
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
@@ -172,6 +179,8 @@ class Slipping:
                 return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
             return self._division(function)
+        if CONVOLUTION in slips and name in CONVOLUTIONS:
+            return self._convolution(function)
         if SLICE in slips and name == "aten::slice":
             return self._slice(function)
         return function
@@ -187,6 +196,16 @@ class Slipping:
             return function(self_, other, *args, **keywords)
 
         return divide
+
+    def _convolution(self, function: Function) -> Function:
+        def convolve(input_: Any, *args: Any, **keywords: Any) -> Any:
+            made = function(input_, *args, **keywords)  # what is wrong besides is said first
+            if input_.array.dtype == BFLOAT16.array and input_.array.size:
+                self.meet(CONVOLUTION)
+                raise raised("RuntimeError", "could not create a primitive descriptor")
+            return made
+
+        return convolve
 
     def _slice(self, function: Function) -> Function:
         def slice_(self_: Any, *args: Any, **keywords: Any) -> Any:

@@ -40,6 +40,9 @@ __all__ = ["KINDS", "RUNS", "DiesCalled", "DiesLoading", "Slip", "in_place_of_re
 KINDS = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """Every kind of sign."""
 RUNS = "runs:"
+UNPARSED = frozenset({"declares", "ill-formed-octal"})
+"""The kinds of signs of archives (:mod:`torch_compat.needs.signs`) for which a file of source is refused as a whole, before anything in it
+is compiled."""
 DEEPEST = 200  # classes that are attributes of one another
 _CLASS = re.compile(r"class (\w+)(?:\((\w*)\))?:")
 _ATTRIBUTE = re.compile(r"  (\w+) : ([^=]+)\Z")
@@ -170,20 +173,26 @@ def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Need], ho
         lacking = {item.what for item in unmet}
         seen = [sign.partition(":")[::2] for need in needs if need.id in lacking for sign in (*need.all, *need.any)]
         refused = frozenset(word for kind, word in seen if kind in {"type", "base"})
-        met = _Loader(facts.sources, refused, untyped).met(facts)
+        broken = {need.id for need in needs if any(sign.partition(":")[0] in UNPARSED for sign in (*need.all, *need.any))}
+        unparsed = frozenset(item.where for item in unmet if item.what in broken)
+        met = _Loader(facts.sources, refused, untyped, unparsed).met(facts)
         if met is not None:
             signs.add(f"untyped:{met}")
     return next((slip for slip in slips if slip.holds(signs)), None)
 
 
 class _Loader:
-    """Goes through the classes of a program as the loaders of 1.4 to 1.8 do: of a class first the types of its attributes, with
-    their own classes, then what is set without a type, which they take for a constant whose type they ask for.
+    """Goes through the classes of a program as the loaders of 1.4 to 1.8 do: of a class first its whole file is parsed, then come
+    the types of its attributes, with their own classes, then what is set without a type, which they take for a constant whose type they
+    ask for.
     """
 
-    def __init__(self, sources: Mapping[str, str], refused: frozenset[str], untyped: frozenset[str]) -> None:
+    def __init__(
+        self, sources: Mapping[str, str], refused: frozenset[str], untyped: frozenset[str], unparsed: frozenset[str]
+    ) -> None:
         self._sources = sources
         self._refused = refused
+        self._unparsed = unparsed
         self._untyped = untyped
         self._seen: set[str] = set()
         self._depth = 0
@@ -201,7 +210,10 @@ class _Loader:
         if name in self._seen or self._depth > DEEPEST:
             return None
         self._seen.add(name)
-        lines = self._lines(name)
+        record = f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
+        if record in self._unparsed:
+            return ""
+        lines = self._lines(name, record)
         if lines is None:
             return None
         base, body = lines
@@ -219,10 +231,10 @@ class _Loader:
         self._depth -= 1
         return next((found[1] for line in body if (found := _UNTYPED.match(line)) and found[1] in self._untyped), None)
 
-    def _lines(self, name: str) -> tuple[str, list[str]] | None:
+    def _lines(self, name: str, record: str) -> tuple[str, list[str]] | None:
         """The base and the lines of the body of a class, without those of its methods."""
-        module, _, own = name.rpartition(".")
-        source = self._sources.get(f"code/{module.replace('.', '/')}.py")
+        own = name.rpartition(".")[2]
+        source = self._sources.get(record)
         if source is None:
             return None
         base: str | None = None

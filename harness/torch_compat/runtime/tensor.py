@@ -146,7 +146,7 @@ class Tensor:
 
 
 class OpaqueTensor:
-    """A sparse or quantized tensor, or one of a dtype that numpy lacks: carried about, not calculated with.
+    """A sparse, nested or quantized tensor, or one of a dtype that numpy lacks: carried about, not calculated with.
 
     Attributes:
         layout: as ``torch.sparse_coo``; ``torch.strided`` for quantized ones.

@@ -34,7 +34,7 @@ def canonical(name: str) -> str:
 
 def test_both_sides_know_the_same_changes() -> None:
     listed = {
-        (operator, Release(change["since"]))
+        (canonical(operator), Release(change["since"]))
         for change in tomllib.loads(CHANGES.read_text("utf-8"))["change"]
         for operator in change["operators"]
     }

@@ -69,6 +69,7 @@ class Body:
         self.types: Inference | None = None  # only where there is a loop
         self.temporaries = 0
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
+        self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -219,6 +220,7 @@ class Body:
             alone = target.id not in self.literals or target.id in self.aliases
             self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
             self.aliases.pop(target.id, None)
+            self.listed[target.id] = self._lists_tensors(node.value)
             name = dotted(node.value)
             if name.startswith("__torch__.") and alone and not self.known("__torch__"):
                 # a function of the program, or a member of an enumeration: known when all files are linked
@@ -549,6 +551,8 @@ class Body:
         """Whether an expression is a list of tensors, and not of optional ones."""
         if isinstance(node, ast.List):
             return not any(isinstance(one, ast.Constant) for one in node.elts)
+        if isinstance(node, ast.Name) and node.id in self.listed:
+            return self.listed[node.id]
         if isinstance(node, ast.Name) and self.info is not None:
             declared = next((type_ for name, type_ in self.info.parameters if name == node.id), None)
             return declared is not None and str(read_type(declared)) == "List[Tensor]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from torch_compat.runtime.registry import resolve
@@ -12,12 +11,11 @@ from torch_compat.runtime.values import Budget, raised
 __all__ = ["equal", "measured"]
 
 
-def equal(a: Any, b: Any, budget: Budget | None = None, *, bits: bool = False) -> bool:
+def equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
     """``a == b``.
 
     Parameters:
         budget: how many items may still be looked at; that of one comparison unless given.
-        bits: whether floats of the same bits are equal, also where they are NaN.
 
     Raises:
         Raised: the values are too large.
@@ -37,13 +35,11 @@ def equal(a: Any, b: Any, budget: Budget | None = None, *, bits: bool = False) -
             return False
         budget = budget or Budget()
         budget.take(len(a))
-        return all(equal(one, other, budget, bits=bits) for one, other in zip(a, b, strict=True))
+        return all(equal(one, other, budget) for one, other in zip(a, b, strict=True))
     if a.__class__ is dict and b.__class__ is dict:
         budget = budget or Budget()
         budget.take(len(a))
         return a.keys() == b.keys() and all(equal(a[key], b[key], budget) for key in a)
-    if bits and a.__class__ is float and b.__class__ is float and a != a:  # noqa: PLR0124 - NaN
-        return struct.pack("<d", a) == struct.pack("<d", b)
     return bool(a == b)
 
 

@@ -75,9 +75,12 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
             raise
 
     def version_1_0(self: Operand, other: Operand) -> Tensor:
-        return Tensor(np.asarray(compute(*_strict(self, other))).astype(np.uint8))
+        return Tensor(version_1_2(self, other).array.astype(np.uint8))
 
     def version_1_2(self: Operand, other: Operand) -> Tensor:
+        for number, one in ((other, self), (self, other)):
+            if number.__class__ is not Tensor and one.__class__ is Tensor:
+                checked_scalar(number, one.array.dtype)
         return Tensor(compute(*_strict(self, other)))
 
     def version_1_3(self: Operand, other: Operand) -> Tensor:

@@ -199,40 +199,49 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
     return Tensor(array) if out is None else into(out, array)
 
 
-@operator("aten::tensor", "aten::as_tensor", gradient=False)
-def tensor_1_0(
-    data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Up to 1.5 floats of TorchScript make a tensor of float64."""
-    if dtype is None and data.__class__ is not Tensor:
-        kinds = {one.__class__ for one in _leaves(data, Budget())}
-        if float in kinds and kinds <= {bool, int, float}:
-            dtype = dtypes.named("float64")
-    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+def _tensors() -> None:
+    def version(since: str, floats: Callable[[], np.dtype[Any]], bools: np.dtype[Any]) -> None:
+        def call(
+            data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+        ) -> Tensor:
+            """A number, or lists of numbers, as a tensor: first of the type of the numbers, and then of the one that is asked for."""
+            on_cpu(device)
+            if data.__class__ is Tensor:
+                found = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
+                found.array = found.array.copy()
+                return found
+            kinds = {one.__class__ for one in _leaves(data, Budget())}
+            if not kinds <= {bool, int, float, complex}:
+                raise fail(
+                    f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}"
+                )
+            if complex in kinds:
+                kind = dtypes.of_scalar(1j).array
+            elif float in kinds:
+                kind = floats()
+            elif not kinds:
+                kind = _default()
+            else:
+                kind = INT64 if int in kinds else bools
+            if data.__class__ is float:
+                checked_scalar(data, kind)
+            wide: Any = FLOAT64 if kind == FLOAT32 else kind
+            array = np.asarray(data, wide).astype(kind)
+            made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
+            made.requires_grad = requires_grad
+            return made
+
+        operator("aten::tensor", "aten::as_tensor", since=since, gradient=False)(call)
+
+    def double() -> np.dtype[Any]:
+        return FLOAT64
+
+    version("1.0.0", double, np.dtype(np.uint8))
+    version("1.2.0", double, BOOL)
+    version("1.6.0", _default, BOOL)
 
 
-@operator("aten::tensor", "aten::as_tensor", since="1.6.0", gradient=False)
-def tensor(data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A number, or lists of numbers, as a tensor."""
-    on_cpu(device)
-    if data.__class__ is Tensor:
-        found = Tensor(cast(data.array, any_dtype(dtype, data.array.dtype)))
-        found.array = found.array.copy()
-        return found
-    kinds = {one.__class__ for one in _leaves(data, Budget())}
-    if not kinds <= {bool, int, float, complex}:
-        raise fail(f"Could not infer dtype of {next(one.__name__ for one in kinds if one not in {bool, int, float, complex})}")
-    if complex in kinds:
-        kind = dtypes.of_scalar(1j).array
-    elif float in kinds or not kinds:
-        kind = _default()
-    else:
-        kind = INT64 if int in kinds else BOOL
-    wide: Any = FLOAT64 if kind == FLOAT32 else kind
-    array = np.asarray(data, wide).astype(kind)
-    made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
-    made.requires_grad = requires_grad
-    return made
+_tensors()
 
 
 def _leaves(data: Any, budget: Budget) -> list[Any]:

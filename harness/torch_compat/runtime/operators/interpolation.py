@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented
 from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
@@ -234,6 +235,7 @@ def _by_mode(
     mode: str,
     align_corners: bool | None,
     *,
+    since: str,
     by_factor: bool = False,
 ) -> Tensor:
     """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
@@ -253,10 +255,10 @@ def _by_mode(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | linear | bilinear | trilinear (got {mode})"
         )
     if mode == "area":
-        return resolve(f"aten::adaptive_avg_pool{n}d")(input, out)  # type: ignore[no-any-return]
+        return resolve(f"aten::adaptive_avg_pool{n}d", Release(since))(input, out)  # type: ignore[no-any-return]
     given = factors if by_factor else []
     if mode == "nearest":
-        return resolve(f"aten::upsample_nearest{n}d")(input, out, *given)  # type: ignore[no-any-return]
+        return resolve(f"aten::upsample_nearest{n}d", Release(since))(input, out, *given)  # type: ignore[no-any-return]
     name = {
         ("linear", 1): "linear1d",
         ("bilinear", 2): "bilinear2d",
@@ -265,31 +267,37 @@ def _by_mode(
     }.get((mode, n))
     if name is None:
         raise fail(f"Got {n + 2}D input, but mode {mode} needs another number of dimensions")
-    return resolve(f"aten::upsample_{name}")(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
+    return resolve(f"aten::upsample_{name}", Release(since))(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
 
 
-@operator("aten::__interpolate", "aten::__upsample")
-def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,  # noqa: A002
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
-) -> Tensor:  # fmt: skip
-    """``F.interpolate`` as one operator."""
-    if antialias:
-        raise Unsupported("the reference reader has no aten::__interpolate with antialias", code="operator")
-    by_factor = recompute_scale_factor is False and scale_factor is not None
-    return _by_mode(input, size, scale_factor, mode, align_corners, by_factor=by_factor)
+def _interpolate(since: str) -> None:
+    def call(
+        input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,  # noqa: A002
+        recompute_scale_factor: bool | None = None, antialias: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """``F.interpolate`` as one operator, by those of the same release."""
+        if antialias:
+            raise Unsupported("the reference reader has no aten::__interpolate with antialias", code="operator")
+        by_factor = recompute_scale_factor is False and scale_factor is not None
+        return _by_mode(input, size, scale_factor, mode, align_corners, since=since, by_factor=by_factor)
+
+    operator("aten::__interpolate", "aten::__upsample", since=since)(call)
+
+
+_interpolate("1.0.0")
+_interpolate(LAST_OF_ONE)
 
 
 @operator("aten::__upsample_nearest")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:  # noqa: A002
     """``F.upsample_nearest``."""
-    return _by_mode(input, size, scale_factor, "nearest", None)
+    return _by_mode(input, size, scale_factor, "nearest", None, since=LAST_OF_ONE)
 
 
 @operator("aten::__upsample_bilinear")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:  # noqa: A002
     """``F.upsample_bilinear``, with corners aligned."""
-    return _by_mode(input, size, scale_factor, "bilinear", True)
+    return _by_mode(input, size, scale_factor, "bilinear", True, since=LAST_OF_ONE)
 
 
 # ---------------------------------------------------------------------------------------------------------------- sampling

@@ -163,6 +163,21 @@ def _layer_norm(
 
 
 @operator("aten::layer_norm")
+def layer_norm_1_0(
+    input: Tensor,  # noqa: A002
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """Up to 1.1 there is no norm of no rows."""
+    if 0 in input.array.shape[: input.array.ndim - len(normalized_shape)]:
+        raise fail("cannot reshape tensor of 0 elements into shape [1, 0, -1]")
+    return layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+
+
+@operator("aten::layer_norm", since="1.2.0")
 def layer_norm(
     input: Tensor,  # noqa: A002
     normalized_shape: Any,

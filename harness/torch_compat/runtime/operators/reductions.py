@@ -36,6 +36,7 @@ from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,6 +172,29 @@ def refuse_empty(name: str, array: Array) -> None:
         )
 
 
+def refuse_no_places(name: str, array: Array, at: int) -> None:
+    """From 1.9 on something is picked along a dimension that has some places.
+
+    Raises:
+        Raised: it has none.
+    """
+    if not array.shape[at]:
+        raise raised("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
+
+
+def of_nothing(name: str, array: Array, at: int, *, keepdim: bool) -> tuple[Tensor, Tensor] | None:
+    """What is picked along a dimension of a tensor without elements, and where it stands; None where it has some.
+
+    Raises:
+        Raised: the dimension has no places to pick from.
+    """
+    if array.size:
+        return None
+    refuse_no_places(name, array, at)
+    shape = tuple(1 if one == at and keepdim else size for one, size in enumerate(array.shape) if one != at or keepdim)
+    return Tensor(np.empty(shape, array.dtype)), Tensor(np.empty(shape, INT64))
+
+
 def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last: bool, some: bool) -> tuple[Tensor, Tensor]:
     array = self.array
     name = "max" if largest else "min"
@@ -181,22 +205,14 @@ def _extreme_along(self: Tensor, dim: int, keepdim: bool, *, largest: bool, last
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
     if some:
         refuse_empty(name, array)
-    if not array.shape[at]:
-        raise _no_identity(name, at, array.size == 0)
-    if not array.size:
-        shape = tuple(1 if one == at and keepdim else size for one, size in enumerate(array.shape) if one != at or keepdim)
-        return Tensor(np.empty(shape, array.dtype)), Tensor(np.empty(shape, INT64))
+    nothing = of_nothing(name, array, at, keepdim=keepdim)
+    if nothing is not None:
+        return nothing
     places = np.expand_dims(_best(array, at, largest=largest, last=last), at)
     values = np.take_along_axis(array, places, axis=at)
     if not keepdim:
         values, places = values.squeeze(at), places.squeeze(at)
     return Tensor(values.copy()), Tensor(places.astype(INT64))
-
-
-def _no_identity(name: str, at: int, _empty: bool) -> Any:
-    from torch_compat.runtime.values import raised  # noqa: PLC0415
-
-    return raised("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
 
 
 def _extreme_of_all(array: Array, *, largest: bool) -> Tensor:
@@ -290,8 +306,7 @@ def _along_dims(name: str, *, largest: bool) -> None:
         if array.dtype.kind == "c" and array.size:
             raise not_implemented(f"{'max' if largest else 'min'}_values_cpu", array.dtype)
         for one in found:
-            if not array.shape[one]:
-                raise _no_identity(name, one, True)
+            refuse_no_places(name, array, one)
         if not array.ndim:
             return Tensor(array.copy())
         return Tensor(_extreme(array, found, largest=largest, keepdims=keepdim))
@@ -310,7 +325,9 @@ def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> t
     array = self.array
     if array.dtype.kind == "c":
         raise not_implemented("aminmax_cpu", array.dtype)
-    found = None if dim is None else axes(dim, array.ndim)
+    found = axes(dim, array.ndim)
+    for one in found:
+        refuse_no_places("aminmax", array, one)
     return Tensor(_extreme(array, found, largest=False, keepdims=keepdim)), Tensor(
         _extreme(array, found, largest=True, keepdims=keepdim)
     )

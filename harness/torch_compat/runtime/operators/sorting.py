@@ -25,7 +25,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
-from torch_compat.runtime.operators.reductions import refuse_empty
+from torch_compat.runtime.operators.reductions import of_nothing, refuse_empty, refuse_no_places
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -135,6 +135,8 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if not array.size:
+        refuse_no_places("kthvalue", array, at)
     if not 1 <= k <= array.shape[at]:
         raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
     return _one_of(array, order(array, at, descending=False), at, k - 1, keepdim)
@@ -177,12 +179,15 @@ def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tenso
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    nothing = of_nothing("median", array, at, keepdim=keepdim)
+    if nothing is not None:
+        return nothing
     places = order(array, at, descending=False)
     values, where = _one_of(array, places, at, (array.shape[at] - 1) // 2, True)
     if array.dtype.kind not in "iub":
-        nothing = np.isnan(array)
-        some = nothing.any(axis=at, keepdims=True)
-        first = np.expand_dims(nothing.argmax(axis=at), at)
+        nans = np.isnan(array)
+        some = nans.any(axis=at, keepdims=True)
+        first = np.expand_dims(nans.argmax(axis=at), at)
         values = Tensor(np.where(some, np.asarray(np.nan, array.dtype), values.array))
         where = Tensor(np.where(some, first, where.array))
     if not keepdim:
@@ -232,6 +237,9 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Te
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    nothing = of_nothing("mode", array, at, keepdim=keepdim)
+    if nothing is not None:
+        return nothing
     moved = np.moveaxis(array, at, -1)
     values = np.empty(moved.shape[:-1], array.dtype)
     places = np.zeros(moved.shape[:-1], INT64)
