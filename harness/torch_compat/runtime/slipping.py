@@ -64,6 +64,15 @@ CONVOLUTIONS = frozenset({
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
 """Operators that a release differentiates, as it does products: they wait with them for the last use of what comes out."""
+BY_PROFILE = Release("1.5.0")
+"""From here on releases know what they differentiate from earlier runs; 1.2 to 1.4 from what a call is given."""
+WITHOUT_NORM = Release("1.3.0")
+JOINED = frozenset({
+    "aten::relu", "aten::abs", "aten::sqrt", "aten::mean", "aten::sigmoid", "aten::tanh", "aten::exp", "aten::neg", "aten::erf", "aten::log",
+    "aten::sin", "aten::t", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::softmax", "aten::log_softmax",
+    "aten::dropout", "aten::clamp", "aten::where", "aten::view", "aten::batch_norm",
+})  # fmt: skip
+"""Operators that 1.2 to 1.4 differentiate together with the product that they use; not layer_norm or sum, and batch_norm in 1.2 alone."""
 ARITHMETIC = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div"})
 FUSED = ARITHMETIC | {
     "aten::abs", "aten::addmm", "aten::clamp", "aten::exp", "aten::log", "aten::neg", "aten::relu", "aten::sigmoid", "aten::sin", "aten::tanh",
@@ -86,7 +95,7 @@ class Slipping:
         met: those that the program came to, by id.
     """
 
-    __slots__ = ("_completed", "_fused", "_horizon", "_moves", "_run", "_slips", "_sources", "_whole", "family", "met")
+    __slots__ = ("_completed", "_fused", "_horizon", "_joins", "_moves", "_run", "_slips", "_sources", "_whole", "family", "met")
 
     def __init__(self, horizon: Horizon) -> None:
         self._horizon = horizon
@@ -96,6 +105,7 @@ class Slipping:
         self._completed: set[str] = set()
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
+        self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else (1.2 to 1.4)
         self._run: _Run | None = None
         self._fused: dict[
             int, Tensor
@@ -120,6 +130,7 @@ class Slipping:
         self._whole.clear()
         if self._moves is None:
             slip = self._slips.get(PRODUCT)
+            self._joins = slip is not None and self._horizon.release < BY_PROFILE
             self._moves = slip is not None and slip.holds((f"family:{self.family}", RUNS + PRODUCT))
         if self._moves:
             self._run = _Run(method, method in self._completed, root, args)
@@ -143,7 +154,7 @@ class Slipping:
         if run is None or run.failed is None:
             return None
         failed = run.failed
-        if run.printed:
+        if run.stands:
             failed.undo()  # nothing moves over what prints
         else:
             failed.unwrite()
@@ -173,9 +184,11 @@ class Slipping:
         if PRODUCT in slips:
             if name in PRODUCTS:
                 return self._product(name, function)
-            if name in THROUGH:
+            if self._horizon.release < BY_PROFILE:
+                function = self._joined(name, function)
+            elif name in THROUGH:
                 return self._through(function)
-            if name == "prim::Print":
+            elif name == "prim::Print":
                 return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
             return self._division(function)
@@ -250,17 +263,37 @@ class Slipping:
             if run is None:
                 return function(*args, **keywords)
             if run.failed is not None and any(_is_absent(one) for one in args):
+                if self._joins:
+                    run.stands = False
+                    run.failed.fail()
                 return run.failed.absent(_shape(name, args))
             try:
                 return function(*args, **keywords)
             except Raised as error:
                 given = (*args, *keywords.values())
-                if not run.later or run.failed is not None or not _differentiated(*given) or not self._used_again():
+                if run.failed is not None or not _differentiated(*given):
+                    raise
+                if not self._joins and not (run.later and self._used_again()):
                     raise
                 run.failed = _Failed(error, [run.root, *run.args])
+                run.stands = self._joins
                 return run.failed.absent(_shape(name, args))
 
         return product
+
+    def _joined(self, name: str, function: Function) -> Function:
+        """An operator of a release that computes a product where an operator uses it that it differentiates, and else where it stands."""
+        if name not in JOINED or (name == "aten::batch_norm" and self._horizon.release >= WITHOUT_NORM):
+            return function
+
+        def joined(*args: Any, **keywords: Any) -> Any:
+            run = self._run
+            if run is not None and run.failed is not None and any(map(_is_absent, (*args, *keywords.values()))):
+                run.stands = False
+                run.failed.fail()
+            return function(*args, **keywords)
+
+        return joined
 
     def _through(self, function: Function) -> Function:
         def through(input_: Any, *args: Any, **keywords: Any) -> Any:
@@ -274,7 +307,7 @@ class Slipping:
         def prints(*args: Any, **keywords: Any) -> Any:
             run = self._run
             if run is not None and run.failed is not None:
-                run.printed = True
+                run.stands = True
                 run.failed.fail()
             return function(*args, **keywords)
 
@@ -340,17 +373,17 @@ class _Run:
     Attributes:
         later: whether an earlier one has given a value: then the release knows what it differentiates.
         failed: the product that raised, and waits for its use.
-        printed: whether the method would have printed since.
+        stands: whether the product is computed where it stands in the source, after all.
     """
 
-    __slots__ = ("args", "failed", "later", "method", "printed", "root")
+    __slots__ = ("args", "failed", "later", "method", "root", "stands")
 
     def __init__(self, method: str, later: bool, root: ScriptObject, args: list[Any]) -> None:
         self.method = method
         self.later = later
         self.root = root
         self.args = args
-        self.printed = False
+        self.stands = False
         self.failed: _Failed | None = None
 
 
