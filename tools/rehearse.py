@@ -96,7 +96,9 @@ def rehearse(arguments: list[str] | None) -> int:
         expected = copied(REPOSITORY, into / "expected") if later else REPOSITORY
         if later:
             without(expected, later)
-            if command(expected, "-m", "tests.predictions", "--write"):  # admitting counts them anew, of the releases that are left
+            if command(
+                expected, "-m", "tests.predictions", "--write"
+            ):  # admitting counts them anew, of the releases that are left
                 raise CorpusError("what is predicted cannot be counted without the later releases", where=str(expected))
         root = copied(expected, into / "tree")
         without(root, [release.version], keep_programs=True)

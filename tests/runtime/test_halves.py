@@ -13,8 +13,10 @@ from torch_compat.operators import halves
 from torch_compat.readers import survey
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.encoding import Decoder
 from torch_compat.runtime.registry import known, resolve
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.values.compare import NOT_ASKED, compare
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -106,3 +108,25 @@ def test_a_batch_times_a_matrix_is_one_product_of_matrices(horizon: str, ranks: 
 def test_a_batch_times_a_vector_is_a_matrix_times_a_vector_from_1_12_on() -> None:
     assert "addmm" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.6.0")))
     assert "addmv" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.12.1")))
+
+
+@pytest.mark.parametrize(("release", "known"), [("1.1.0", False), ("1.2.0", True), ("2.15.0", True)])
+def test_inputs_of_a_dtype_that_a_release_does_not_have_cannot_be_made(release: str, known: bool) -> None:
+    body = {"tensor": {"dtype": "bfloat16", "shape": [1], "strides": [1], "bytes": "gD8="}}
+    if known:
+        assert Decoder(Release(release)).decode(body).shape == (1,)
+        return
+    with pytest.raises(Raised, match=r"this release has no dtype torch\.bfloat16") as error:
+        Decoder(Release(release)).decode(body)
+    assert error.value.code == NOT_ASKED
+    assert Decoder().decode(body).shape == (1,)
+
+
+def test_who_says_that_inputs_cannot_be_made_agrees_with_who_says_the_same() -> None:
+    def result(kind: str) -> dict[str, Any]:
+        turn = {"error": {"stage": "call", "type": kind, "message": "no"}}
+        return {"calls": [{"first": turn, "second": turn}], "state": None, "state_after": None}
+
+    assert compare(result(NOT_ASKED), result(NOT_ASKED)).result == "same"
+    assert compare(result("E"), result(NOT_ASKED)).result == "raised"
+    assert compare(result(NOT_ASKED), result("E")).result == "same"  # as any error for another, where they are not compared

@@ -110,10 +110,19 @@ class Encoder:
         return {"tensor": body}
 
 
-class Decoder:
-    """The way back: values that were encoded together come back sharing the storages that they shared."""
+NO_SUCH_DTYPE = "__main__.NoSuchDtype"
+"""The class of the error with which the worker of a release says that it cannot make the inputs of a call."""
 
-    def __init__(self) -> None:
+
+class Decoder:
+    """The way back: values that were encoded together come back sharing the storages that they shared.
+
+    Parameters:
+        release: whose program they are for, if tensors of a dtype that it does not have are to be refused as its worker refuses them.
+    """
+
+    def __init__(self, release: Release | None = None) -> None:
+        self._release = release
         self.storages: dict[tuple[int, str], np.ndarray[Any, Any]] = {}
         self.extents: dict[tuple[int, str], int] = {}
 
@@ -161,6 +170,8 @@ class Decoder:
         found = dtypes.named(body["dtype"])
         if found is None:
             raise Unsupported(f"there is no dtype {body['dtype']}", code="dtype")
+        if self._release is not None and not dtypes.is_known(body["dtype"], self._release):
+            raise Raised(f"this release has no dtype torch.{body['dtype']}", code=NO_SUCH_DTYPE)
         dtype = found.array
         shape = _shape(body)
         if "data" in body:
@@ -272,8 +283,8 @@ def perform(
     for call in calls:
         said: dict[str, Any] = {"method": call["method"]}
         for turn in ("first", "second"):
-            args = Decoder().decode({"tuple": call["args"]})
             try:
+                args = Decoder(known.release).decode({"tuple": call["args"]})
                 value = module.run(call["method"], args)
                 together = Encoder(named_tuples=names)
                 said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
