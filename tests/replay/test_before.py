@@ -91,7 +91,15 @@ LEFT = """\
     { outcome = "different", recipes = ["a", "b"], writers = "..1.1.0", readers = "1.1.0.." },
     { outcome = "refused", recipes = ["a"], writers = "1.0.0", readers = "1.1.0", options = ["mmap"] },
 """
+SAID = '[[{}]]\nid = "a"\nsays = [\n{}]\nbecause = "so"\n'
+FIRST = '    { type = "E", text = "no, 2.0.0 \\"x\\"", releases = "..1.0.0" },\n'
+BOTH = '    { type = "E", text = "not", releases = "1.1.0..2.0.0" },\n    { type = "F", text = "never", releases = "2.1.0.." },\n'
+WARNED = '    { readers = "..2.0.0", category = "UserWarning", text = "soon" },\n    { readers = "2.1.0..", category = "UserWarning", text = "now" },\n'
 TABLES = {
+    SAID.format("wording", FIRST + BOTH): SAID.format("wording", FIRST + '    { type = "E", text = "not", releases = "1.1.0" },\n'),
+    SAID.format("wording", BOTH): "",  # one text alone explains nothing
+    SAID.format("warning", WARNED): SAID.format("warning", '    { readers = "..1.1.0", category = "UserWarning", text = "soon" },\n'),
+    SAID.format("warning", WARNED.partition("\n")[2]): "",
     KNOWN.format(PARTS, '    "deprecations-overdue:late:x@1.1.0",\n    "deprecations-overdue:late:y@2.1.0",\n'):
         KNOWN.format(LEFT, '    "deprecations-overdue:late:x@1.1.0",\n'),
     KNOWN.format(PARTS, '    "deprecations-overdue:late:y@2.1.0",\n'): HALF.format(LEFT),

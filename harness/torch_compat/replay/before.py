@@ -45,12 +45,15 @@ COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE
 PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
 READERS: Final = re.compile(r'^readers = "([^"]*)"$', re.MULTILINE)
+SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
+"""One of the texts of a warning or a wording."""
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
 UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
+WORDING: Final = "[[wording]]"
 WAIVER: Final = "[waiver]"
 
 
@@ -271,8 +274,18 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
     if "besides" in table:
         besides = [one for one in table["besides"] if one not in gone.releases]
         body = BESIDES.sub(f"besides = {json.dumps(besides)}", body)
+    if isinstance(table.get("says"), list):
+        body = SAYING.sub(lambda found: _saying(found, gone), body)
+        if len(_innermost(parsed(body, part.header))["says"]) < (2 if part.header == WORDING else 1):
+            return None
     body = UNTIL.sub(lambda found: _until(found, gone), body)
     return replace(part, body=ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body))
+
+
+def _saying(found: re.Match[str], gone: _Gone) -> str:
+    """A line of what releases say, without those that are gone; empty where nobody else says it."""
+    left = gone.without(found[2])
+    return "" if left == "none" else f"{found[1]}{left}{found[3]}"
 
 
 def _unclear(found: re.Match[str], gone: _Gone) -> str:
