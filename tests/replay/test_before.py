@@ -38,8 +38,7 @@ def test_releases_leave_the_repository(tmp_path: Path, since: str) -> None:
     first = calendar.resolve(since) if since else calendar.newest()
     gone = [release.version for release in calendar if release.parsed >= first.parsed]
     remove_releases(tmp_path, gone)
-    changed, judged = regenerate(Root(tmp_path))
-    assert (f"policies/torch/{LOCK}" in changed) is bool(since)  # the newest release broke no operator that an exception is for
+    _, judged = regenerate(Root(tmp_path))
     lock = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
     assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", lock)]
     names = re.compile("|".join(f"torch-{re.escape(one)}/" for one in gone).encode())
