@@ -40,7 +40,8 @@ def test_releases_leave_the_repository(tmp_path: Path, since: str) -> None:
     gone = [release.version for release in calendar if release.parsed >= first.parsed]
     remove_releases(tmp_path, gone)
     if since:  # what the others do without them is for a person to accept
-        main(["accept", "--write", "--root", str(tmp_path)])
+        with pytest.raises(SystemExit):
+            main(["accept", "--write", "--root", str(tmp_path)])
     _, judged = regenerate(Root(tmp_path))
     lock = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
     assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", lock)]
