@@ -16,6 +16,7 @@ from torch_compat.errors import CorpusError, ReaderError
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import Produced, produce
+from torch_compat.values.normalise import brief_result
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
@@ -305,4 +306,4 @@ def test_a_real_release_gives_the_same_content_without_a_manifest_to_compare_wit
     for name in RECIPES:
         entry: Any = made[f"torch-2.13.0/{name}"]
         before = small_corpus.fixtures[entry.id]
-        assert (entry.content, entry.golden, entry.readback) == (before.content, before.golden, before.readback)
+        assert (entry.content, entry.golden, entry.readback) == (before.content, brief_result(before.golden), before.readback)

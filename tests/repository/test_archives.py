@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torch_compat.archive import open_archive
+from torch_compat.archive.container import VERIFY_OFFSETS
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.errors import ArchiveError
 from torch_compat.formats import identify
@@ -20,7 +21,9 @@ def test_there_are_manifests() -> None:
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
-def test_every_archive_is_what_its_manifest_says(path: Path) -> None:
+def test_every_archive_is_what_its_manifest_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets are compared in test_containers.py: an archive that somebody packed again has others."""
+    monkeypatch.delenv(VERIFY_OFFSETS, raising=False)
     manifest = read_manifest(path)
     assert manifest.fixtures
     wrong = []

@@ -15,6 +15,7 @@ BY_ZIPFILE = {
     "serialized_exported_program.json",
     "archive_format",
 }  # what torch.export.save of 2.1 to 2.8 wrote without torch's writer
+PACKED_AGAIN = {"save_without_version"}  # by Python's zipfile, in the recipe itself
 STORAGES_WITHOUT = {"save_fake_tensors", "save_skip_data"}  # the room for storages is left, and nothing written into it
 
 
@@ -25,12 +26,15 @@ def test_there_are_manifests() -> None:
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
 def test_no_archive_is_damaged(path: Path) -> None:
     for fixture in read_manifest(path).fixtures:
-        with open_archive(path.parent / fixture.file, verify_offsets=True) as archive:
+        again = fixture.recipe in PACKED_AGAIN
+        with open_archive(path.parent / fixture.file, verify_offsets=not again) as archive:
             archive.verify()
             assert archive.damage == [], fixture.id
             if not isinstance(archive, ZipArchive):
                 continue
-            assert archive.torch or BY_ZIPFILE & {*archive.names} or path.parent.name == "synthetic", fixture.id
+            without = again or BY_ZIPFILE & {*archive.names} or path.parent.name == "synthetic"
+            assert archive.torch or without, fixture.id
+            assert not (archive.torch and again), fixture.id
             if archive.torch:
                 offsets = archive.calculated_offsets()
                 assert offsets == [(member.header_offset, member.data_offset) for member in archive.members], fixture.id

@@ -16,7 +16,9 @@ import pytest
 
 from tests.recordings import readers_of
 from tests.state.neutral import Neutral
+from torch_compat.archive.container import VERIFY_OFFSETS
 from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
+from torch_compat.errors import Corrupt
 from torch_compat.formats.facts import read_facts
 from torch_compat.pickles import Tensor
 from torch_compat.policy import load_policy
@@ -34,13 +36,15 @@ ORDER = ("default", "little-endian", "mmap", "mmap-calculated", "weights-only") 
 SAME = "as its writer reads it back"
 UNRESTRICTED = "its writer refuses it by default, and reads it back without weights_only"
 REFUSED = "its writer refuses it: what was saved counts"
-UNSTABLE = "its writer reads something else each time: what was saved counts"
 OTHER = "its writer reads something else than it saved: what was saved counts"
 LOST = "its writer reads something else than it saved, and so does everybody: the file does not hold what was saved"
+NOBODY = "its own writer refuses it, and it is refused here as well"
 ABSENT = "its storages were skipped: absent, where torch shows zeros; the rest as its writer reads it back"
 SYNTHETIC = "no release wrote it: as the rules of its format say"
 
 WRITERS = load_policy(ROOT / "policies" / "torch").corpus.writers
+FROM_1_4 = " ".join(WRITERS[WRITERS.index("1.4.0") :])
+FROM_2_2 = " ".join(WRITERS[WRITERS.index("2.2.2") :])
 FROM_2_6 = " ".join(WRITERS[WRITERS.index("2.6.0") :])
 ALL = " ".join(WRITERS)
 LISTED = {
@@ -54,7 +58,15 @@ LISTED = {
     (UNRESTRICTED, "save_python_values"): FROM_2_6,
     (UNRESTRICTED, "whole_module"): FROM_2_6,
     (REFUSED, "save_class_of_the_writer"): ALL,
-    (UNSTABLE, "save_sparse_coo"): "1.4.0 1.5.0 1.5.1",
+    (REFUSED, "save_float8_stream"): FROM_2_2,
+    (REFUSED, "save_nested_stream"): FROM_2_2,
+    (REFUSED, "save_sparse_coo"): "1.4.0 1.5.0 1.5.1",
+    (REFUSED, "save_sparse_stream_last"): "1.4.0 1.5.0 1.5.1 1.6.0",
+    (REFUSED, "save_without_version"): FROM_1_4,
+    (NOBODY, "save_nested_none"): FROM_2_2,
+    (UNRESTRICTED, "save_nested"): "2.15.0",
+    (UNRESTRICTED, "save_nested_empty"): "2.15.0",
+    (UNRESTRICTED, "save_nested_views"): "2.15.0",
     (OTHER, "save_one_storage_many_dtypes"): "1.8.1 1.9.1 1.10.2",
     (OTHER, "save_storages"): "1.11.0",
     (LOST, "save_conjugates"): "1.10.2 1.11.0 1.12.1 1.13.1",
@@ -87,7 +99,13 @@ def plain(value: Any) -> Any:
 def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
     """The reason why what is read of a fixture is what it has to be; fails where it is not."""
     neutral = Neutral()
-    got = plain({"value": neutral.encode(load_state(path, with_types=True))})
+    try:
+        loaded = load_state(path, with_types=True)
+    except Corrupt:
+        assert cells, fixture.id
+        assert all(cell.result == "refused" for cell in cells), fixture.id
+        return NOBODY
+    got = plain({"value": neutral.encode(loaded)})
     golden = plain(fixture.golden)
     saved = compare(golden, got)
     cell = next((one for one in cells if one.result != "refused"), None)
@@ -98,9 +116,6 @@ def judged(fixture: Fixture, path: Path, cells: list[Observation]) -> str:
     if cell is None:
         assert saved.result == "same", (fixture.id, saved.differences)
         return REFUSED
-    if cell.result == "unstable":
-        assert saved.result == "same", (fixture.id, saved.differences)
-        return UNSTABLE
     own = compare(plain(cell.own_result(fixture.golden)), got)
     if cell.result == "differs":
         if saved.result == "same":
@@ -135,7 +150,8 @@ def alike_in_file(path: Path, golden: dict[str, Any]) -> bool:
     return False
 
 
-def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason() -> None:
+def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VERIFY_OFFSETS, raising=False)  # an archive that somebody packed again has other offsets
     found: dict[tuple[str, str], list[str]] = {}
     counts: collections.Counter[str] = collections.Counter()
     for fixture, path, cells in fixtures():

@@ -19,6 +19,7 @@ from torch_compat.corpus.lines import digest, dump, dump_again, read_lines, writ
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
 from torch_compat.releases.release import public, stated
+from torch_compat.values.normalise import brief_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -350,8 +351,11 @@ def _named(entry: dict[str, Any]) -> str:
 
 
 def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable) -> list[str]:
-    """Names of the fields in which a fixture that was produced again is not the recorded one. Empty: reproduced."""
+    """Names of the fields in which a fixture that was produced again is not the recorded one. Empty: reproduced.
+
+    Errors count without tracebacks of programs, which older entries quote.
+    """
     if type(old) is not type(new):
         return ["writable" if isinstance(new, Fixture) else "not writable any more"]
     a, b = _facts(old), _facts(new)
-    return [name for name in a if name not in VARYING and dump(a[name]) != dump(b[name])]
+    return [name for name in a if name not in VARYING and dump(brief_result(a[name])) != dump(brief_result(b[name]))]

@@ -59,7 +59,8 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     names = facts.records
     read_markers(archive, facts)
     facts.producer = _producer(archive, names)
-    folder = "tensors/" if archive.names[0] == "version" and "data/0" not in names and _has(archive, "tensors/") else "data/"
+    of_1_4 = archive.names[0] == "version" or "version" not in names  # somebody who packed it again may have left that out
+    folder = "tensors/" if of_1_4 and "data/0" not in names and _has(archive, "tensors/") else "data/"
     unpickled = _zip.read_pickle(archive, facts, "data.pkl")
     _zip.add_storages(archive, facts, unpickled.storages, folder.__add__)
 
@@ -96,6 +97,11 @@ def _producer(archive: ZipArchive, names: frozenset[str]) -> Producer:
         return Producer(first="2.7", because=("record .format_version",))
     if "byteorder" in names:
         return Producer(first="2.1", last="2.6", because=("record byteorder", "no record .format_version"))
+    if "version" not in names:
+        if _has(archive, "tensors/"):
+            return Producer(first="1.4", last="1.4", because=("records in tensors/",))
+        because = ("no record version, whose place would tell more", "no record byteorder")
+        return Producer(first="1.4", last="2.0", because=because)
     if archive.names[0] == "version":
         if _has(archive, "tensors/"):
             return Producer(first="1.4", last="1.4", because=("records in tensors/",))

@@ -23,6 +23,7 @@
     whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
     mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
+    attribute:is                       TorchScript source takes an attribute of this name, as in self.is
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
     dtype:UNDEFINED                    model.json states this dtype of a tensor
@@ -37,7 +38,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.needs.numbers import has_whole_constant, mistaken, too_large
-from torch_compat.needs.source import USES, bases, calls_below, scan, uses
+from torch_compat.needs.source import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "base", "call", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
+    "args", "attribute", "base", "call", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "sparse", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -203,7 +204,9 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     source = scan(text)
     signs: set[str] = set()
     for word in {word for _, word in words}:
-        signs.update(f"{use}:{word}" for use in uses(source.code, word) if (use, word) in words)
+        used = uses(source.code, word)
+        used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is a name, too
+        signs.update(f"{use}:{word}" for use in used if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
     if source.whole_constant:
         signs.add(CONSTANT)

@@ -40,9 +40,10 @@ TEXT = re.compile(r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|
 BASE = re.compile(r"^class [^\s(]+\(([^)\s]+)\)", re.MULTILINE)
 ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
 HEAD = re.compile(r"\w+\Z")
-TYPE, FUNCTION, CLASS_SETS, DECLARES, NAME = "type", "function", "class-sets", "declares", "name"
-USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, NAME})
-"""What a word can be: a type, a function that is called, what the body of a class sets to a list, an attribute that it declares, any other name."""
+TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME = "type", "function", "class-sets", "declares", "attribute", "name"
+USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME})
+"""What a word can be: a type, a function that is called, what the body of a class sets to a list, an attribute that it declares, an attribute
+of something, any other name."""
 TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 """The functions whose first argument is a type."""
 FARTHEST = 1000  # characters of a line that are looked at before a word
@@ -84,7 +85,7 @@ def uses(code: str, word: str) -> set[str]:
 
 def _use(code: str, at: int, end: int, before: str, behind: str) -> str:
     if before == ".":
-        return NAME
+        return ATTRIBUTE
     line = max(code.rfind("\n", max(at - FARTHEST, 0), at) + 1, at - FARTHEST, 0)
     left = code[line:at]
     if left == "  " and code.startswith(" = [", end) and _in_class(code, line):

@@ -40,7 +40,7 @@ __all__ = ["KINDS", "RUNS", "DiesCalled", "DiesLoading", "Slip", "in_place_of_re
 KINDS = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """Every kind of sign."""
 RUNS = "runs:"
-UNPARSED = frozenset({"declares", "ill-formed-octal"})
+UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
 """The kinds of signs of archives (:mod:`torch_compat.needs.signs`) for which a file of source is refused as a whole, before anything in it
 is compiled."""
 DEEPEST = 200  # classes that are attributes of one another

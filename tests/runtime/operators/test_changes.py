@@ -32,10 +32,21 @@ def canonical(name: str) -> str:
     return "aten::" + short.removesuffix("_forward").removesuffix("_with_indices")
 
 
+ELSEWHERE = {
+    "bfloat16-convolutions-computed-with-onednn-limited": "the slip convolutions-of-bfloat16",
+    "bfloat16-convolutions-refused-with-onednn-limited": "the slip convolutions-of-bfloat16",
+    "tensors-of-floats-into-other-types": "the check of unlike types, which arithmetic has up to 1.2",
+}
+"""Changes that the reference reader knows otherwise than by an operator with several forms."""
+
+
 def test_both_sides_know_the_same_changes() -> None:
+    changes = tomllib.loads(CHANGES.read_text("utf-8"))["change"]
+    assert ELSEWHERE.keys() <= {change["id"] for change in changes}
     listed = {
         (canonical(operator), Release(change["since"]))
-        for change in tomllib.loads(CHANGES.read_text("utf-8"))["change"]
+        for change in changes
+        if change["id"] not in ELSEWHERE
         for operator in change["operators"]
     }
     modelled = {
