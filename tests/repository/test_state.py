@@ -165,9 +165,10 @@ def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason(
 
 
 @pytest.mark.parametrize("release", ["1.0.0", "1.5.1", "2.13.0"])
-def test_without_types_and_copied_it_is_the_same(release: str) -> None:
+def test_without_types_and_copied_it_is_the_same(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VERIFY_OFFSETS, raising=False)
     folder = ROOT / f"fixtures/torch-{release}"
     for fixture in read_manifest(folder / "manifest.jsonl").fixtures:
-        if fixture.family == "torch-save":
+        if fixture.family == "torch-save" and (NOBODY, fixture.recipe) not in LISTED:
             typed = [Neutral().encode(load_state(folder / fixture.file, with_types=True, mmap=way)) for way in (None, False)]
             assert json.dumps(typed[0]) == json.dumps(typed[1]), fixture.id
