@@ -48,6 +48,12 @@ def test_a_slice_of_the_campaign_is_noticed() -> None:
     planter = planter_of(REPOSITORY)
     tried = list(planter.campaign(Random(3), FEW))
     assert [str(one) for one in tried if not one.noticed] == []
+    varying = [block for block in planter.accepted.blocks if block.outcome == "unstable"]  # too few to be drawn for certain
+    assert varying
+    tried += [
+        one for block in varying if (one := planter.planted(Random(3), "settled", planter.cell(Random(3), block))) is not None
+    ]
+    assert [str(one) for one in tried if not one.noticed] == []
     assert {one.kind for one in tried} == KINDS.keys()
     assert len({one.cell.block.waiver for one in tried}) > 50
 

@@ -318,7 +318,7 @@ def test_nothing_runs_on_inside_of_one_operator(body: str, monkeypatch: pytest.M
     "body",
     [
         "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return l",
-        "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return torch.eq(l, l)",
+        "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  k = annotate(List[Any], [])\n  _1 = torch.append(k, k)\n  return torch.eq(l, k)",
         "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return torch.str(l)",
         "x = annotate(List[Any], [])\n  for i in range(50000):\n    x = [x]\n  return x",
     ],

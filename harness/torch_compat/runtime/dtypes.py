@@ -110,13 +110,6 @@ _BY_CODE = {one.code: one for one in DTYPES.values()}
 _BY_NUMPY: dict[Any, Dtype] = {one.numpy: one for one in DTYPES.values() if one.numpy is not None}
 _ALIASES = {**table.ALIASES, "byte": "uint8", "char": "int8"}
 
-_SINCE = {
-    "bool": "1.1.0", "qint8": "1.1.0", "bfloat16": "1.2.0", "quint8": "1.2.0", "qint32": "1.2.0", "quint4x2": "1.8.0", "quint2x4": "1.11.0",
-    "float8_e4m3fn": "2.1.0", "float8_e5m2": "2.1.0", "float8_e4m3fnuz": "2.2.0", "float8_e5m2fnuz": "2.2.0", "uint16": "2.3.0",
-    "uint32": "2.3.0", "uint64": "2.3.0", "float8_e8m0fnu": "2.7.0",
-}  # fmt: skip
-"""The first minor release whose module ``torch`` has a dtype, as all of them were asked; every release has all others."""
-
 BOOL, UINT8, INT8, INT16, INT32, INT64 = (DTYPES[n] for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = (DTYPES[n] for n in ("float16", "bfloat16", "float32", "float64"))
 COMPLEX64, COMPLEX128 = DTYPES["complex64"], DTYPES["complex128"]
@@ -126,7 +119,7 @@ _default = FLOAT32
 
 def is_known(name: str, release: Release) -> bool:
     """Whether the module ``torch`` of a release has the dtype of this name."""
-    return release >= Release(_SINCE.get(table.ALIASES.get(name, name), "1.0.0"))
+    return release >= Release(table.SINCE.get(table.ALIASES.get(name, name), "1.0.0"))
 
 
 def default_dtype() -> Dtype:

@@ -20,6 +20,7 @@ __all__ = [
     "ELEMENT_SIZES",
     "MEASURED",
     "NUMBERED",
+    "SINCE",
     "STORAGE_CLASSES",
     "ScalarType",
     "storage_class",
@@ -153,6 +154,13 @@ STORAGE_CLASSES: Final[dict[str, str]] = {
 
 Python has the classes of ``storages``; TorchScript names the storage of any dtype so, after c10's word for it
 (``Pickler::pushStorageOfTensor``), whether there is such a class or not."""
+
+SINCE: Final[dict[str, str]] = {
+    "bool": "1.1.0", "qint8": "1.1.0", "bfloat16": "1.2.0", "quint8": "1.2.0", "qint32": "1.2.0", "quint4x2": "1.8.0", "quint2x4": "1.11.0",
+    "float8_e4m3fn": "2.1.0", "float8_e5m2": "2.1.0", "float8_e4m3fnuz": "2.2.0", "float8_e5m2fnuz": "2.2.0", "uint16": "2.3.0",
+    "uint32": "2.3.0", "uint64": "2.3.0", "float8_e8m0fnu": "2.7.0",
+}  # fmt: skip
+"""The first minor release whose module ``torch`` has a dtype, as all of them were asked; every release has all others."""
 
 NUMBERED: Final[dict[int, str]] = {row.number: row.name for row in _TABLE if row.number is not None}
 """Dtypes by their number in c10::ScalarType."""
