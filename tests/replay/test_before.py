@@ -18,7 +18,7 @@ from torch_compat.cli.judge import gather
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import UsageError
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
-from torch_compat.policy.counts import counted_tables, read_lock
+from torch_compat.policy.counts import LOCK, counted_tables, read_lock
 from torch_compat.policy.source import read_folder
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -39,12 +39,16 @@ def test_releases_leave_the_repository(tmp_path: Path, since: str) -> None:
     first = calendar.resolve(since) if since else calendar.newest()
     gone = [release.version for release in calendar if release.parsed >= first.parsed]
     remove_releases(tmp_path, gone)
+    lock = tmp_path / "policies/torch" / LOCK
+    left = lock.read_bytes()
     if since:  # what the others do without them is for a person to accept
         with pytest.raises(SystemExit):
             main(["accept", "--write", "--root", str(tmp_path)])
-    _, judged = regenerate(Root(tmp_path))
-    lock = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
-    assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", lock)]
+    assert (lock.read_bytes() != left) is bool(since)  # the newest release broke no operator that an exception is for
+    changed, judged = regenerate(Root(tmp_path))
+    assert f"policies/torch/{LOCK}" not in changed
+    waived = (tmp_path / "policies/torch" / WAIVERS_LOCK).read_text(encoding="utf-8")
+    assert not [one for one in gone if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.]*\d)", waived)]
     names = re.compile("|".join(f"torch-{re.escape(one)}/" for one in gone).encode())
     recorded = ("fixtures/FROZEN", "fixtures/torch-*/manifest.jsonl", "reports/observations/*", "reports/findings.md")
     assert not [path for pattern in recorded for path in tmp_path.glob(pattern) if names.search(path.read_bytes())]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.repository.packed import PACKED_AGAIN
 from torch_compat.archive import ZipArchive, open_archive
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 
@@ -15,7 +16,6 @@ BY_ZIPFILE = {
     "serialized_exported_program.json",
     "archive_format",
 }  # what torch.export.save of 2.1 to 2.8 wrote without torch's writer
-PACKED_AGAIN = {"save_without_version"}  # by Python's zipfile, in the recipe itself
 STORAGES_WITHOUT = {"save_fake_tensors", "save_skip_data"}  # the room for storages is left, and nothing written into it
 
 

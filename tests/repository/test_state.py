@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.recordings import readers_of
+from tests.repository.packed import offsets_of
 from tests.state.neutral import Neutral
-from torch_compat.archive.container import VERIFY_OFFSETS
 from torch_compat.corpus.manifest import Fixture, Synthetic, read_manifest
 from torch_compat.errors import Corrupt
 from torch_compat.formats.facts import read_facts
@@ -150,12 +150,12 @@ def alike_in_file(path: Path, golden: dict[str, Any]) -> bool:
     return False
 
 
-def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VERIFY_OFFSETS, raising=False)  # an archive that somebody packed again has other offsets
+def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason() -> None:
     found: dict[tuple[str, str], list[str]] = {}
     counts: collections.Counter[str] = collections.Counter()
     for fixture, path, cells in fixtures():
-        reason = judged(fixture, path, cells)
+        with offsets_of(fixture.recipe):
+            reason = judged(fixture, path, cells)
         counts[reason] += 1
         if reason != SAME:
             found.setdefault((reason, fixture.recipe), []).append(fixture.release)
@@ -165,10 +165,10 @@ def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason(
 
 
 @pytest.mark.parametrize("release", ["1.0.0", "1.5.1", "2.13.0"])
-def test_without_types_and_copied_it_is_the_same(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VERIFY_OFFSETS, raising=False)
+def test_without_types_and_copied_it_is_the_same(release: str) -> None:
     folder = ROOT / f"fixtures/torch-{release}"
     for fixture in read_manifest(folder / "manifest.jsonl").fixtures:
         if fixture.family == "torch-save" and (NOBODY, fixture.recipe) not in LISTED:
-            typed = [Neutral().encode(load_state(folder / fixture.file, with_types=True, mmap=way)) for way in (None, False)]
+            with offsets_of(fixture.recipe):
+                typed = [Neutral().encode(load_state(folder / fixture.file, with_types=True, mmap=way)) for way in (None, False)]
             assert json.dumps(typed[0]) == json.dumps(typed[1]), fixture.id

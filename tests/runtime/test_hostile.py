@@ -328,6 +328,12 @@ def test_values_that_hold_themselves_end(body: str) -> None:
         program("def forward(self) -> Any:\n  " + body).run("forward")
 
 
+def test_a_list_that_holds_itself_is_equal_to_itself_and_that_ends() -> None:
+    """From 1.6 on nobody looks into it: see test_found_by_programs.py."""
+    body = "l = annotate(List[Any], [])\n  _0 = torch.append(l, l)\n  return torch.eq(l, l)"
+    assert program("def forward(self) -> Any:\n  " + body).run("forward") is True
+
+
 LARGE = [
     "torch.zeros([1125899906842624])", "torch.zeros([4611686018427387904, 4611686018427387904])", "torch.full([1000000, 1000000], 1.5)",
     "torch.empty([100000000000])", "torch.eye(1000000)", "torch.arange(1000000000000)", "torch.linspace(0., 1., 1000000000000)",

@@ -59,8 +59,7 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     names = facts.records
     read_markers(archive, facts)
     facts.producer = _producer(archive, names)
-    of_1_4 = archive.names[0] == "version" or "version" not in names  # somebody who packed it again may have left that out
-    folder = "tensors/" if of_1_4 and "data/0" not in names and _has(archive, "tensors/") else "data/"
+    folder = "tensors/" if "data/0" not in names and _is_of_1_4(archive, names) else "data/"
     unpickled = _zip.read_pickle(archive, facts, "data.pkl")
     _zip.add_storages(archive, facts, unpickled.storages, folder.__add__)
 
@@ -88,8 +87,10 @@ def read_markers(archive: ZipArchive, facts: Facts) -> None:
         facts.storage_alignment = ALIGNMENT
 
 
-def _has(archive: ZipArchive, folder: str) -> bool:
-    return any(name.startswith(folder) for name in archive.names)
+def _is_of_1_4(archive: ZipArchive, names: frozenset[str]) -> bool:
+    """Whether the version comes first, or was left out by somebody who packed the archive again, and storages lie in tensors/."""
+    first = archive.names[0] == "version" or "version" not in names
+    return first and any(name.startswith("tensors/") for name in archive.names)
 
 
 def _producer(archive: ZipArchive, names: frozenset[str]) -> Producer:
@@ -97,14 +98,13 @@ def _producer(archive: ZipArchive, names: frozenset[str]) -> Producer:
         return Producer(first="2.7", because=("record .format_version",))
     if "byteorder" in names:
         return Producer(first="2.1", last="2.6", because=("record byteorder", "no record .format_version"))
+    if _is_of_1_4(archive, names):
+        return Producer(first="1.4", last="1.4", because=("records in tensors/",))
     if "version" not in names:
-        if _has(archive, "tensors/"):
-            return Producer(first="1.4", last="1.4", because=("records in tensors/",))
-        because = ("no record version, whose place would tell more", "no record byteorder")
-        return Producer(first="1.4", last="2.0", because=because)
+        return Producer(
+            first="1.4", last="2.0", because=("no record version, whose place would tell more", "no record byteorder")
+        )
     if archive.names[0] == "version":
-        if _has(archive, "tensors/"):
-            return Producer(first="1.4", last="1.4", because=("records in tensors/",))
         return Producer(first="1.4", last="1.5", because=("record version comes first",))
     if archive.folder not in {"archive", ""}:
         because = ("the folder has the name of a file", "no record byteorder")

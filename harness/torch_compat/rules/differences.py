@@ -3,9 +3,9 @@
 Of values, the digest is that of every difference that matters: where it is, its kind and dtype, what was expected there and what there
 is, bit for bit: also of values that are not compared any further, since they have another type, dtype, shape or length, and of what a
 call gives that was to raise. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives
-other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies, of other errors than the golden's that of both; what a wording
-explains leaves no trace. Of a process that
-died, of the stage, the signal and its last words. What is unstable gives other values each time: there, where the two observations
+other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies; of an error that is
+another one than the golden's, of both. What a wording explains leaves no trace. Of a process that died, it is that of the stage, the signal
+and its last words. What is unstable gives other values each time: there, where the two observations
 differ from what was written counts, and no value.
 """
 

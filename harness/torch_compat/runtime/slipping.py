@@ -107,9 +107,8 @@ class Slipping:
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
         self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else (1.2 to 1.4)
         self._run: _Run | None = None
-        self._fused: dict[
-            int, Tensor
-        ] = {}  # what this call has made by operators that are fused, kept so that no other takes its place
+        # what this call has made by operators that are fused: kept, so that nothing else has its id
+        self._fused: dict[int, Tensor] = {}
         self._whole: dict[int, Tensor] = {}  # and of that, what is taken for integers
 
     def has(self, sign: str) -> bool:
