@@ -117,8 +117,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             failures += found
             for one in known:
                 one.note(heard, line[0], found)
-            for bits in heard.said.values():
-                spoken |= bits
+            spoken |= _passing(heard, known)
         for cells in line:
             left = cells.readers
             for bits, cause in failures:
@@ -177,6 +176,15 @@ def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> F
     return failures
 
 
+def _passing(heard: _Heard, known: list[_Known]) -> int:
+    """The readers that say something here, apart from warnings of which chance decides who hears them: counts are to stay."""
+    readers = 0
+    for (_, text), bits in heard.said.items():
+        if not any(one.entry.once and one.entry.said(text) for one in known):
+            readers |= bits
+    return readers
+
+
 def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: str) -> Failures:
     """The readers that come through without a warning which is stated of them, with the cause."""
     failures: Failures = []
@@ -186,7 +194,7 @@ def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: s
             if one.entry.said(text):
                 said |= bits
         missing = heard.asked & one.span & ~said
-        if not missing or one.entry.varies or not (one.entry.always or said & one.span):
+        if not missing or one.entry.may_be_silent or not (one.entry.always or said & one.span):
             continue
         if place != LOADING:
             missing &= ~_raising(line, place, missing)
