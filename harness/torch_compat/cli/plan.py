@@ -14,12 +14,12 @@ from rich.text import Text
 from torch_compat.cli._days import day_of, profile_option, under_profile
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import find_policy, find_root, root_option
-from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
 from torch_compat.policy.model import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -315,7 +315,7 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
     if path.exists():
         raise UsageError("is there already", where=str(path), code="exists")
-    write_whole(path, draft, encoding="utf-8")
+    put(path, draft, encoding="utf-8")
     try:
         load_policy(place.inside("policies/torch"))
     except Exception:
