@@ -132,12 +132,12 @@ def changing(root: Path) -> Iterator[None]:
 
 def _add(path: Path, content: Content | None) -> None:
     held = _held.get()
-    if held is not None and held.change is not None:
-        held.change.files[path] = content
-    elif held is not None and path.is_relative_to(held.root):
-        _make(held.root, _Change({path: content}))
-    else:
+    if held is None or not path.is_relative_to(held.root):
         _alone(path, content)
+    elif held.change is not None:
+        held.change.files[path] = content
+    else:
+        _make(held.root, _Change({path: content}))
 
 
 # ---------------------------------------------------------------------------------------------------------------- the change
@@ -354,15 +354,18 @@ WORDS: Final = {
 def _locked(root: Path) -> Iterator[None]:
     path = inside(root, LOCK)
     made = _missing(path.parent)
-    descriptor = _acquired(path)
     try:
-        yield
+        descriptor = _acquired(path)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # a lock file that stays is nobody's lock
+                os.unlink(path)  # noqa: PTH108
+            os.close(descriptor)
     finally:
-        with contextlib.suppress(OSError):  # a lock file that stays is nobody's lock, and a folder that holds something stays
-            os.unlink(path)  # noqa: PTH108
+        with contextlib.suppress(OSError):  # a folder that holds something stays
             for folder in reversed(made):
                 os.rmdir(folder)  # noqa: PTH106
-        os.close(descriptor)
 
 
 def _acquired(path: Path) -> int:
@@ -381,8 +384,9 @@ def _acquired(path: Path) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, path):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, _who(), 0)
+                with contextlib.suppress(OSError):  # on a full disk those who wait are not told for whom
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, _who(), 0)
                 return descriptor
         except BlockingIOError:
             holder = _holder(descriptor)

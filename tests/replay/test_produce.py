@@ -21,6 +21,7 @@ from torch_compat.values.normalise import brief_result
 
 if TYPE_CHECKING:
     from pathlib import Path
+
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.readers.environments import Environment
 
