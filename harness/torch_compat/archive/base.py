@@ -50,7 +50,7 @@ READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
 WINDOW = 1 << 22
 CHANGED = "changed"  # the code of the error where a file was cut shorter while it was read
 READ = 1 << 18  # bytes that windows give at once: what is larger is new memory each time
-AHEAD = 1 << 14  # bytes that are read at once: directories are read a few dozen bytes after the other
+AHEAD = 1 << 12  # bytes that are read at once: directories are read a few dozen bytes after the other
 
 
 class Damage(NamedTuple):

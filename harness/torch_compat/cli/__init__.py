@@ -37,7 +37,9 @@ COMMANDS = {
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "
-    "4 incomplete: something that was required could not be checked."
+    "4 incomplete: something that was required could not be checked.\n\n"
+    "One run writes into a tree at a time; another one waits for it, for TORCH_COMPAT_LOCK_TIMEOUT seconds (600 unless set). What a run that "
+    "was killed left half done, the next one that writes completes or undoes."
 )
 
 
