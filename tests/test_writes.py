@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -265,6 +266,21 @@ def test_a_time_that_is_none(root: Path, monkeypatch: pytest.MonkeyPatch, said: 
     monkeypatch.setenv(TIMEOUT, said)
     with pytest.raises(UsageError, match="expected a number of seconds"):
         change(root)
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock, calls = fcntl.flock, []
+
+    def late(descriptor: int, how: int) -> None:
+        calls.append(how)
+        if len(calls) == 1:  # who held it ends between our opening and our locking
+            (root / LOCK).unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with holding(root):
+        assert json.loads((root / LOCK).read_text())["pid"] == os.getpid()
+    assert len(calls) == 2
 
 
 def test_many_at_once_lose_nothing(root: Path) -> None:
