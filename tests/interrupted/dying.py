@@ -46,10 +46,10 @@ class Running:
     def end(self) -> Ended:
         _, status = os.waitpid(self.pid, 0)
         with self.folder as folder:
-            said = [(Path(folder) / name).read_text(encoding="utf-8") for name in ("out", "err")]
+            out, err = ((Path(folder) / name).read_text(encoding="utf-8") for name in ("out", "err"))
             count = Path(folder) / "count"
             operations = int(count.read_text(encoding="ascii")) if count.exists() else -1
-        return Ended(os.waitstatus_to_exitcode(status), *said, operations)
+        return Ended(os.waitstatus_to_exitcode(status), out, err, operations)
 
 
 def ran(root: Path, function: Callable[[], Any], *, dies_at: int = 0) -> Ended:

@@ -34,7 +34,7 @@ AT_SOME: Final = {
 @pytest.mark.parametrize("name", sorted(AT_EACH | AT_SOME.keys()))
 def test_a_killed_command_is_completed_by_the_same_command(name: str, pristine_tree: Tree, tmp_path: Path) -> None:
     (scene,) = prepared([name], pristine_tree, tmp_path)
-    operations = range(1, scene.operations + 1)
+    operations = list(range(1, scene.operations + 1))
     if name in AT_SOME:  # always where what was written is renamed, which are the last ones
         operations = sorted({*random.Random(SEED).sample(operations, AT_SOME[name]), scene.operations - 4})
     assert [line for operation in operations for line in scene.killed_at(operation)] == []
