@@ -599,7 +599,9 @@ class KnownWarning(Table):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "not": {"anyOf": [{"required": pair} for pair in (["always", "once"], ["always", "varies"], ["once", "varies"])]},
+            "not": {
+                "anyOf": [{"required": ["always", "once"]}, {"required": ["always", "varies"]}, {"required": ["once", "varies"]}]
+            },
             "dependencies": {"operators": {"required": ["during"], "properties": {"during": {"const": "running"}}}},
         }
     )
