@@ -23,7 +23,7 @@ from torch_compat.errors import Refused
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.rules import Need
 from torch_compat.policy.counts import LOCK, read_lock
-from torch_compat.readers.reference_process import answer
+from torch_compat.readers.requests import answer
 from torch_compat.releases.release import Release
 from torch_compat.replay import reference, sampling
 from torch_compat.replay.loading import LoadingEvidence

@@ -228,8 +228,8 @@ def close(raw: Raw) -> None:
             raw.close()
 
 
-def read_raw(path: str) -> Raw:
-    """A file's bytes: mapped, or read where it is small.
+def open_file(path: str) -> int:
+    """A descriptor of a regular file, to read it.
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
@@ -248,9 +248,29 @@ def read_raw(path: str) -> Raw:
             raise UsageError("is a folder, not an archive", where=path)
         if not stat.S_ISREG(status.st_mode):
             raise UsageError("is no regular file", where=path, hint="save it to a file first")
-        if status.st_size > READ_WHOLE:
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_raw(path: str, descriptor: int | None = None) -> Raw:
+    """A file's bytes: mapped, or read where it is small.
+
+    Parameters:
+        path: of the file, and its name in errors.
+        descriptor: of the file, where it is open already; it is closed.
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+    """
+    if descriptor is None:
+        descriptor = open_file(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size > READ_WHOLE:
             return Mapped(descriptor, 0)
-        return os.read(descriptor, status.st_size + 1)
+        return os.read(descriptor, size + 1)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {_words(error)}", where=path) from error
     finally:
