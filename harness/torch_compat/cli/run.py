@@ -57,7 +57,7 @@ def run(
 ) -> int:
     """Load a TorchScript or mobile program and call it.
 
-    The reference reader runs it with numpy: torch is not needed, and nothing in the archive reaches Python. Arguments are a JSON
+    The reference reader runs it with numpy, in a process of its own: torch is not needed, and nothing in the archive reaches Python. Arguments are a JSON
     list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float, and
     {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
@@ -105,7 +105,11 @@ def run(
 def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout: float) -> dict[str, Any]:
     with Reference() as process:
         reply = process.request("run", timeout_s=timeout, path=str(path.resolve()), method=method, args=args, horizon=reader)
-    head = {"reader": reader, "notes": reply.get("notes", [])}
+        fence = process.isolation
+    open_ = [] if fence is None or fence.whole else [f"the program is not isolated: {fence}"]
+    head: dict[str, Any] = {"reader": reader, "notes": [*reply.get("notes", []), *open_]}
+    if fence is not None:
+        head["isolation"] = fence.as_json()
     end = reply.get("unstable") or reply.get("crashed", {})
     if "predicted" in end:  # no death of the reference reader, but that of the release which it stands for
         return {**head, "outcome": "crashed", "error": {"code": end["signal"], "message": end["predicted"], "where": None}}
@@ -114,7 +118,7 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     if "result" not in reply:
         return {**head, **_ended(reply)}
     result = reply["result"]
-    head |= {"notes": result.get("notes", []), "upgraders": result.get("upgraders", [])}
+    head |= {"notes": [*result.get("notes", []), *open_], "upgraders": result.get("upgraders", [])}
     return {**head, **_outcome(result.get("error"), result.get("value"))}
 
 
@@ -184,9 +188,10 @@ def _ended(reply: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": "timed-out", "error": {"code": "timed-out", "message": message, "where": None}}
     death = reply["crashed"]
     signal = death.get("signal") or f"exit status {death.get('exit')}"
+    why = f": {death['said']}" if death.get("said") and "\n" not in death["said"] else ""
     return {
         "outcome": "crashed",
-        "error": {"code": "crashed", "message": f"{signal} while it was to {death['stage']}", "where": None},
+        "error": {"code": "crashed", "message": f"{signal} while it was to {death['stage']}{why}", "where": None},
     }
 
 

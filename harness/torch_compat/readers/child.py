@@ -24,6 +24,7 @@ import errno
 import gc
 import io
 import os
+import resource
 import select
 import signal
 import socket
@@ -219,8 +220,6 @@ class Child:
 
     def bound(self) -> None:
         """Bounds of memory, processor time, files and their size."""
-        import resource  # noqa: PLC0415 - not on every system
-
         bound_memory(self.spec["memory"])
         memory, _ = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -391,6 +390,7 @@ def main() -> None:
     sys.dont_write_bytecode = True
     parent, control = int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     registry.known()
+    _readable()
     Template(parent, control).serve()
 
 

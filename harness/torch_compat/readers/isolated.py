@@ -300,24 +300,26 @@ class Child:
                 _, most = resource.prlimit(self.pid, resource.RLIMIT_CPU)
                 resource.prlimit(self.pid, resource.RLIMIT_CPU, (int(self._granted), most))
 
-    def death(self) -> ReaderError:
-        """The error of a child that closed its connection."""
+    def end(self) -> dict[str, Any]:
+        """How a child ended that closed its connection, in the form of a reader's reply: ``{"stage", "exit", "said"}`` and ``signal``."""
         status = self.workshop.ended(self.pid)
         self.close()
-        if status is None:
-            end = "nobody knows how"
-        elif status < 0:
-            name = signal_name(-status)
-            end = f"{name}: {ENDS[name]}" if name in ENDS else name
-        else:
-            end = f"exit status {status}"
-        found = ReaderError(
-            f"the process that runs the program died while it was to {self.stage}: {end}",
+        found: dict[str, Any] = {"stage": self.stage, "exit": status, "said": ""}
+        if status is not None and status < 0:
+            found["signal"] = signal_name(-status)
+            found["said"] = ENDS.get(found["signal"], "")
+        return found
+
+    def death(self) -> ReaderError:
+        """The error of a child that closed its connection."""
+        end = self.end()
+        how = "nobody knows how" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
+        why = f": {end['said']}" if end["said"] else ""
+        return ReaderError(
+            f"the process that runs the program died while it was to {self.stage}: {how}{why}",
             hint="nothing outside of it was changed; load the archive again to go on",
             code="died",
         )
-        found.status = status  # type: ignore[attr-defined]
-        return found
 
 
 def signal_name(number: int) -> str:
