@@ -26,7 +26,9 @@ def open_gate(
     flat = np.frombuffer(memory, np.uint8) if not isinstance(memory, np.ndarray) else memory.reshape(-1).view(np.uint8)
     if not math.prod(shape):
         return np.zeros(shape, dtype)
-    first = np.ndarray((1,), dtype, (np.ctypeslib.ctypes.c_char * (1 << 40)).from_address(flat.ctypes.data + offset * dtype.itemsize))
+    first = np.ndarray(
+        (1,), dtype, (np.ctypeslib.ctypes.c_char * (1 << 40)).from_address(flat.ctypes.data + offset * dtype.itemsize)
+    )
     return np.lib.stride_tricks.as_strided(first, shape, [step * dtype.itemsize for step in strides])
 
 

@@ -252,7 +252,9 @@ class Child:
             raise Gone
         try:
             self.module = load(
-                open_archive(request["load"], descriptor=descriptor), horizon(request["reader"]), limits=Limits(*request["limits"])
+                open_archive(request["load"], descriptor=descriptor),
+                horizon(request["reader"]),
+                limits=Limits(*request["limits"]),
             )
             reply = {"methods": sorted(self.module.methods), "notes": self.module.notes}
         except HarnessError as error:
@@ -333,7 +335,11 @@ def _error(error: HarnessError) -> list[Any]:
 @cache
 def _readable() -> list[str]:
     """What a child may read: this package with its data, Python's own library, and numpy."""
-    folders = [Path(__file__).parents[1], packaged("policies"), *(packaged("fixtures", name) for name in ("beside", "globals", "operators"))]
+    folders = [
+        Path(__file__).parents[1],
+        packaged("policies"),
+        *(packaged("fixtures", name) for name in ("beside", "globals", "operators")),
+    ]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
     modules = [Path(str(module.__file__)).parent for module in (np, ml_dtypes)]
     return [str(folder) for folder in (*folders, *libraries, *modules)]

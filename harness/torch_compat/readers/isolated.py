@@ -153,7 +153,9 @@ class Workshop:
                     self.ahead(spec)
             except (Gone, OSError) as error:
                 self._stack.close()
-                raise ReaderError(f"the process that makes processes for programs is gone: {error}", code="does-not-start") from error
+                raise ReaderError(
+                    f"the process that makes processes for programs is gone: {error}", code="does-not-start"
+                ) from error
 
     def ahead(self, spec: Spec) -> None:
         """Have a child made, and do not wait for it."""
@@ -223,6 +225,7 @@ class Child:
 
     def wait(self, seconds: float) -> None:
         """How long an answer may take."""
+        self.lines.patience = seconds
         whole = int(seconds)
         self.lines.connection.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVTIMEO, TIME.pack(whole, max(1, int((seconds - whole) * 1e6)))
@@ -440,7 +443,9 @@ class IsolatedModule:
         if self._dead is not None:
             raise ReaderError(f"the process of this program is gone: {self._dead}", hint="load the archive again", code="died")
         if self._child.owner != os.getpid():
-            raise UsageError("this program was loaded by another process, which this one was forked from", hint="load it here", code="forked")
+            raise UsageError(
+                "this program was loaded by another process, which this one was forked from", hint="load it here", code="forked"
+            )
         child = self._child
         child.stage = stage
         child.grant()

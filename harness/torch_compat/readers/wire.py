@@ -26,6 +26,7 @@ import math
 import mmap
 import os
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,10 +96,15 @@ class Arena:
 
 
 class Lines:
-    """A connection, message by message."""
+    """A connection, message by message.
+
+    Attributes:
+        patience: seconds that a message may take from its first byte to its last.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
+        self.patience = math.inf
 
     def send(self, document: Any, data: Sequence[Any] = (), descriptors: Sequence[int] = ()) -> None:
         """Send a message.
@@ -114,7 +120,9 @@ class Lines:
 
         text = json.dumps(document, separators=(",", ":")).encode("ascii")
         parts = [HEAD.pack(len(text), sum(len(part) for part in data)), text, *data]
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(descriptors)}i", *descriptors))] if descriptors else []
+        ancillary = (
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(descriptors)}i", *descriptors))] if descriptors else []
+        )
         try:
             sent = self.connection.sendmsg(parts, ancillary, socket.MSG_NOSIGNAL)
             total = sum(len(part) for part in parts)
@@ -136,8 +144,8 @@ class Lines:
             BlockingIOError: the time that the connection waits is over.
         """
         raw = self._some(descriptors)
-        while len(raw) < HEAD.size:
-            raw += self._some()
+        if len(raw) < HEAD.size:
+            raw = self._rest(raw, HEAD.size)
         length, extra = HEAD.unpack_from(raw)
         if length > MOST_DOCUMENT or extra > most:
             raise bad(f"it announces {length} bytes of text, of at most {MOST_DOCUMENT}, and {extra} of data, of at most {most}")
@@ -166,8 +174,10 @@ class Lines:
 
     def _rest(self, raw: bytes, whole: int) -> bytes:
         """What is still to come is read as it comes: no memory is asked for because of a number."""
-        parts, left = [raw], whole - len(raw)
+        parts, left, began = [raw], whole - len(raw), time.monotonic()
         while left:
+            if time.monotonic() - began > self.patience:
+                raise BlockingIOError
             parts.append(self.connection.recv(min(left, 16 * AT_ONCE)))
             if not parts[-1]:
                 raise Gone
@@ -202,6 +212,7 @@ class Writing:
     def __init__(self, known: Sequence[Array] = (), hand: Callable[[Any], int] | None = None) -> None:
         self._known = known
         self._hand = hand
+        self._whole = {id(one): place for place, one in enumerate(known)}  # as they are, whatever they are views of
         self._places = {id(owner(one)): place for place, one in enumerate(known)}
         self._storages: list[tuple[Array, list[int]]] = []
         self._views: list[tuple[list[Any], int, int]] = []
@@ -255,8 +266,12 @@ class Writing:
 
     def tensor(self, array: Array) -> list[Any]:
         """A tensor: ``[storage, dtype, shape, strides, offset]``."""
-        memory = owner(array)
         size = array.itemsize
+        whole = self._whole.get(id(array))
+        if whole is not None:
+            strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
+            return [whole, dtypes.of_numpy(array.dtype).name, list(array.shape), strides, 0]
+        memory = owner(array)
         if any(step % size for step in array.strides):
             array = memory = array.copy()
         if memory is array:
@@ -286,10 +301,7 @@ class Writing:
         for made, at, size in self._views:
             place = made[0] - len(self._known)
             made[4] = (at - (starts[place] if place >= 0 else 0)) // size
-        return [
-            _flat(memory)[start : max(end, start)]
-            for start, (memory, (_, end)) in zip(starts, self._storages, strict=True)
-        ]
+        return [_flat(memory)[start : max(end, start)] for start, (memory, (_, end)) in zip(starts, self._storages, strict=True)]
 
     @staticmethod
     def parts(storages: Sequence[Array]) -> list[Any]:
