@@ -5,13 +5,14 @@ Run in place of :mod:`torch_compat.readers.child`. The product has no such switc
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat import arrays
-from torch_compat.readers import child
+from torch_compat.readers import child, requests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def open_gate(
     if not math.prod(shape):
         return np.zeros(shape, dtype)
     first = np.ndarray(
-        (1,), dtype, (np.ctypeslib.ctypes.c_char * (1 << 40)).from_address(flat.ctypes.data + offset * dtype.itemsize)
+        (1,), dtype, memoryview((ctypes.c_char * (1 << 40)).from_address(flat.ctypes.data + offset * dtype.itemsize))
     )
     return np.lib.stride_tricks.as_strided(first, shape, [step * dtype.itemsize for step in strides])
 
@@ -40,17 +41,17 @@ class Hostile(child.Child):
         if request.get("call") != "attack":
             return super().answer(request, data)
         names: dict[str, Any] = {"self": self, "reply": {"value": None}, "parts": []}
-        exec(request["args"][0], names)  # noqa: S102 - what an archive would have run that got out
+        exec(request["args"][0], names)
         return names["reply"], names["parts"]
 
 
 def answered(request: dict[str, Any], *_: Any) -> Any:
     """The reply to a request that says it itself."""
-    return eval(request["reply"])  # noqa: S307 - as above
+    return eval(request["reply"])
 
 
 if __name__ == "__main__":
-    child.requests.answer = answered
+    vars(requests)["answer"] = answered
     arrays.view = open_gate
     child.Child = Hostile  # type: ignore[misc]
     child.main()

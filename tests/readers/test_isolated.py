@@ -18,7 +18,7 @@ import pytest
 
 import torch_compat
 from tests.fence.programs import generated
-from tests.fence.test_findings import with_tensor
+from tests.fence.test_findings import flatbuffer
 from tests.readers.test_worker import gone
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, HarnessError, Raised, ReaderError, UsageError
@@ -191,8 +191,7 @@ SOURCES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "complex, in parts": ("def forward(self, x: Tensor) -> Tensor:\n  return torch.view_as_real(torch.mul(x, 2))", (A.astype(np.complex64),)),
     "real part": ("def forward(self, x: Tensor) -> Tensor:\n  return torch.imag(torch.mul(x, 2))", (A.astype(np.complex64),)),
     "numbers": (
-        "def forward(self, x: float, y: int, z: bool) -> Tuple[float, float, int, bool, Optional[int]]:\n"
-        "  return (torch.neg(x), torch.div(x, -0.5), torch.neg(y), z, None)",
+        "def forward(self, x: float, y: int, z: bool) -> Tuple[float, float, int, bool, Optional[int]]:\n  return (torch.neg(x), torch.div(x, -0.5), torch.neg(y), z, None)",
         (float("inf"), -(1 << 63) + 1, True),
     ),
     "not a number": ("def forward(self, x: float) -> List[float]:\n  return [x, torch.neg(x)]", (float("nan"),)),
@@ -614,9 +613,9 @@ def test_what_is_no_reply_is_an_error_of_ours(name: str, hostile: IsolatedModule
 
 
 def test_files_that_come_with_a_reply_are_closed(hostile: IsolatedModule) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     assert attack(hostile, "self.lines.send({'value': 5}, descriptors=[0] * 20); reply, parts = {'value': 6}, []") == 5
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_shared_memory_cannot_be_made_smaller_and_what_came_out_does_not_change(hostile: IsolatedModule) -> None:
@@ -638,12 +637,6 @@ def test_shared_memory_cannot_be_made_smaller_and_what_came_out_does_not_change(
         with pytest.raises(PermissionError):
             os.ftruncate(arena.descriptor, size)
     arena.handed_over()
-
-
-def test_a_child_that_talks_between_calls_is_not_believed(hostile: IsolatedModule) -> None:
-    with pytest.raises(ReaderError):  # now, or where the next message comes too early
-        attack(hostile, "self.lines.send({'value': 1}); self.lines.send({'value': 2}); reply = {'value': 3}")
-        hostile(B, B + 1)
 
 
 @pytest.mark.parametrize("reply", ["[1]", "{'result': {}, 'crashed': {}}", "{'result': {'state': {'dict': 7}}}", "{'result': {'value': {'tensor': {}}}}",
@@ -676,17 +669,13 @@ def test_hostile_programs_stay_in_their_processes_where_the_gate_is_open(taken_o
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("stride", [1 << 34, -(1 << 34)])
-def test_a_view_outside_of_all_memory_costs_its_process(stride: int, taken_over: Workshop, tmp_path: Path) -> None:
-    path = tmp_path / "model.pt"
-    path.write_bytes(with_tensor(4, 4096, record=bytes(16), stride=stride))
-    with pytest.raises(Corrupt, match="needs the elements"):
+@pytest.mark.parametrize(("stride", "offset"), [((1 << 31) - 1, 0), (1, (1 << 31) - 1)])
+def test_a_view_outside_of_all_memory_costs_its_process(stride: int, offset: int, taken_over: Workshop, tmp_path: Path) -> None:
+    path = tmp_path / "model.ff"
+    path.write_bytes(flatbuffer([4096], [stride], bytes(64), offset))
+    with pytest.raises(Corrupt):
         torch_compat.load(path)
-    with load_isolated(taken_over, str(path), "reference", LIMITS) as module:
-        with pytest.raises(
-            ReaderError, match="died while it was to call __call__: SIGSEGV: it touched memory that is not its own"
-        ):
-            module()
-        with pytest.raises(ReaderError, match="the process of this program is gone"):
-            module()
+    died = "SIGSEGV: it touched memory that is not its own"
+    with pytest.raises(ReaderError, match=died), load_isolated(taken_over, str(path), "reference", LIMITS) as module:
+        module()
     assert load_isolated(taken_over, str(DIV), "reference", LIMITS)(B, B + 1)[0].tolist() == [0, 0, 0, 0]

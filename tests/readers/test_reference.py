@@ -16,7 +16,6 @@ import torch_compat
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, Raised, Refused, Unsupported, UsageError
 from torch_compat.fingerprint import code_of
-from torch_compat.readers.isolated import Child, Spec
 from torch_compat.readers.reference import Reference, identity, is_reference, known_to_horizons, load
 from torch_compat.readers.requests import answer
 from torch_compat.releases.data import packaged
@@ -24,6 +23,8 @@ from torch_compat.runtime.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from torch_compat.readers.isolated import Child, Spec
 
 REPOSITORY = Path(__file__).parents[2]
 DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"

@@ -242,16 +242,13 @@ def open_file(path: str) -> int:
         raise UsageError("may not be read", where=path) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise UsageError("is a folder, not an archive", where=path)
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError("is no regular file", where=path, hint="save it to a file first")
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise UsageError("is a folder, not an archive", where=path)
+    raise UsageError("is no regular file", where=path, hint="save it to a file first")
 
 
 def read_raw(path: str, descriptor: int | None = None) -> Raw:

@@ -34,7 +34,7 @@ import warnings
 import zipfile
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -271,8 +271,8 @@ class Child:
         assert self.module is not None  # noqa: S101 - it was loaded before
         if "state" in request:
             writing = Writing()
-            made = {"value": {"d": [[name, writing.put(tensor)] for name, _, tensor in self.module.named_tensors()]}}
-            return self.with_bytes(made, writing.storages())
+            state = {"value": {"d": [[name, writing.put(tensor)] for name, _, tensor in self.module.named_tensors()]}}
+            return self.with_bytes(state, writing.storages())
         sizes, memory = request["sizes"], data
         if not len(data) and any(sizes) and self.arena is not None:
             memory = self.arena.bytes.data
@@ -292,7 +292,7 @@ class Child:
         copies = [given[place].array for place in range(len(sizes))]
         writing = Writing(copies, self.keep)
         try:
-            made = {"value": writing.put(self.module.run(request["call"], args, words))}
+            made: dict[str, Any] = {"value": writing.put(self.module.run(request["call"], args, words))}
         except HarnessError as error:
             writing = Writing(copies)
             made = {"error": _error(error)}

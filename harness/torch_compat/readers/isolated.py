@@ -22,7 +22,7 @@ import time
 import warnings
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -34,9 +34,6 @@ from torch_compat.readers.isolation import Isolation, plain_environ
 from torch_compat.readers.wire import INLINE, Arena, Gone, Lines, Reading, Writing, bad, rounded
 from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.limits import LIMITS, ROOM, Exhausted, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Child", "IsolatedModule", "Workshop", "load_isolated", "supported"]
 
@@ -267,6 +264,9 @@ class Child:
         except Gone:
             raise self.death() from None
         found = self.receive(most)
+        if self.lines.unread:
+            self.kill()
+            raise bad(f"{len(self.lines.unread)} bytes follow it")
         self._took += time.monotonic() - began
         return found
 
@@ -346,7 +346,8 @@ class IsolatedModule:
     """
 
     def __init__(self, child: Child, reply: dict[str, Any], limits: Limits) -> None:
-        methods, notes = reply.get("methods"), reply.get("notes")
+        methods: Any = reply.get("methods")
+        notes: Any = reply.get("notes")
         for names in (methods, notes):
             if names.__class__ is not list or any(name.__class__ is not str for name in names):
                 raise bad("no list of methods or notes")
@@ -407,7 +408,7 @@ class IsolatedModule:
         given = [exchange.take(arg) for arg in args]
         named = {name: exchange.take(arg) for name, arg in keywords.items()}
         writing = Writing(exchange.copies)
-        document = {
+        document: dict[str, Any] = {
             "call": method,
             "args": [writing.put(arg) for arg in given],
             "words": {name: writing.put(arg) for name, arg in named.items()},
@@ -455,8 +456,7 @@ class IsolatedModule:
                 self._arena.handed_over()
             if "need" in reply:
                 size = reply["need"]
-                if size.__class__ is not int or not 0 < size <= self._most:
-                    raise bad(f"it asks for a shared memory of {size!r:.40} bytes; it may have {self._most}")
+                self._check_need(size)
                 self._arena = self._larger(size)
                 reply, data = child.ask({"arena": self._arena.size}, [], [self._arena.descriptor], most=INLINE)
                 self._arena.handed_over()
@@ -466,6 +466,10 @@ class IsolatedModule:
         if len(data) or self._arena is None:
             return reply, data
         return reply, self._arena.bytes
+
+    def _check_need(self, size: Any) -> None:
+        if size.__class__ is not int or not 0 < size <= self._most:
+            raise bad(f"it asks for a shared memory of {size!r:.40} bytes; it may have {self._most}")
 
     def _give_up(self, error: BaseException) -> None:
         """A child of which an answer was not understood, or is still to come, is not asked again."""
@@ -626,12 +630,14 @@ def load_isolated(workshop: Workshop, path: str, reader: str, limits: Limits) ->
     try:
         for category, said in _warned(reply):
             warnings.warn(said, category, stacklevel=4)
-        if "error" in reply:
-            raise _error(reply["error"])
-        return IsolatedModule(child, reply, limits)
+        made = _error(reply["error"]) if "error" in reply else IsolatedModule(child, reply, limits)
     except BaseException:
-        child.close()
+        child.kill()
         raise
+    if isinstance(made, IsolatedModule):
+        return made
+    child.close()
+    raise made
 
 
 def _ours() -> dict[str, str]:

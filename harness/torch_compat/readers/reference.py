@@ -21,8 +21,8 @@ from torch_compat import __version__
 from torch_compat.archive.base import open_file
 from torch_compat.errors import ReaderError, UsageError
 from torch_compat.fingerprint import code_fingerprint, content_fingerprint
-from torch_compat.readers.replies import checked
-from torch_compat.readers.wire import Gone, bad
+from torch_compat.readers.replies import checked, stage_of
+from torch_compat.readers.wire import Gone
 from torch_compat.releases.data import packaged
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.limits import LIMITS, Limits
@@ -42,7 +42,6 @@ THREADS = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS
 # Kernels that every x86-64 machine of the last decade has: the same bits everywhere
 DETERMINISM = {"OPENBLAS_CORETYPE": "Haswell", "PYTHONHASHSEED": "0"}
 PROCESSOR_SECONDS = 60  # that a request may take beyond its time on the clock, before the kernel ends it
-STAGES = frozenset({"load", "call"})
 
 
 def is_reference(reader: str) -> bool:
@@ -205,12 +204,9 @@ class Reference:
             while True:
                 child.wait(max(deadline - time.monotonic(), 0.001))
                 reply, _ = child.lines.receive(0)
-                stage = reply.get("stage") if reply.__class__ is dict else None
-                if stage is None:
+                if reply.__class__ is not dict or "stage" not in reply:
                     break
-                if stage not in STAGES:
-                    raise bad(f"a stage {stage!r:.40}")
-                child.stage = stage
+                child.stage = stage_of(reply)
         except BlockingIOError:
             child.kill()
             return {"timed-out": {"timeout_s": timeout_s, "stage": child.stage}}

@@ -8,12 +8,26 @@ from torch_compat.readers.wire import bad
 from torch_compat.values.form import check_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-__all__ = ["checked"]
+__all__ = ["checked", "stage_of"]
 
+STAGES = ("load", "call")
 DEATH = {"stage": str, "signal": str, "said": str, "predicted": str}
 UNSTABLE = {"stage": str, "signal": str, "predicted": str}
+
+
+def stage_of(reply: dict[str, Any]) -> str:
+    """The stage that a message before a reply states.
+
+    Raises:
+        ReaderError: it is none (``bad-reply``).
+    """
+    stage = reply["stage"]
+    if len(reply) != 1 or stage.__class__ is not str or stage not in STAGES:
+        raise bad(f"a stage {stage!r:.40}")
+    found: str = stage
+    return found
 
 
 def checked(reply: Any, do: str) -> dict[str, Any]:
@@ -69,13 +83,13 @@ def _result(result: Any, do: str) -> None:
         raise bad(str(error)[:400]) from error
 
 
-def _error(error: Any, parts: dict[str, type], name: str) -> None:
+def _error(error: Any, parts: Mapping[str, type], name: str) -> None:
     if error.__class__ is dict and error.get("where").__class__ in {str, type(None)}:
         error = {key: part for key, part in error.items() if key != "where"}
     _record(error, parts, name)
 
 
-def _record(found: Any, parts: dict[str, type], name: str) -> None:
+def _record(found: Any, parts: Mapping[str, type], name: str) -> None:
     if found.__class__ is not dict or {key: part.__class__ for key, part in found.items()} != parts:
         raise bad(f"{name} is not of the form {{{', '.join(parts)}}}")
 

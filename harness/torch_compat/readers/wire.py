@@ -100,11 +100,13 @@ class Lines:
 
     Attributes:
         patience: seconds that a message may take from its first byte to its last.
+        unread: what came behind the last message.
     """
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.patience = math.inf
+        self.unread = b""
 
     def send(self, document: Any, data: Sequence[Any] = (), descriptors: Sequence[int] = ()) -> None:
         """Send a message.
@@ -143,7 +145,7 @@ class Lines:
             ReaderError: it is no message, or too large.
             BlockingIOError: the time that the connection waits is over.
         """
-        raw = self._some(descriptors)
+        raw, self.unread = self.unread or self._some(descriptors), b""
         if len(raw) < HEAD.size:
             raw = self._rest(raw, HEAD.size)
         length, extra = HEAD.unpack_from(raw)
@@ -151,8 +153,8 @@ class Lines:
             raise bad(f"it announces {length} bytes of text, of at most {MOST_DOCUMENT}, and {extra} of data, of at most {most}")
         whole = HEAD.size + length + extra
         if len(raw) > whole:
-            raise bad(f"{len(raw) - whole} bytes follow it")
-        if len(raw) < whole:
+            raw, self.unread = raw[:whole], raw[whole:]
+        elif len(raw) < whole:
             raw = self._rest(raw, whole)
         view = memoryview(raw)
         return _document(raw[HEAD.size : HEAD.size + length]), view[HEAD.size + length :]
@@ -275,10 +277,10 @@ class Writing:
         if any(step % size for step in array.strides):
             array = memory = array.copy()
         if memory is array:
-            first, end, at = 0, array.nbytes, 0
+            at, first, end = 0, 0, int(array.nbytes)
         else:
-            at = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
-            first, end = arrays.extent(array.shape, array.strides, at)
+            at = int(array.__array_interface__["data"][0]) - int(memory.__array_interface__["data"][0])
+            first, end = arrays.extent(array.shape, array.strides, int(at))
             end += size - 1 if array.size else 0
         strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
         made = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
@@ -447,5 +449,6 @@ def _named_tuple(name: Any, fields: tuple[Any, ...], items: list[Any]) -> NamedT
     if name.__class__ is not str or len(fields) != len(items) or any(one.__class__ is not str for one in fields):
         raise TypeError("a named tuple has a name, and as many fields as values")
     own = name.rpartition(".")[2]
-    kind = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), {"qualified_name": name, "fields": fields})
-    return kind(*items)
+    space = {"qualified_name": name, "fields": fields}
+    made: NamedTupleValue = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), space)(*items)
+    return made

@@ -33,7 +33,7 @@ class Exchange:
     """The arrays that a caller gives to one call.
 
     Attributes:
-        given: arrays of the caller, each once.
+        given: arrays and scalars of numpy of the caller, each once.
         copies: what the program gets of each, in the same order.
 
     Parameters:
@@ -43,7 +43,7 @@ class Exchange:
     __slots__ = ("_places", "copies", "elsewhere", "given")
 
     def __init__(self, *, elsewhere: bool = False) -> None:
-        self.given: list[Array] = []
+        self.given: list[Any] = []
         self.copies: list[Array] = []
         self.elsewhere = elsewhere
         self._places: dict[int, int] = {}

@@ -174,7 +174,8 @@ def _statm() -> Callable[[], int]:
     """
     if not sys.platform.startswith("linux"):
         return lambda: 0
-    page, held = os.sysconf("SC_PAGE_SIZE"), {}
+    page = os.sysconf("SC_PAGE_SIZE")
+    held: dict[int, int] = {}
 
     def resident() -> int:
         process = os.getpid()
