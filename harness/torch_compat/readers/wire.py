@@ -283,7 +283,7 @@ class Writing:
             first, end = arrays.extent(array.shape, array.strides, int(at))
             end += size - 1 if array.size else 0
         strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
-        made = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
+        made: list[Any] = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
         if made[0] >= len(self._known):
             span = self._storages[made[0] - len(self._known)][1]
             span[0], span[1] = min(span[0], first), max(span[1], end)
