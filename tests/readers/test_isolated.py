@@ -612,6 +612,11 @@ def test_what_is_no_reply_is_an_error_of_ours(name: str, hostile: IsolatedModule
         hostile(B, B)
 
 
+def test_values_are_counted_before_they_are_made(hostile: IsolatedModule) -> None:
+    with pytest.raises(ReaderError, match="a document of 10000001 values and 10000000 objects"):
+        attack(hostile, GARBAGE["many values"])
+
+
 def test_files_that_come_with_a_reply_are_closed(hostile: IsolatedModule) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     assert attack(hostile, "self.lines.send({'value': 5}, descriptors=[0] * 20); reply, parts = {'value': 6}, []") == 5

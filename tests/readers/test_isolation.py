@@ -394,6 +394,7 @@ def test_the_reference_process_inherits_no_variable(monkeypatch: pytest.MonkeyPa
         child = reader._workshop.child(Spec())
         assert child.isolation.whole
         variables = Path(f"/proc/{child.pid}/environ").read_bytes().decode()
+        child.close()
     assert "secret" not in variables
     assert "HOME=" in variables
     assert f"HOME={os.environ.get('HOME')}\0" not in variables + "\0"
