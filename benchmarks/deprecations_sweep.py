@@ -38,7 +38,7 @@ def main() -> None:
         judge(evidence)
         once = time.process_time() - started
     print(
-        f"{len(policy.deprecations)} deprecations, {len(verdicts)} days, {len({id(day) for day in days})} spans of days that are alike"
+        f"{len(policy.deprecations)} deprecations, {len(verdicts)} days, {len({id(day) for day in days})} ranges of days with the same result"
     )
     print(f"loading the policy                           {loaded:8.3f} s")
     print(f"timelines alone, every day                   {timelines:8.3f} s")

@@ -68,7 +68,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., End
 
 
 NOTHING = (
-    f"policies/torch/{WAIVERS_LOCK}: 2 lines, none changed\npolicies/torch/{LOCK}: 0 entries, none changed; nothing is written\n"
+    f"policies/torch/{WAIVERS_LOCK}: 2 lines, none changed\npolicies/torch/{LOCK}: 0 entries, none changed; nothing written\n"
 )
 LATE = "late-and-known finding"
 
@@ -105,10 +105,10 @@ def test_a_difference_is_shown_in_words_and_written_only_when_told(ask: Callable
     assert ended.out.splitlines() == [
         f"late-and-known: new: {line.strip().partition(' ')[2]}",
         "  deprecations-overdue:too-long:late@1.4.0",
-        "  shown by: torch-compat judge --full",
+        "  reproduce: torch-compat judge --full",
         f"late-and-known: gone: {other.strip().partition(' ')[2]}",
         f"policies/torch/{WAIVERS_LOCK}: 2 lines, 2 changed",
-        f"policies/torch/{LOCK}: 0 entries, none changed; nothing is written: torch-compat accept --write",
+        f"policies/torch/{LOCK}: 0 entries, none changed; nothing written: torch-compat accept --write",
     ]
     assert (policy / WAIVERS_LOCK).read_bytes() == wrong
     ended = ask("accept", "--write")
@@ -164,7 +164,7 @@ def test_a_lock_that_cannot_be_read_is_made_anew_and_everything_is_shown(
     assert ask("judge").status == 2
     ended = ask("accept")
     assert ended.status == 1
-    assert "; everything is new" in ended.out
+    assert "; everything counts as new" in ended.out
     assert "late-and-known: new: " in ended.out
     assert ask("accept", "--write").status == 0
     assert (policy / WAIVERS_LOCK).read_text() == before
@@ -200,7 +200,7 @@ def test_a_waiver_that_covers_nothing_is_never_accepted(ask: Callable[..., Ended
         ended = ask("accept", "--write", "--format", "json")
         assert ended.status == 1
         assert ended.json["unused"] == [
-            {"kind": "waiver", "id": "late-and-known", "why": "covers nothing: take it out of the policy, or mend it"}
+            {"kind": "waiver", "id": "late-and-known", "why": "covers nothing: remove it from the policy, or correct it"}
         ]
     assert ask("judge").status == 1
 
@@ -210,7 +210,7 @@ def test_a_waiver_that_has_expired_is_never_accepted(ask: Callable[..., Ended], 
     path.write_text(path.read_text(encoding="utf-8") + "expires = 2020-01-01\n", encoding="utf-8")
     ended = ask("accept")
     assert ended.status == 1
-    assert "waiver late-and-known: has expired: take it out of the policy, or give it another day" in ended.out
+    assert "waiver late-and-known: has expired: remove it from the policy, or give it a later date" in ended.out
 
 
 def test_an_operator_is_shown_in_words_before_it_is_accepted(
@@ -226,7 +226,7 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
             main(["accept", "--root", str(root), *arguments])
         return int(ended.value.code or 0), capsys.readouterr().out
 
-    for pinned, what in (("waits", "new"), ("0123456789abcdef", "another change than before")):
+    for pinned, what in (("waits", "new"), ("0123456789abcdef", "differs from the accepted change")):
         relock(policies, {key: pinned})
         status, out = run()
         assert (status, out.splitlines()[:-2]) == (
@@ -250,7 +250,7 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
     waiver.write_text(waiver.read_text().replace('"argument-renamed"', '"removed"'))
     status, out = run("--write")
     assert status == 1
-    assert "operator_waiver op-can-cast aten::can_cast: did not change so: take it out of the policy, or mend it" in out
+    assert "operator_waiver op-can-cast aten::can_cast: did not change this way: remove it from the policy, or correct it" in out
     assert (policies / LOCK).read_bytes() == right  # as before: judging says what is wrong
 
 
@@ -261,7 +261,7 @@ def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Pat
     before = (policy / WAIVERS_LOCK).read_bytes()
     ended = ask("accept", "--write")
     assert ended.status == 1
-    assert "nothing is written: something could not be checked, so the counts are not final" in ended.out
+    assert "nothing written: something could not be checked, so the counts are not final" in ended.out
     assert (policy / WAIVERS_LOCK).read_bytes() == before
 
 
@@ -305,7 +305,7 @@ def test_another_difference_in_cells_is_told_with_the_command_that_shows_it(ask:
     assert told.status == 1
     assert f"{block.waiver}: new: backward refused default" in told.out
     assert "  the moon is in the way\n" in told.out
-    assert f"  shown by: torch-compat observe --reader torch-{reader} --fixture {fixture} --show --recorded" in told.out
+    assert f"  reproduce: torch-compat observe --reader torch-{reader} --fixture {fixture} --show --recorded" in told.out
     assert ask("accept", "--write").status == 0
     assert ask("judge").status == 0
 

@@ -185,8 +185,8 @@ def test_a_dry_run_changes_nothing(admission: Command, tree: Tree) -> None:
     assert tree.everything() == before
     assert not (tree.root / "reports/latest").exists()
     text = admission("admit", NAME, "--dry-run").out
-    assert f"2 environments are built, in this order: {NAME}, torch-1.5.1" in text
-    assert "sizes are not known before they are downloaded" in text
+    assert f"environments to build: {NAME}, torch-1.5.1" in text
+    assert "sizes are unknown before the download" in text
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -233,7 +233,7 @@ def test_a_reader_that_cannot_be_had_is_named_and_the_others_are_asked(
     assert states(ended.json) == {
         **dict.fromkeys(STEPS[:5], "done"), "readers": "incomplete", "documents": "left", "predictions": "left",
     }  # fmt: skip
-    assert ended.json["left"][0] == f"readers: torch-1.5.1 has not read what {NAME} wrote: no fitting Python"
+    assert ended.json["left"][0] == f"readers: torch-1.5.1 has not loaded the fixtures of {NAME}: no fitting Python"
     ended = admission("admit", NAME, "--format", "json")
     assert ended.status == 0
     assert next(row["details"] for row in ended.json["steps"] if row["step"] == "readers")[0].startswith("torch-1.5.1: ")
@@ -270,8 +270,8 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     ("told", "state", "left"),
     [
         (([], []), "done", []),
-        ((["add is told wrongly"], []), "done", ["predictions: 1 cells are told wrongly: nox -s predictions"]),
-        (([], ["slip dies"]), "incomplete", ["predictions: slip dies explains nothing: take it out of the policy"]),
+        ((["add is told wrongly"], []), "done", ["predictions: 1 cells are predicted wrongly (nox -s predictions)"]),
+        (([], ["slip dies"]), "incomplete", ["predictions: slip dies explains nothing; remove it from the policy"]),
     ],
 )
 def test_what_is_predicted_wrongly_is_left_to_people(
@@ -288,7 +288,7 @@ def test_what_is_predicted_wrongly_is_left_to_people(
 def test_what_is_no_release(admission: Command, name: str) -> None:
     ended = admission("admit", name)
     assert ended.status == 2
-    assert "is no release" in ended.err
+    assert "is not the name of a release" in ended.err
 
 
 def test_a_tree_without_a_corpus(admission: Command, tmp_path: Any) -> None:

@@ -36,7 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
             main([str(argument) for argument in arguments])
         said = capfd.readouterr()
         assert "Traceback" not in said.out + said.err
-        assert "a fault of ours" not in said.err
+        assert "torch-compat: internal error" not in said.err
         return Ended(int(ended.value.code or 0), said.out, said.err)
 
     return command
@@ -70,18 +70,20 @@ def refused(ended: Ended, status: int, *said: str) -> None:
 @pytest.mark.parametrize("command", ["judge", "replay", "readers list"])
 def test_a_root_that_is_no_folder(command: str, run: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a folder")
-    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "there is no such folder")
+    refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a directory")
+    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "there is no such directory")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay", "observe --reader torch-1.5.1", "produce torch-1.5.1"])
 def test_an_empty_root(command: str, run: Callable[..., Ended], tmp_path: Path) -> None:
-    refused(run(*command.split(), "--root", tmp_path), 4, str(tmp_path), "has no policies/torch, so nothing was promised here")
+    refused(
+        run(*command.split(), "--root", tmp_path), 4, str(tmp_path), "has no policies/torch, so there are no promises to check"
+    )
 
 
 def test_no_root_anywhere(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(run("judge"), 4, "neither this folder nor one above it holds fixtures/ or policies/", "give --root")
+    refused(run("judge"), 4, "neither this directory nor a parent contains fixtures/ or policies/", "give --root")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])
@@ -131,8 +133,8 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("judge --as-of soon", 2, "'soon' is neither a day nor a release that the policy knows"),
-        ("judge --as-of 2026-13-01", 2, "'2026-13-01' is no day of any calendar"),
+        ("judge --as-of soon", 2, "'soon' is neither a date nor a release in the policy"),
+        ("judge --as-of 2026-13-01", 2, "'2026-13-01' is not a valid date"),
         ("judge --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("replay --format xml", 2, "'xml' is not one of 'text', 'json'"),
         ("judge surplus", 2, "unexpected extra argument (surplus)"),
@@ -140,7 +142,7 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
         ("nonsense", 2, "No such command 'nonsense'"),
         ("observe", 2, "Missing option '--reader'"),
         ("produce", 2, "Missing argument"),
-        ("replay --recorded --reader torch-1.5.1", 2, "--recorded observes nothing, so it does not go with --reader"),
+        ("replay --recorded --reader torch-1.5.1", 2, "--recorded observes nothing, so it cannot be combined with --reader"),
         ("replay --reader torch-1.55.1", 2, "2.0.0, 1.5.1"),
         ("observe --reader torch-1.55.1", 2, "the release calendar knows no torch release 'torch-1.55.1'"),
         ("produce torch-1.55.1", 2, "2.0.0, 1.5.1"),
@@ -153,7 +155,7 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
         ("observe --reader torch-1.5.1 --fixture fixtures/torch-1.5.1", 2, "there is no fixture 'fixtures/torch-1.5.1'"),
         ("observe --reader torch-1.5.1 --fixture div.pt", 2, "there is no fixture 'div.pt'"),
         ("observe --reader torch-1.5.1 --fixture /", 2, "there is no fixture '/'"),
-        ("observe --reader torch-1.5.1 --fixture torch-1.2.0/package", 2, "that release cannot write it"),
+        ("observe --reader torch-1.5.1 --fixture torch-1.2.0/package", 2, "the release cannot write this recipe"),
     ],
 )
 def test_arguments(
@@ -199,7 +201,7 @@ def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root:
         main(["judge", "--root", str(root)])
     said = capfd.readouterr()
     assert (ended.value.code, said.out) == (3, "")
-    assert "a fault of ours: ZeroDivisionError: seven" in said.err
+    assert "internal error: ZeroDivisionError: seven" in said.err
     assert "Traceback" not in said.err
     monkeypatch.setenv("TORCH_COMPAT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):

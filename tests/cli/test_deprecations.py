@@ -147,7 +147,7 @@ def test_a_sweep_says_from_which_day_on(ask: Ask, root: Path) -> None:
     ended = ask("deprecations", "--sweep", "1.0.0..1.11.0")
     assert ended.status == 4
     assert f"{day_of(7)} to {day_of(8) - DAY}: " in ended.out
-    assert "from here on waived: deprecations-timeline:too-early:too-early/removed@1.7.0" in ended.out
+    assert "new: waived: deprecations-timeline:too-early:too-early/removed@1.7.0" in ended.out
     unwaived(root)
     ended = ask("deprecations", "--sweep", "1.0.0..1.11.0", "--format", "json")
     assert ended.status == 1
@@ -243,10 +243,10 @@ def test_a_plan_keeps_every_promise(ask: Ask) -> None:
 def test_a_plan_for_an_operator_begins_with_fixtures_and_an_upgrader(ask: Ask) -> None:
     ended = ask("plan", "operator", "aten::gelu", "--from", (day_of(2) + DAY).isoformat(), "--format", "json")
     what = [step["what"] for step in ended.json["steps"]]
-    assert what[0].startswith("fixtures of today's aten::gelu")
+    assert what[0].startswith("fixtures of the current aten::gelu")
     assert what[1].startswith("the upgrader gelu_0_1 ")
-    assert what[2].startswith("readers take file format 2; writers still emit 1")
-    assert what[3].startswith("writers emit file format 2")
+    assert what[2].startswith("readers accept file format 2; writers still write 1")
+    assert what[3].startswith("writers write file format 2")
     reader, writer, warned = ended.json["steps"][2:5]
     assert (reader["nightly"], writer["nightly"]) == ((day_of(2) + DAY).isoformat(), (day_of(2) + 15 * DAY).isoformat())
     assert warned["release"] == "1.3.0"
@@ -268,7 +268,7 @@ def test_where_the_calendar_ends_a_plan_says_so(ask: Ask) -> None:
     ended = ask("plan", "removal", "torch.foo", "--from", "1.13.0")
     assert ended.status == 4
     assert "in which release the calendar cannot tell, which lacks 1 more release" in ended.out
-    assert "the calendar and what is planned end with 1.14.0" in ended.out
+    assert "the calendar, including planned releases, ends with 1.14.0" in ended.out
     assert ask("plan", "removal", "torch.foo", "--from", "2099-01-01").status == 4
 
 
@@ -312,7 +312,7 @@ def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask
     refused = ask("deprecations")
     assert (refused.status, refused.out) == (2, "")
     for line in paths["policies/torch/deprecations/my-own.toml"]:
-        assert f"deprecations/my-own.toml:{line}: is half done: this line still wants " in refused.err
+        assert f"deprecations/my-own.toml:{line}: is unfinished: replace the placeholder with " in refused.err
     # finished as an author would: what is asked for, and nothing else
     text = policy.read_text(encoding="utf-8")
     text = re.sub(r'release = "<replace this: [^>]*>"', 'release = "1.11.0"', text)
@@ -348,7 +348,7 @@ def test_a_new_waiver_for_a_finding(ask: Ask, root: Path) -> None:
     (file,) = made["files"]
     refused = ask("judge")
     assert refused.status == 2
-    assert len(re.findall("is half done", refused.err)) == len(file["replace"]) == 4
+    assert len(re.findall("is unfinished", refused.err)) == len(file["replace"]) == 4
     path.write_text(path.read_text(encoding="utf-8").replace(UNFINISHED, "so, "), encoding="utf-8")
     unaccepted = ask("judge", "--format", "json")
     assert unaccepted.status == 1
@@ -367,8 +367,8 @@ def test_a_new_waiver_for_nothing_yet(ask: Ask, root: Path) -> None:
     ask("new", "waiver", "mine")
     refused = ask("judge")
     assert refused.status == 2
-    assert "this line still wants the recipes" in refused.err
-    assert "this line still wants who answers for it" in refused.err
+    assert "replace the placeholder with the recipes" in refused.err
+    assert "replace the placeholder with the person responsible" in refused.err
 
 
 def test_a_new_rule_is_listed_and_refused_while_it_is_half_done(ask: Ask, root: Path) -> None:
@@ -399,7 +399,7 @@ def test_a_bad_name_is_refused(ask: Ask, root: Path, what: str, name: str) -> No
 
 
 def test_a_name_that_is_taken_is_refused(ask: Ask) -> None:
-    assert "is there already" in ask("new", "deprecation", "mode", "--kind", "removal").err
+    assert "already exists" in ask("new", "deprecation", "mode", "--kind", "removal").err
     assert ask("new", "deprecation", "mine").status == 2
 
 

@@ -262,7 +262,7 @@ def test_a_probe_that_changed_is_missing_too(growing: Callable[..., Any], tree: 
 def test_missing_chooses_by_itself(growing: Callable[..., Any]) -> None:
     ended = growing("observe", "--reader", "torch-1.6.0", "--missing", "--fixture", "torch-1.5.1/add")
     assert ended.status == 2
-    assert "--missing chooses by itself" in ended.err
+    assert "--missing selects the fixtures itself" in ended.err
 
 
 # ---------------------------------------------------------------------------------------------------------------- nightly
@@ -286,7 +286,7 @@ def test_nightly_asks_for_a_release_until_it_is_there(
     session = Session(growing)
     assert nightly(sessions, session) == 1
     (asked, *_) = session.said
-    assert f"torch-{INVENTED}, uploaded on {UPLOADED}, is offered by the index and is not in the calendar" in asked
+    assert f"torch-{INVENTED}, uploaded on {UPLOADED}, is in the package index but not in the calendar" in asked
     entry = asked[asked.index("[[release]]") :]
     assert f"torch-compat admit torch-{INVENTED}\n" in asked
 
@@ -352,4 +352,4 @@ def test_readers_available_as_json(growing: Callable[..., Any], index: FakeIndex
 def test_a_calendar_that_has_everything_says_so(growing: Callable[..., Any]) -> None:
     ended = growing("readers", "available")
     assert ended.status == 0
-    assert ended.out == "the calendar has every release of torch that the index offers; the newest is 1.6.0\n"
+    assert ended.out == "the calendar has every release of torch in the package index; the newest is 1.6.0\n"

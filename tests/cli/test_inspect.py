@@ -300,10 +300,10 @@ def test_one_file_is_one_screen(run: Callable[..., tuple[int, str, str]]) -> Non
     status, out, _ = run(SAVED)
     assert status == 0
     for said in (
-        "what          torch.save (zip, file format 3)",
+        "format        torch.save (zip, file format 3)",
         "written by    torch 2.7 or newer (record .format_version)",
         "storages      16, 88 bytes: 14 float32, 1 int64, 1 float64",
-        "16 of 16 places can be calculated without reading",
+        "16 of 16 offsets can be calculated without reading the file",
         "damage        none",
     ):
         assert said in out
@@ -315,7 +315,7 @@ def test_several_files_are_a_table(run: Callable[..., tuple[int, str, str]], tmp
     status, out, _ = run(DIV, tmp_path / "page.pt")
     assert status == 2
     heading, first, second = out.splitlines()
-    assert heading.split() == ["WHAT", "READ", "BY", "TORCH", "STATE", "PATH"]
+    assert heading.split() == ["FORMAT", "READ", "BY", "TORCH", "STATE", "PATH"]
     assert first.startswith("TorchScript (zip, file format 4)")
     assert "1.6.0 and newer" in first
     assert " sound " in first
@@ -370,7 +370,7 @@ def test_long_lists_are_cut_and_counted(run: Callable[..., tuple[int, str, str]]
 def test_help_says_what_a_folder_stands_for(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    assert "a folder stands for every file in it" in " ".join(out.split())
+    assert "If PATH is a directory, every file below it is inspected" in " ".join(out.split())
 
 
 def test_no_path_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:

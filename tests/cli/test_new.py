@@ -37,18 +37,18 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     path = tree.root / "fixtures/recipes/twice.py"
     assert (made.status, made.err) == (0, "")
     lines = made.out.splitlines()
-    assert lines[0] == "made fixtures/recipes/twice.py"
-    assert lines[1] == f"Replace {UNFINISHED}...> in lines 1 and 20; mend OPERATORS and SINCE. Then:"
+    assert lines[0] == "created fixtures/recipes/twice.py"
+    assert lines[1] == f"Replace {UNFINISHED}...> in lines 1 and 20, and correct OPERATORS and SINCE. Then run:"
     then = [shlex.split(line)[1:] for line in lines[2:]]
     assert [words[0] for words in then] == ["readers", "produce", "observe", "judge"]
 
     refused = command(*then[1])
     assert (refused.status, refused.out) == (2, "")
-    assert "recipes/twice.py:1: is half done: this line still wants one sentence" in refused.err
-    assert "and so do the lines 20" in refused.err
+    assert "recipes/twice.py:1: is unfinished: replace the placeholder with one sentence" in refused.err
+    assert "(also in lines 20)" in refused.err
     judged = command("judge")
     assert judged.status == 1
-    assert "recipes/twice.py:1: is half done" in judged.out
+    assert "recipes/twice.py:1: is unfinished" in judged.out
 
     # a miniature has no nn.Module and no jit.script: the author gives it a program that it has
     head, _, _ = path.read_text(encoding="utf-8").replace(UNFINISHED, "Now it is ").partition("class Model")
@@ -68,7 +68,7 @@ def test_each_family_begins_with_a_whole_recipe(family: str, tree: Tree, command
     assert made["replace"] == [number for number, line in enumerate(text, 1) if UNFINISHED in line]
     while made["replace"]:  # each line is refused until it is replaced, and the first one left is named
         number = made["replace"].pop(0)
-        with pytest.raises(CorpusError, match="is half done") as refused:
+        with pytest.raises(CorpusError, match="is unfinished") as refused:
             read_recipe(path)
         assert refused.value.where == f"{path}:{number}"
         text[number - 1] = text[number - 1].replace(UNFINISHED, "").replace(">", "")
@@ -102,16 +102,16 @@ def test_each_family_works_with_a_real_release(family: str, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Twice", "'Twice' is no name for a recipe"),
-        ("two-times", "'two-times' is no name for a recipe"),
-        ("2times", "'2times' is no name for a recipe"),
-        ("../twice", "'../twice' is no name for a recipe"),
-        ("_twice", "'_twice' is no name for a recipe"),
-        ("zweimäl", "'zweimäl' is no name for a recipe"),
-        ("class", "'class' is no name for a recipe"),
+        ("Twice", "'Twice' is not a valid recipe name"),
+        ("two-times", "'two-times' is not a valid recipe name"),
+        ("2times", "'2times' is not a valid recipe name"),
+        ("../twice", "'../twice' is not a valid recipe name"),
+        ("_twice", "'_twice' is not a valid recipe name"),
+        ("zweimäl", "'zweimäl' is not a valid recipe name"),
+        ("class", "'class' is not a valid recipe name"),
         ("json", "'json' is the name of a module that recipes may import"),
         ("torch", "'torch' is the name of a module that recipes may import"),
-        ("add", "fixtures/recipes/add.py: is there already"),
+        ("add", "fixtures/recipes/add.py: already exists"),
     ],
 )
 def test_a_bad_or_taken_name_is_refused(command: Callable[..., Any], tree: Tree, name: str, said: str) -> None:
@@ -126,7 +126,7 @@ def test_the_name_of_a_recipe_that_is_gone_is_taken_by_its_fixtures(command: Cal
     (tree.root / "fixtures/recipes/add.py").unlink()
     ended = command("new", "recipe", "add", "--family", "torch-save")
     assert ended.status == 2
-    assert "a recipe of this name has written torch-1.5.1/add, torch-1.6.0/add" in ended.err
+    assert "an earlier recipe with this name wrote torch-1.5.1/add, torch-1.6.0/add" in ended.err
 
 
 def test_an_unknown_family_and_none(command: Callable[..., Any]) -> None:
@@ -139,7 +139,7 @@ def test_a_family_that_no_release_of_the_calendar_writes(command: Callable[..., 
     path.write_text(path.read_text(encoding="utf-8").replace("2.13.0", "1.6.1"), encoding="utf-8")
     ended = command("new", "recipe", "twice", "--family", "export")
     assert ended.status == 2
-    assert "no release of the calendar writes the family export, which begins with torch 2.1.0" in ended.err
+    assert "no release in the calendar writes the family export, which starts with torch 2.1.0" in ended.err
 
 
 def test_outside_a_tree(command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,5 +148,5 @@ def test_outside_a_tree(command: Callable[..., Any], tmp_path: Path, monkeypatch
     monkeypatch.chdir(empty)
     ended = command("new", "recipe", "twice", "--family", "torch-save")
     assert (ended.status, ended.out) == (4, "")
-    assert "neither this folder nor one above it holds fixtures/ or policies/" in ended.err
+    assert "neither this directory nor a parent contains fixtures/ or policies/" in ended.err
     assert list(empty.iterdir()) == []

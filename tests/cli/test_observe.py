@@ -36,14 +36,14 @@ def test_what_is_as_recorded_ends_with_0_and_is_told_on_stdout(command: Callable
     ended = command(*READER)
     assert ended.status == 0
     assert ended.out == "torch-1.6.0: 7 same\n7 as recorded\n"
-    assert ended.err == "torch-1.6.0: 7 cells observed, 0 known from the last run\n"
+    assert ended.err == "torch-1.6.0: 7 cells observed, 0 reused from the last run\n"
     assert tree.everything() == before
 
 
 def test_the_next_run_knows_what_the_last_one_observed_unless_told(command: Callable[..., Any]) -> None:
     command(*READER)
-    assert "0 cells observed, 7 known from the last run" in command(*READER).err
-    assert "7 cells observed, 0 known from the last run" in command(*READER, "--again").err
+    assert "0 cells observed, 7 reused from the last run" in command(*READER).err
+    assert "7 cells observed, 0 reused from the last run" in command(*READER, "--again").err
 
 
 def test_json_has_a_row_for_each_cell(command: Callable[..., Any]) -> None:
@@ -91,7 +91,7 @@ def test_what_contradicts_the_recorded_one_ends_with_1_and_is_shown(
     assert ended.status == 1
     assert f"torch-1.5.1/add read by torch-1.6.0: {outcome}" in ended.out
     assert f"add: {outcome} now, same when recorded" in ended.out
-    assert "0 as recorded, 1 not as recorded" in ended.out
+    assert "0 as recorded, 1 different from the record" in ended.out
     assert tree.everything() == before
 
 
@@ -99,7 +99,7 @@ def test_bits_of_floats_within_the_tolerance_are_reported_and_do_not_fail(comman
     miniature(tree.cache, "1.6.0", at_call=NUDGE)
     ended = command(*READER, *ADD)
     assert ended.status == 0
-    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 of them with a remark; --show prints it)\n")
+    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 with a remark, see --show)\n")
     (row,) = command(*READER, *ADD, "--format", "json").json["cells"]
     assert (row["outcome"], row["recorded"], row["reproduced"]) == ("close", "same", True)
     assert row["remark"] == "add: close now, same when recorded: within the tolerance"
@@ -161,7 +161,7 @@ def test_what_is_not_recorded_cannot_be_shown(command: Callable[..., Any], tree:
     tree.recording("1.6.0").unlink()
     ended = command(*READER, "--recorded")
     assert ended.status == 4
-    assert "nothing is recorded of torch-1.6.0" in ended.err
+    assert "there is no up-to-date recorded observation by torch-1.6.0" in ended.err
 
 
 def test_several_readers_one_after_the_other(command: Callable[..., Any]) -> None:
@@ -203,7 +203,7 @@ def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: 
         assert said.status == 0
         return [(row["fixture"], row["options"]) for row in said.json["cells"]]
 
-    assert "torch-1.6.0: a sample of 3 of 7 cells, by seed 0" in command(*READER, "--sample", "40%").err
+    assert "torch-1.6.0: a sample of 3 of 7 cells, with seed 0" in command(*READER, "--sample", "40%").err
     assert len(drawn()) == 3
     assert drawn() == drawn("--seed", "0")
     assert len({tuple(drawn("--seed", str(seed))) for seed in range(8)}) > 1
@@ -214,7 +214,7 @@ def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: 
 def test_what_is_no_share(command: Callable[..., Any], share: str) -> None:
     ended = command(*READER, "--sample", share)
     assert ended.status == 2
-    assert "is no share of more than 0% and at most 100%" in ended.err
+    assert "is not a percentage above 0% and up to 100%" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_reader_that_is_not_built_ends_with_4_and_is_named(command: Callable[.
     [
         (("--reader", "torch-1.7"), "1.7"),
         (("--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/ad"), "did you mean torch-1.5.1/add"),
-        (("--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/later"), "that release cannot write it"),
+        (("--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/later"), "the release cannot write this recipe"),
         (("--reader", "torch-1.6.0", "--options", "mmap"), "the policy has no load options 'mmap'"),
         ((), "Missing option '--reader'"),
     ],
@@ -294,7 +294,7 @@ def test_wrong_usage_ends_with_2(command: Callable[..., Any], arguments: tuple[s
 def test_nothing_selected_ends_with_4(command: Callable[..., Any]) -> None:
     ended = command(*READER, *ADD, "--options", "weights-only")
     assert (ended.status, ended.out) == (4, "")
-    assert "torch-1.6.0 has no cell for what was asked" in ended.err
+    assert "torch-1.6.0 has nothing to observe in this selection" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_a_probe_that_answers_otherwise_than_recorded_is_shown(command: Callable
     change_reader(tree.root, "torch-1.6.0", probes={"one": other})
     ended = command(*READER)
     assert ended.status == 1
-    assert "probe one does not answer as recorded" in ended.out
+    assert "probe one differs from the record" in ended.out
     assert command(*READER, "--format", "json").json["probes"] == [{"probe": "one", "reproduced": False}]
 
 
@@ -368,7 +368,7 @@ def test_recording_anew_what_is_recorded_gives_the_same_file(command: Callable[.
     before = tree.recording("1.6.0").read_bytes()
     ended = command(*READER, "--record")
     assert ended.status == 0
-    assert "7 cells are recorded already: no file changed" in ended.err
+    assert "7 cells are already recorded: no file changed" in ended.err
     assert tree.recording("1.6.0").read_bytes() == before
     assert not (tree.root / "fixtures" / "operators").exists()
 
@@ -463,4 +463,4 @@ def test_the_reference_reader_reads_no_values(command: Callable[..., Any], tree:
     values = next(fixture.id for fixture in tree.corpus.fixtures.values() if fixture.family == "torch-save")
     ended = command("observe", "--reader", "reference", "--fixture", values)
     assert (ended.status, ended.out) == (4, "")
-    assert "has no cell" in ended.err
+    assert "has nothing to observe" in ended.err

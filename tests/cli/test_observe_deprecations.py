@@ -65,7 +65,7 @@ def test_lines_are_added_and_none_is_changed(command: Callable[..., Any], old: T
     assert [line for line in after if line not in added] == [before[0], *before[2:-1]]
     again = command(*ASKED, "--record")
     assert (again.status, again.err.count("recorded 1")) == (0, 0)
-    assert "1 deprecations are recorded already: no file changed" in again.err
+    assert "1 deprecations are already recorded: no file changed" in again.err
     assert lines(old) == after
 
 
@@ -89,7 +89,7 @@ def test_what_is_not_as_recorded_is_named(command: Callable[..., Any], old: Tree
     for arguments in (ASKED, READER):
         ended = command(*arguments)
         assert ended.status == 1
-        assert "deprecation old does not answer as recorded\n" in ended.out
+        assert "deprecation old differs from the record\n" in ended.out
 
 
 def test_a_probe_that_is_not_recorded_is_missing(command: Callable[..., Any], old: Tree) -> None:
@@ -131,7 +131,7 @@ def test_json_and_show(command: Callable[..., Any], old: Tree) -> None:
 def test_it_goes_with_no_other_choice(other: list[str], command: Callable[..., Any], old: Tree) -> None:
     ended = command(*ASKED, *other)
     assert ended.status == 2
-    assert "--deprecations asks nothing but probes" in ended.err
+    assert "--deprecations runs only probes" in ended.err
 
 
 def test_the_reference_reader_has_no_deprecations(command: Callable[..., Any], old: Tree) -> None:
@@ -141,7 +141,7 @@ def test_the_reference_reader_has_no_deprecations(command: Callable[..., Any], o
 def test_nothing_to_ask_is_never_a_pass(command: Callable[..., Any]) -> None:
     ended = command(*ASKED)
     assert ended.status == 4
-    assert "no probe of a deprecated thing" in ended.err
+    assert "no probes of deprecated features" in ended.err
 
 
 def test_lines_are_not_added_to_those_of_another_build(command: Callable[..., Any], old: Tree) -> None:

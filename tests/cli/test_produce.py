@@ -75,7 +75,7 @@ def test_what_comes_out_otherwise_ends_with_1(command: Callable[..., Any], tree:
     miniature(tree.cache, "1.5.1", at_call="value = 12 if value == 5 else value")
     ended = command("produce", "torch-1.5.1")
     assert ended.status == 1
-    assert "DIFFERENT     torch-1.5.1/add: not as recorded in golden" in ended.out
+    assert "DIFFERENT     torch-1.5.1/add: differs from the record in golden" in ended.out
     assert command("produce", "torch-1.5.1", "--format", "json").json["differing"] == [
         {"id": "torch-1.5.1/add", "fields": ["golden"]}
     ]

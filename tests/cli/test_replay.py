@@ -37,8 +37,8 @@ def test_all_readers_that_are_built_here_are_asked_and_every_promise_holds(comma
     assert ended.status == 0, ended.out
     assert "every promise" in ended.out
     assert ended.err.splitlines() == [
-        "torch-1.5.1: 5 cells observed, 0 known from the last run",
-        "torch-1.6.0: 7 cells observed, 0 known from the last run",
+        "torch-1.5.1: 5 cells observed, 0 reused from the last run",
+        "torch-1.6.0: 7 cells observed, 0 reused from the last run",
     ]
     assert tree.everything() == before
 
@@ -61,7 +61,7 @@ def test_recorded_observations_alone_need_no_reader(command: Callable[..., Any],
     assert ended.json["counts"]["fail"] == 0
     without = command("replay", "--format", "json")
     assert without.status == 0
-    assert without.err == "not built here, so their recorded observations count: torch-1.5.1, torch-1.6.0\n"
+    assert without.err == "not built here, so their recorded observations are used: torch-1.5.1, torch-1.6.0\n"
     assert without.out == ended.out
     judged = command("judge", "--format", "json")
     assert judged.out == ended.out
@@ -77,7 +77,7 @@ def test_recorded_does_not_go_with_a_reader(command: Callable[..., Any]) -> None
 def test_one_reader(command: Callable[..., Any]) -> None:
     ended = command("replay", "--reader", "torch-1.6.0", "--reader", "1.6.0")
     assert ended.status == 0, ended.out
-    assert ended.err == "torch-1.6.0: 7 cells observed, 0 known from the last run\n"
+    assert ended.err == "torch-1.6.0: 7 cells observed, 0 reused from the last run\n"
 
 
 def test_the_next_run_starts_no_reader_for_what_it_knows(command: Callable[..., Any], tree: Tree) -> None:
@@ -187,7 +187,7 @@ def test_a_damaged_fixture_is_a_finding_and_is_not_observed(command: Callable[..
     assert ended.status == 1
     assert ("fixtures-frozen", "wrong-size", 1) in findings(ended.json, "fail")
     assert "torch-1.6.0: 6 cells observed" in ended.err
-    assert "not observed, because they are not what was recorded: 1 fixtures" in ended.err
+    assert "not observed, because the files differ from the manifests: 1 fixtures" in ended.err
 
 
 def test_an_empty_corpus_is_never_a_pass(command: Callable[..., Any], tree: Tree) -> None:
@@ -262,9 +262,9 @@ def test_the_reference_reader_reads_where_it_is_asked_to(command: Callable[..., 
     assert sum(programs.values()) > 0
     assert programs["pass"] == 0  # what the miniatures write is no program, and so nothing that anybody could agree about
     assert ended.status in {1, 4}
-    assert ended.err == f"reference: {sum(programs.values())} cells observed, 0 known from the last run\n"
+    assert ended.err == f"reference: {sum(programs.values())} cells observed, 0 reused from the last run\n"
     again = command("replay", "--reader", "reference", "--format", "json")
-    assert again.err == f"reference: 0 cells observed, {sum(programs.values())} known from the last run\n"
+    assert again.err == f"reference: 0 cells observed, {sum(programs.values())} reused from the last run\n"
     assert again.out == ended.out
 
 

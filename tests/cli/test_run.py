@@ -72,7 +72,7 @@ def test_text_is_for_people(run: Any, tmp_path: Path) -> None:
         "tuple of 2",
         "  tensor int64 (2): [3, -3]",
         "  tensor int64 (2): [3, -3]",
-        "upgrader: aten::div in __torch__.div, line 7, is div_0_3",
+        "upgrader: aten::div in __torch__.div, line 7, was replaced by div_0_3",
     ]
 
 
@@ -154,12 +154,12 @@ def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["nowhere.pt"], "nowhere.pt: there is no such file"),
-        (["fixtures"], "fixtures: is a folder"),
+        (["fixtures"], "fixtures: is a directory"),
         (["no\x1b[31mwhere.pt"], "no\\x1b[31mwhere.pt: there is no such file"),
         ([DIV, "--reader", "tensorflow"], "expected reference, reference@HORIZON or torch-X.Y.Z, found 'tensorflow'"),
         ([DIV, "--reader", "reference@soon"], "expected a release (1.5.1) or a day (2020-06-24), found 'soon'"),
         ([DIV, "--reader", "torch-9.9.9"], "9.9.9"),
-        ([DIV, "--reader", "torch-2.13.0", "--explain"], "--explain tells of the reference reader"),
+        ([DIV, "--reader", "torch-2.13.0", "--explain"], "--explain works only with the reference reader"),
         ([DIV, "--args", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
         ([DIV, "--timeout", "0"], "--timeout"),
     ],
@@ -177,17 +177,17 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", ":1:1: is no JSON: Expecting value"),
-        ("[1,\n 2", ":2:3: is no JSON: Expecting ',' delimiter"),
-        ("[NaN]", 'is no JSON: NaN is no JSON number; write {"float": "nan"}'),
+        ("", ":1:1: is not valid JSON: Expecting value"),
+        ("[1,\n 2", ":2:3: is not valid JSON: Expecting ',' delimiter"),
+        ("[NaN]", 'is not valid JSON: NaN is not a JSON number; write {"float": "nan"}'),
         ("[-Infinity]", 'write {"float": "-inf"}'),
         ("[" * 100_000, "is nested too deeply"),
         ("[" * 300 + "]" * 300, "is nested deeper than 200"),
-        ('{"x": 1}', 'holds an object with the keys "x", expected a list'),
-        ("7", "holds 7, expected a list"),
+        ('{"x": 1}', 'contains an object with the keys "x", expected a list'),
+        ("7", "contains 7, expected a list"),
         ("[9223372036854775808]", ", [0]: expected an integer of 64 bits, found 9223372036854775808"),
-        ("[" + "1" * 5000 + "]", "is no JSON: Exceeds the limit"),
-        ("[1e999]", ", [0]: expected a number that fits 64 bits"),
+        ("[" + "1" * 5000 + "]", "is not valid JSON: Exceeds the limit"),
+        ("[1e999]", ", [0]: expected a number that fits in 64 bits"),
         ("[{}]", ", [0]: expected an object with one key, one of float, complex"),
         ('[{"float": 1, "tuple": []}]', "with one key"),
         ('[{"object": {"type": "x", "state": 1}}]', "with one key"),
@@ -198,7 +198,7 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
         ('[{"complex": [1]}]', "[0].complex: expected [real, imaginary], found [1]"),
         ('[{"tuple": 1}]', "[0].tuple: expected a list"),
         ('[[1, {"dict": [[1]]}]]', "[0][1].dict: expected a list of [key, value]"),
-        ('[{"dict": [[[], 1]]}]', "[0].dict[0][0]: expected a key that programs can have"),
+        ('[{"dict": [[[], 1]]}]', "[0].dict[0][0]: expected a key that a program can have"),
         ('[{"device": "toaster"}]', "[0].device: expected a device, such as cpu"),
         ('[{"dtype": "float33"}]', "[0].dtype: expected a dtype: uint8"),
         ('[{"tensor": 7}]', '[0].tensor: expected an object with "dtype", "shape" and "data", found 7'),
@@ -210,15 +210,15 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
         ('[{"tensor": {"dtype": "int8", "shape": [2, 2], "data": [1]}}]', "a flat list of 4 elements for the shape [2, 2]"),
         (
             '[{"tensor": {"dtype": "int8", "shape": [1], "data": [1.5]}}]',
-            ".data[0]: expected an integer that int8 holds, found 1.5",
+            ".data[0]: expected an integer in the range of int8, found 1.5",
         ),
-        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [128]}}]', "an integer that int8 holds, found 128"),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [128]}}]', "an integer in the range of int8, found 128"),
         ('[{"tensor": {"dtype": "bool", "shape": [1], "data": [1]}}]', ".data[0]: expected true or false, found 1"),
         ('[{"tensor": {"dtype": "float32", "shape": [1], "data": [null]}}]', ".data[0]: expected a number"),
         ('[{"tensor": {"dtype": "complex64", "shape": [1], "data": [1]}}]', ".data[0]: expected [real, imaginary]"),
         ('[{"tensor": {"dtype": "int8", "shape": [1], "bytes": "*"}}]', ".bytes: expected base64 text"),
         ('[{"tensor": {"dtype": "int8", "shape": [1], "bytes": ""}}]', '.bytes: expected 1 bytes for int8 [1], found "0 bytes"'),
-        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "strides": []}}]', ".strides: expected 1 of them"),
+        ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "strides": []}}]', ".strides: expected 1 strides"),
         (
             '[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "offset": 999999999999}}]',
             "a storage of 1000000000000 elements",
@@ -238,7 +238,7 @@ def test_arguments_that_are_none_say_what_is_wrong_where(tmp_path: Path, text: s
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "args.json"
     path.write_bytes(b'["\xff"]')
-    with pytest.raises(UsageError, match="is no UTF-8 at byte 2"):
+    with pytest.raises(UsageError, match="is not valid UTF-8 at byte 2"):
         read_arguments(path)
 
 

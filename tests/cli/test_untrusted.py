@@ -151,11 +151,11 @@ def test_help_says_what_trust_is(command: Command, name: str) -> None:
     ended = command(name, "--help")
     text = " ".join(ended.out.split())
     assert "--trust" in text
-    assert "may execute what an archive says" in text
+    assert "may execute code from" in text
 
 
 @pytest.mark.parametrize("name", [("produce",), ("extension", "record")])
 def test_help_says_what_is_executed(command: Command, name: tuple[str, ...]) -> None:
     text = " ".join(command(*name, "--help").out.split())
-    assert "is executed" in text or "runs the extension's code" in text
-    assert "cannot keep it from them" in text
+    assert "is a program that runs" in text or "executes the extension's code" in text
+    assert "cannot isolate it" in text

@@ -143,7 +143,7 @@ def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
         ("def deprecated", "def used", "has no function deprecated()"),
         ("def alternative", "def control", "has no function alternative()"),
         ("raise SystemExit", "return (y := 3)", "is not Python 3.6"),
-        ("raise SystemExit", "# <replace this: what is old>", "still wants what is old"),
+        ("raise SystemExit", "# <replace this: what is old>", "replace the placeholder with what is old"),
     ],
 )
 def test_what_is_wrong_with_a_deprecation_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def file_emptied(tree: Tree, random: Random) -> str:
 def file_left_half_done(tree: Tree, random: Random) -> str:
     path = tree.deprecation(random.choice(sorted(EVENTS)))
     tree.edit(path, 'alternative = "torch.other"', 'alternative = "<replace this: what to use instead>"')
-    return "is half done: this line still wants what to use instead"
+    return "is unfinished: replace the placeholder with what to use instead"
 
 
 @defect(1, 2)

@@ -95,7 +95,9 @@ def test_a_half_done_line_is_said_once(policy: Path) -> None:
         'release = "1.4.0"', 'release = "<replace this: the release that removed it>"', 1
     )
     path.write_text(text, encoding="utf-8")
-    assert mistakes(policy) == ["deprecations/mode.toml:21: is half done: this line still wants the release that removed it"]
+    assert mistakes(policy) == [
+        "deprecations/mode.toml:21: is unfinished: replace the placeholder with the release that removed it"
+    ]
 
 
 def test_a_profile_replaces_windows_and_nothing_else(policy: Path) -> None:

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["main", "top_level"]
 
 COMMANDS = {
-    "replay": "Observe with the chosen readers, judge, report: the main job.",
-    "inspect": "Say what archives are, what they hold and which releases read them.",
+    "replay": "Observe with the selected readers, judge, and report (the main job).",
+    "inspect": "Identify archives, their contents, and the releases that can load them.",
     "run": "Run a TorchScript or mobile program, without torch or with a real release.",
-    "judge": "Judge the recorded observations.",
-    "accept": "Count what waivers cover, show what changed, and write the lock of counts.",
-    "observe": "Let real releases read fixtures, and put down what happens.",
-    "produce": "Let a real release write fixtures.",
-    "admit": "Let a new release join: calendar, environment, fixtures, observations, documents.",
-    "operators": "Operators: what changed from one release to another, the history of one, what breaks.",
-    "extension": "Record what an extension uses of PyTorch's operators, and say which releases it fits.",
-    "readers": "List, build and remove environments of real releases; ask for new ones.",
-    "deprecations": "Say of each deprecation what was early, what is late, and what may happen next.",
-    "plan": "Plan a change: the schedule that keeps every promise.",
-    "explain": "Explain a rule, a waiver, a deprecation or anything else with an id.",
-    "new": "Begin a recipe, a deprecation, a rule or a waiver, to be made your own.",
+    "judge": "Check the recorded observations against the policy.",
+    "accept": "Measure what waivers cover, show changes, and update the lock files.",
+    "observe": "Load fixtures with real releases and compare with the recorded results.",
+    "produce": "Write fixtures by running recipes with a real release.",
+    "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",
+    "operators": "Show operator schemas and their changes, and check changes for breakage.",
+    "extension": "Record the operators that an extension uses, and check which releases it fits.",
+    "readers": "List, build and remove environments of releases; look for new releases.",
+    "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",
+    "plan": "Plan a change: print the schedule that keeps every promise.",
+    "explain": "Explain a rule, waiver, deprecation or anything else that has an id.",
+    "new": "Create a recipe, deprecation, rule or waiver from a template.",
 }
 EPILOG = (
-    "Exit status: 0 all promises hold; 1 a promise is broken; 2 wrong usage or an invalid file; 3 a fault of torch-compat; "
-    "4 incomplete: something that was required could not be checked."
+    "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
+    "4 incomplete: a required check could not be done."
 )
 
 
@@ -82,9 +82,9 @@ def _run(arguments: list[str]) -> NoReturn:
         import traceback  # noqa: PLC0415 - only a fault needs it
 
         where = traceback.extract_tb(error.__traceback__)[-1]
-        _say(f"torch-compat: a fault of ours: {type(error).__name__}: {escaped_lines(str(error))}")
+        _say(f"torch-compat: internal error: {type(error).__name__}: {escaped_lines(str(error))}")
         _say(f"  at {os.path.basename(where.filename)}:{where.lineno} in {where.name}")  # noqa: PTH119 - only text
-        _say("  set TORCH_COMPAT_DEBUG=1 to see all of it, and please report it")
+        _say("  this is a bug in torch-compat, please report it; TORCH_COMPAT_DEBUG=1 shows the traceback")
         sys.exit(3)
     sys.exit(status if isinstance(status, int) else 0)
 

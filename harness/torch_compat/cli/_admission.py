@@ -95,14 +95,14 @@ class Admission:
         """What a step will do, in one sentence."""
         name = f"torch-{self.version}"
         return {
-            "calendar": f"ask the package index for {name}, put it into policies/torch, and take it out of what is planned",
+            "calendar": f"look up {name} in the package index, add it to policies/torch, and remove it from the planned releases",
             "environment": f"build the environment of {name}",
-            "produce": f"let {name} run every recipe that it has not run; what it writes is frozen in fixtures/{name}",
-            "observe": f"let {name} read every fixture twice, and ask it every probe and every deprecation",
-            "survey": f"record what {name} says of its operators, names and limits",
-            "readers": f"let every other reader read what {name} wrote, one after the other, and whatever else is not recorded of it",
-            "documents": "generate anew " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED)]),
-            "predictions": f"count {PREDICTIONS} anew, and the quirks and slips of {LOCK_FILE}: some minutes",
+            "produce": f"run every recipe that {name} has not run yet, and freeze the fixtures in fixtures/{name}",
+            "observe": f"load every fixture twice with {name}, and run every probe and every deprecation",
+            "survey": f"record the operators, names and limits that {name} reports",
+            "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
+            "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED)]),
+            "predictions": f"recount {PREDICTIONS}, and the quirks and slips of {LOCK_FILE} (takes some minutes)",
         }[step]
 
     def is_there(self, step: str) -> bool:
@@ -144,13 +144,13 @@ class Admission:
         texts: dict[Path, str] = {}
         says = []
         if self.version not in calendar:
-            self.say("asking the package index, a minute or two")
+            self.say("querying the package index (takes a minute or two)")
             found, day = offered_release(calendar, self.version, dt.datetime.now(dt.UTC).date(), run_command)
             day = self.uploaded or day
             if day is None:
                 raise EnvironmentUnavailable(
-                    f"neither pip nor the index tells on which day torch {self.version} was uploaded",
-                    hint="give the day: --uploaded YYYY-MM-DD",
+                    f"neither pip nor the package index provides the upload date of torch {self.version}",
+                    hint="give the date: --uploaded YYYY-MM-DD",
                     code="no-upload-day",
                 )
             says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")
@@ -163,14 +163,14 @@ class Admission:
 
     def _do_environment(self) -> Ended:
         self._build(self._release)
-        return Ended("done", (f"{self._size(self.version)} in {self.environments.root}; it stays",))
+        return Ended("done", (f"{self._size(self.version)} in {self.environments.root}; it is kept",))
 
     def _do_produce(self) -> Ended:
         evidence = self._gathered()
         finish(evidence.corpus, self.version, self._is_new)
         recipes = self._unwritten(evidence)
         if not recipes:
-            return Ended("done", ("what an earlier run wrote is frozen",))
+            return Ended("done", ("froze the fixtures that an earlier run wrote",))
         warn_unless_isolated()
         today = dt.datetime.now(dt.UTC).date()
         with TorchRelease(built(self._release)) as writer, Progress(stderr()) as progress:
@@ -179,7 +179,7 @@ class Admission:
             produced = produce(evidence.corpus, writer, recipes, today, lambda _: bar(next(done), len(recipes)))
         written = sum(hasattr(entry, "golden") for entry in produced.added)
         refused = len(produced.added) - written
-        return Ended("done", (f"{written} fixtures written; {refused} recipes that this release cannot write",))
+        return Ended("done", (f"{written} fixtures written; {refused} recipes cannot be written by this release",))
 
     def _do_observe(self) -> Ended:
         return Ended("done", self._ask(self._release))
@@ -189,8 +189,8 @@ class Admission:
         known = next((reader for reader in readers if reader.release == self.version), None)
         if known is None:
             raise NothingSelected(
-                f"nothing is recorded of torch-{self.version}, so nobody can tell who is surveyed",
-                hint="let it read first: the step observe",
+                f"there are no recorded observations by torch-{self.version}, so it cannot be surveyed",
+                hint="run the step observe first",
             )
         record_survey(self.place, built(self._release), known, stderr())
         return Ended("done")
@@ -208,7 +208,7 @@ class Admission:
             except HarnessError as error:
                 statuses.append(error.exit_status)
                 says.append(f"{release.name}: {error}")
-                left.append(f"readers: {release.name} has not read what torch-{self.version} wrote: {error.message}")
+                left.append(f"readers: {release.name} has not loaded the fixtures of torch-{self.version}: {error.message}")
             if not self.keep and release.version in self._state["built"]:
                 self.say(f"{release.name}: environment removed, {self.environments.remove(release.version) / 1e9:.2f} GB freed")
                 self._remember(built=[one for one in self._state["built"] if one != release.version])
@@ -221,19 +221,19 @@ class Admission:
         failing = sum(finding.verdict is Verdict.FAIL for finding in report.findings)
         left = []
         if failing:
-            left.append(f"documents: {failing} findings fail; mend or waive them: torch-compat judge --full")
+            left.append(f"documents: {failing} findings fail; fix or waive them (torch-compat judge --full)")
         if report.not_checked:
-            left.append("documents: something required was not checked: torch-compat judge --full")
-        says = tuple(changed) or ("every one is current",)
+            left.append("documents: a required check was not done (torch-compat judge --full)")
+        says = tuple(changed) or ("all files are current",)
         return Ended("done" if changed else "there", says, report.exit_status, tuple(left))
 
     def _do_predictions(self) -> Ended:
         with Progress(stderr()) as progress:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
-        left = [f"predictions: {one} explains nothing: take it out of the policy" for one in unused]
+        left = [f"predictions: {one} explains nothing; remove it from the policy" for one in unused]
         if wrong:
-            left.append(f"predictions: {len(wrong)} cells are told wrongly: nox -s predictions")
-        says = (f"{PREDICTIONS} is not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
+            left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
+        says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
         return Ended("incomplete" if unused else "done", (*says, *wrong[:6]), int(bool(left)), tuple(left))
 
     # --------------------------------------------------------------------------------------------------------- what they need

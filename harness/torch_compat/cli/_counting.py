@@ -58,7 +58,7 @@ class Change:
     def __str__(self) -> str:
         name = " ".join(self.key)
         if self.became:
-            what = "new" if self.old in {None, WAITS} else "another change than before"
+            what = "new" if self.old in {None, WAITS} else "differs from the accepted change"
             return "\n".join([f"{name}: {what}", *(f"    {line}" for one in self.became for line in _in_words(one))])
         if self.old is None:
             return f"{name}: new, {self.new}"
@@ -85,7 +85,7 @@ class Difference:
 
     def __str__(self) -> str:
         text = f"{self.waiver}: {'new' if self.new else 'gone'}: {self.line.partition(' ')[2]}"
-        return "\n".join((text, *(f"  {one}" for one in few(self.told)), *([f"  shown by: {self.show}"] if self.show else [])))
+        return "\n".join((text, *(f"  {one}" for one in few(self.told)), *([f"  reproduce: {self.show}"] if self.show else [])))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
         if not accepting:
             raise
         stated = None  # it is generated: what is accepted now replaces it, and all of it is shown
-        unread = [f"{one}; everything is new" for one in error.problems]
+        unread = [f"{one}; everything counts as new" for one in error.problems]
     wanted = counted_tables(read_folder(folder).entries)
     with uncollected():
         evidence = gather(place, policy if accepting else replace(policy, accepted=stated), as_of=None)
@@ -244,14 +244,14 @@ def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]
         key = ("waiver", waiver.id)
         covered = measured.waiving.covered.get(waiver.id)
         if key not in measured.expired and (covered is None or not covered.count):
-            yield key, "covers nothing: take it out of the policy, or mend it"
+            yield key, "covers nothing: remove it from the policy, or correct it"
         elif key not in measured.expired and covered is not None and covered.shared:
-            yield key, f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
+            yield key, f"covers cells that {', '.join(sorted(covered.shared))} also covers"
     for key in sorted(measured.expired - measured.counts.keys()):
-        yield key, "has expired: take it out of the policy, or give it another day"
+        yield key, "has expired: remove it from the policy, or give it a later date"
     for key, found in measured.counts.items():
         if key in measured.expired:
-            yield key, "has expired: take it out of the policy, or give it another day"
+            yield key, "has expired: remove it from the policy, or give it a later date"
         elif found == 0 and key not in waiting:
-            what = "did not change so" if key[0] == "operator_waiver" else "covers nothing"
-            yield key, f"{what}: take it out of the policy, or mend it"
+            what = "did not change this way" if key[0] == "operator_waiver" else "covers nothing"
+            yield key, f"{what}: remove it from the policy, or correct it"

@@ -27,7 +27,7 @@ def as_of_option(command: Command) -> Command:
     return click.option(
         "--as-of",
         metavar="DATE|RELEASE",
-        help="Judge as of this day, or of the day of this release; else that of the newest recorded observation or release.",
+        help="Judge as of this date, or the date of this release. Default: the date of the newest recorded observation or release.",
     )(command)
 
 
@@ -36,7 +36,7 @@ def profile_option(command: Command) -> Command:
     return click.option(
         "--profile",
         metavar="NAME",
-        help="Another reading of the same promises (policies/torch/profiles.toml); else what PyTorch promises.",
+        help="Use another reading of the promises, from policies/torch/profiles.toml. Default: what PyTorch promises.",
     )(command)
 
 
@@ -50,7 +50,7 @@ def day_of(text: str, policy: Policy) -> dt.date:
         try:
             return dt.date.fromisoformat(text)
         except ValueError:
-            raise UsageError(f"{text!r} is no day of any calendar", code="bad-day") from None
+            raise UsageError(f"{text!r} is not a valid date", code="bad-day") from None
     planned = {one.version: one.date for one in policy.planned}
     version = text.removeprefix("torch-")
     if version in planned:
@@ -58,8 +58,8 @@ def day_of(text: str, policy: Policy) -> dt.date:
     try:
         return policy.calendar.resolve(text).date
     except UsageError as error:
-        hint = f"a day is written 2027-01-31; {error.hint}" if error.hint else "a day is written 2027-01-31"
-        raise UsageError(f"{text!r} is neither a day nor a release that the policy knows", hint=hint, code="bad-day") from error
+        hint = f"write a date as 2027-01-31; {error.hint}" if error.hint else "write a date as 2027-01-31"
+        raise UsageError(f"{text!r} is neither a date nor a release in the policy", hint=hint, code="bad-day") from error
 
 
 def newest_known(policy: Policy, recorded: Iterable[ObservedReader]) -> dt.date:
@@ -79,10 +79,12 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
     """
     start, dots, end = text.partition("..")
     if not dots or not start or not end:
-        raise UsageError(f"{text!r} is no span of days", hint="written FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0")
+        raise UsageError(
+            f"{text!r} is not a range of dates", hint="write FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0"
+        )
     first, last = day_of(start, policy), day_of(end, policy)
     if last < first:
-        raise UsageError(f"{text!r} ends on {last}, before it begins on {first}", code="bad-day")
+        raise UsageError(f"{text!r} ends on {last}, before its start on {first}", code="bad-day")
     return first, last
 
 

@@ -24,7 +24,7 @@ def format_option(command: Command) -> Command:
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="What to print on standard output.",
+        help="Output format.",
     )(command)
 
 
@@ -34,8 +34,8 @@ def trust_option(command: Command) -> Command:
         "--trust",
         is_flag=True,
         help=(
-            "Where this machine cannot keep a release from the network and your home, let it load archives all the same that are not "
-            "fixtures of the frozen corpus. What an archive says, a release may execute."
+            "Load archives from outside the frozen corpus even if this machine cannot isolate a release from the network and your "
+            "home directory. A release may execute code from an archive."
         ),
     )(command)
 

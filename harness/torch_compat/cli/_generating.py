@@ -120,7 +120,7 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
         wrong += told
         step(len(readers), len(evidence.recorded))
     if not readers:
-        raise NothingSelected("no program is recorded of any reader, so nothing can be predicted", where=str(place.path))
+        raise NothingSelected("no observation of a program is recorded, so nothing can be predicted", where=str(place.path))
     counts = explained(evidence, readers, rules_of(place))
     unused = [" ".join(key) for key in sorted(counts) if not counts[key]]
     if not unused:

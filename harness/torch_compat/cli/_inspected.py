@@ -22,7 +22,7 @@ __all__ = ["HEADINGS", "line", "screen"]
 LABEL = 14
 WIDTH = 110  # of what stands behind the label
 MOST = 12  # of a list; the rest is counted
-HEADINGS = f"{'WHAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
+HEADINGS = f"{'FORMAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
 
 
 def line(found: Inspected) -> str:
@@ -55,7 +55,7 @@ def _labelled(entries: Iterator[tuple[str, Sequence[str]]]) -> Iterator[str]:
 def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     facts = found.facts
     if facts is not None:
-        yield "what", [facts.name]
+        yield "format", [facts.name]
     if found.size is not None:
         yield "size", [f"{found.size:,} bytes"]
         yield "sha256", [found.sha256 or "not calculated"]
@@ -66,7 +66,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "because", [text for one in found.needs.reasons for text in (_plain(one.needs), f"  {_plain(one.because)}")]
         yield "weights_only", list(_weights_only(found.needs))
     if facts is not None:
-        yield "states", list(_stated(facts))
+        yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
@@ -90,7 +90,7 @@ def _computed(one: dict[str, Any]) -> str:
     spans = ", ".join(
         span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
     )
-    return f"{one['operator']} of {one['dtype']}: computed by {spans or 'no release'}, refused by others"
+    return f"{one['operator']} with {one['dtype']}: supported by {spans or 'no release'}, not by others"
 
 
 def _damage(code: str, record: str | None, detail: str) -> str:
@@ -99,7 +99,7 @@ def _damage(code: str, record: str | None, detail: str) -> str:
 
 def _producer(producer: Producer | None) -> str:
     if producer is None:
-        return "not known"
+        return "unknown"
     first, last = producer.first, producer.last
     if producer.torch is not None:
         said = f"torch {shown(producer.torch)}"
@@ -124,7 +124,7 @@ def _stated(facts: Facts) -> Iterator[str]:
     if "pickle_protocol" in extra:
         yield f"pickle protocol {extra['pickle_protocol']}"
     if extra.get("extern_modules"):
-        yield "modules that are not inside: " + "".join(_listed(extra["extern_modules"]))
+        yield "modules that the package does not contain: " + "".join(_listed(extra["extern_modules"]))
     system = extra.get("sys_info")
     if isinstance(system, dict) and isinstance(system.get("little_endian"), bool):
         yield f"written on a {'little' if system['little_endian'] else 'big'}-endian machine"
@@ -143,11 +143,11 @@ def _spans(needs: Needs | None) -> str:
 def _weights_only(needs: Needs) -> Iterator[str]:
     """What ``weights_only=True`` says, releases that say the same together."""
     if not needs.weights_only:
-        yield "torch.load is not what loads it"
+        yield "does not apply: torch.load does not load this format"
         return
     groups: list[tuple[list[str], str]] = []
     for release, refusal in needs.weights_only.items():
-        said = "taken" if refusal is None else f"refused: {_plain(refusal.detail)}"
+        said = "accepted" if refusal is None else f"refused: {_plain(refusal.detail)}"
         if groups and groups[-1][1] == said:
             groups[-1][0].append(release)
         else:
@@ -156,7 +156,7 @@ def _weights_only(needs: Needs) -> Iterator[str]:
         yield f"{releases[0]} to {releases[-1]}: {said}" if len(releases) > 1 else f"{releases[0]}: {said}"
     first = next((release for release, default in needs.weights_only_default.items() if default), None)
     if first is not None:
-        yield f"(the default from {first} on)"
+        yield f"(the default since {first})"
 
 
 def _listed(names: Sequence[str]) -> list[str]:
@@ -186,13 +186,13 @@ def _storages(facts: Facts) -> Iterator[str]:
     order = "" if facts.byteorder is None else f"{facts.byteorder}-endian, "
     aligned = "" if facts.storage_alignment is None else f"aligned to {facts.storage_alignment}, "
     known = sum(one.calculated_offset is not None for one in storages)
-    yield f"{order}{aligned}{known} of {len(storages)} places can be calculated without reading"
+    yield f"{order}{aligned}{known} of {len(storages)} offsets can be calculated without reading the file"
     whys = Counter(one.why for one in storages if one.calculated_offset is None and one.why)
     for why, count in whys.most_common(3):
         yield f"{count} cannot: {_plain(why)}"
     absent = sum(one.absent for one in storages)
     if absent:
-        yield f"{absent} absent: room was left for them, and nothing written"
+        yield f"{absent} absent: space is reserved, but the data was not written"
 
 
 def _code(facts: Facts) -> Iterator[str]:

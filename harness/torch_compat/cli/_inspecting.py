@@ -117,11 +117,11 @@ def _render(path: str, form: str) -> Rendered:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
             raise
         kind = type(error).__name__
-        return 3, _text(_failed(path, f"a fault of torch-compat: {kind}", "fault"), form)
+        return 3, _text(_failed(path, f"internal error in torch-compat: {kind}", "fault"), form)
     return 0 if found.error is None else 2, text
 
 
-REPORT = "please report it, with the file if you may; TORCH_COMPAT_DEBUG=1 shows the traceback"
+REPORT = "please report it, with the file if you can share it; TORCH_COMPAT_DEBUG=1 shows the traceback"
 
 
 def _failed(path: str, message: str, code: str, hint: str | None = REPORT) -> Inspected:
@@ -153,5 +153,5 @@ def _rendered(first: list[str], rest: Iterable[str], form: str) -> Iterator[Rend
 
 
 def _crashed(path: str, form: str) -> Rendered:
-    message = "the process that read it died: a fault of torch-compat, or memory ran out"
+    message = "the process that read the file died: internal error in torch-compat, or out of memory"
     return 3, _text(_failed(path, message, "crashed"), form)

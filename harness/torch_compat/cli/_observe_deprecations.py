@@ -37,7 +37,7 @@ def observe_deprecations(
     """
     corpus = evidence.corpus
     if not corpus.deprecations or not releases:
-        raise NothingSelected("there is no probe of a deprecated thing to ask", where=str(place.fixtures / "deprecations"))
+        raise NothingSelected("there are no probes of deprecated features to run", where=str(place.fixtures / "deprecations"))
     if record and corpus.damage:
         found = corpus.damage[0]
         raise CorpusError(found.detail, where=str(corpus.folder / found.subject), code=found.kind)
@@ -77,9 +77,9 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader) -> Evidence:
     old = evidence.recorded.get(fresh.name)
     if old is None or old.identity != fresh.identity:
         raise UsageError(
-            f"the recorded observations are not those of this very {fresh.name}: a part of them cannot be replaced",
+            f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
             where=str(place.recorded),
-            hint="record all fixtures: the same without --deprecations",
+            hint="record all fixtures: run without --deprecations",
         )
     recorded, changed = record(place.recorded, replace(old, observed=fresh.observed, deprecations=fresh.deprecations))
     print_recorded(place, f"{len(fresh.deprecations)} deprecations", changed, stderr())
@@ -91,7 +91,7 @@ def print_recorded(place: Root, what: str, changed: list[Path], console: Any) ->
     names = ", ".join(path.relative_to(place.path).as_posix() for path in changed[:SHOWN_FILES])
     more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
     console.print(
-        f"recorded {what} in {names}{more}" if changed else f"{what} are recorded already: no file changed", markup=False
+        f"recorded {what} in {names}{more}" if changed else f"{what} are already recorded: no file changed", markup=False
     )
 
 
@@ -114,7 +114,7 @@ def print_deprecations(rows: list[dict[str, Any]], reader: str) -> None:
     """One line for each that is not as recorded, and one for all of them; nothing where none was asked."""
     for row in rows:
         if row["reproduced"] is not True:
-            state = "is not recorded" if row["reproduced"] is None else "does not answer as recorded"
+            state = "is not recorded" if row["reproduced"] is None else "differs from the record"
             stdout().print(f"deprecation {row['probe']} {state}", markup=False)
     if rows:
         agree = sum(row["reproduced"] is True for row in rows)

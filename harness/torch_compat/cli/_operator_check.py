@@ -38,20 +38,20 @@ DO: Final = {
     "removed": "keep the operator",
     "upgrader dropped": "keep the upgrader",
     "no-default": "give {argument} a default",
-    "renamed": "name {argument} as before: callers may give it by name",
-    "type": "let {argument} take all that it took",
-    "size": "let {argument} have the list size that it had",
-    "alias": "annotate {argument} as before",
-    "keyword-only": "let {argument} be given by position, as before",
-    "default-changed": "leave the default of {argument} as it was",
-    "arguments-removed": "keep the argument, and ignore what is given for it",
-    "return": "return what it returned, or something more specific",
-    "returns-count": "return as many values as before",
-    "out-count": "leave the out arguments as they were",
-    "out-missing": "leave the out arguments as they were, behind all others",
-    "vararg": "leave the '...' as it was",
+    "renamed": "keep the name of {argument}: callers may pass it by name",
+    "type": "keep accepting the old type of {argument}",
+    "size": "keep the list size of {argument}",
+    "alias": "keep the alias annotation of {argument}",
+    "keyword-only": "keep accepting {argument} by position",
+    "default-changed": "keep the default of {argument}",
+    "arguments-removed": "keep the argument and ignore its value",
+    "return": "keep the return type, or return a subtype of it",
+    "returns-count": "keep the number of returns",
+    "out-count": "keep the out arguments",
+    "out-missing": "keep the out arguments, after all other arguments",
+    "vararg": "keep the '...'",
     "default-added": "give {argument} no default, or wait until no older release needs to read the programs",
-    "container-default": "give {argument} a default that is no list",
+    "container-default": "give {argument} a default that is not a list",
 }
 """What mends a break, by its cause."""
 LABEL: Final = 8
@@ -137,12 +137,12 @@ def read_set(name: str) -> SchemaSet:
     if path.is_file():
         return _read_file(path)
     if path.is_dir() or "/" in name or name.endswith(".txt"):
-        raise UsageError("is a folder, not a file" if path.is_dir() else "there is no such file", where=name)
+        raise UsageError("is a directory, not a file" if path.is_dir() else "there is no such file", where=name)
     history = History.load()
     try:
         release = release_of(history, name)
     except UsageError as error:
-        message = f"there is no file {name!r}, and nothing is recorded of the operators of such a release"
+        message = f"{name!r} is neither a file nor a release whose operators are recorded"
         raise UsageError(message, hint=error.hint, code=error.code) from None
     bit = history.bit(release)
     schemas = frozenset(text for text, _, bits in history.facts() if bits & bit)
@@ -165,7 +165,7 @@ def _read_file(path: Path) -> SchemaSet:
             parse(schema, recorded=True)
         except SchemaError as error:
             column = error.column + len(line) - len(line.lstrip())
-            message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
+            message = f"is not an operator schema: expected {error.expected}, found {error.found}"
             bad.append((message, f"{path}:{number}:{column}", schema))
             continue
         if "::" in operator_of(schema):
@@ -179,8 +179,8 @@ def _read_file(path: Path) -> SchemaSet:
             hint += f"\n{len(rest)} more, at line:column {', '.join(shown)}"
         raise UsageError(message, where=where, hint=hint, code="schema")
     if not schemas:
-        hint = "one schema on each line is wanted, as dump_all_function_schemas.py writes them"
-        raise UsageError("holds no schema of an operator", where=str(path), hint=hint)
+        hint = "expected one schema per line, as dump_all_function_schemas.py writes them"
+        raise UsageError("contains no operator schema", where=str(path), hint=hint)
     return SchemaSet(str(path), None, frozenset(schemas), methods)
 
 
@@ -225,7 +225,7 @@ def check_operators(
         try:
             entries.append(Entry(parse(text, recorded=True).operator, 0, "given with --upgrader", text))
         except SchemaError as error:
-            message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
+            message = f"is not an operator schema: expected {error.expected}, found {error.found}"
             raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
     found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, entries=entries)
     if old.release is not None and new.release is not None:
@@ -351,26 +351,26 @@ def check_lines(checked: Checked) -> Iterator[str]:
         yield f"    {'why':<{LABEL}}{one.reason}"
         yield f"    {'change':<{LABEL}}{in_words(one.change)}"
         if one.taken_by is not None:
-            yield f"    {'but':<{LABEL}}code of TorchScript states no overload, and {one.taken_by} takes the same calls"
+            yield f"    {'but':<{LABEL}}TorchScript code does not name overloads, and {one.taken_by} accepts the same calls"
         yield f"    {'do':<{LABEL}}{_do(one)}"
     draft = _draft(checked)
     if draft is not None:
-        yield "If nobody can have saved a program with them, a file policies/torch/operator_waivers/<id>.toml covers these:"
+        yield "If no program can have been saved with these operators, waive the breaks with policies/torch/operator_waivers/<id>.toml:"
         yield draft
     for waiver, problem in checked.problems:
         yield f"waiver {waiver} {problem}"
     for one in checked.unknown:
-        yield f"{one.operator}: not known: {one.reason}"
+        yield f"{one.operator}: unknown: {one.reason}"
     for name, why in checked.incomplete:
-        yield f"{name} is not known completely: {why}"
+        yield f"{name} is not completely known: {why}"
     for side in (checked.old, checked.new):
         if side.methods:
-            yield f"{side.name}: {side.methods} methods of classes are no operators, and were left aside"
+            yield f"{side.name}: skipped {side.methods} methods of classes, which are not operators"
     counts = {
         "broken": len(checked.broken),
         "waived": len(checked.waived),
         "with an upgrader": len(checked.upgraded),
-        "not known": len(checked.unknown),
+        "unknown": len(checked.unknown),
     }
     said = ", ".join(f"{count} {what}" for what, count in counts.items())
     yield f"{checked.old.name} ({len(checked.old.schemas)} schemas) to {checked.new.name} ({len(checked.new.schemas)}): {said}"
@@ -392,7 +392,11 @@ def _draft(checked: Checked) -> str | None:
                 groups.setdefault(one.change, set()).add(one.operator)
         if not groups:
             continue
-        since = f'"{checked.new.release}"' if checked.new.release else "<replace this: the release that this becomes, in quotes>"
+        since = (
+            f'"{checked.new.release}"'
+            if checked.new.release
+            else "<replace this: the release that will contain the change, in quotes>"
+        )
         lines = [
             "[operator_waiver]",
             'id = "<replace this: the name of this file>"',
@@ -400,11 +404,11 @@ def _draft(checked: Checked) -> str | None:
             f'side = "{side}"',
             f"since = {since}",
             'reason = "<replace this: why this is accepted>"',
-            'evidence = "<replace this: what shows that no program is concerned>"',
-            'owner = "<replace this: who answers for it>"',
+            'evidence = "<replace this: what shows that no program is affected>"',
+            'owner = "<replace this: the person responsible>"',
         ]
         if checked.new.release is None:
-            lines.append("expires = <replace this: the first day on which it no longer holds, such as 2027-01-31>")
+            lines.append("expires = <replace this: the first day on which the waiver no longer holds, such as 2027-01-31>")
         for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
             stated = ", ".join(f'"{one}"' for one in change)

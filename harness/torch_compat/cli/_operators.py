@@ -20,7 +20,7 @@ __all__ = ["change_lines", "change_row", "history_lines", "history_of", "release
 MARKS = {"added": "+", "removed": "-", "changed": "~", "unknown": "?"}
 TAG = "tags:"
 NOTHING = "-"
-LABEL = 10
+LABEL = 12
 SECTIONS = ("schemas", "upgraders", "kernels", "declared", "tags", "incomplete")
 
 
@@ -33,10 +33,10 @@ def release_of(history: History, name: str) -> str:
     found = history.known.find(name)
     if found is None:
         near = history.known.near(name)
-        hint = f"nearest: {', '.join(near)}; recorded are {len(history.known)} releases" if near else None
+        hint = f"nearest: {', '.join(near)}; {len(history.known)} releases are recorded" if near else None
         raise UsageError(
-            f"nothing is recorded of the operators of {name!r}",
-            hint=hint or f"recorded are {', '.join(history.releases)}",
+            f"the operators of {name!r} are not recorded",
+            hint=hint or f"recorded releases: {', '.join(history.releases)}",
             code="unknown-release",
         )
     return found
@@ -73,16 +73,16 @@ def change_lines(change: Change) -> Iterator[str]:
         if schema is not None:
             yield f"    {label:<{LABEL}}{schema}"
     if change.why is not None:
-        yield f"    {'not known':<{LABEL}}{change.why}"
+        yield f"    {'unknown':<{LABEL}}{change.why}"
     for side, verdict in (("backward", change.backward), ("forward", change.forward)):
         if verdict is not None and change.kind != "unknown":
             yield f"    {side:<{LABEL}}{_said(verdict)}"
     if change.by is not None and change.by != change.new:
-        yield f"    {'taken by':<{LABEL}}{change.by}"
+        yield f"    {'accepted by':<{LABEL}}{change.by}"
 
 
 def _said(verdict: Verdict) -> str:
-    blind = f" (not looked at: {'; '.join(verdict.blind)})" if verdict.blind else ""
+    blind = f" (not checked: {'; '.join(verdict.blind)})" if verdict.blind else ""
     return ("compatible" if verdict.compatible else f"breaks: {verdict.reason}") + blind
 
 
@@ -169,7 +169,7 @@ def _unknown(history: History, operator: str) -> UsageError:
     names = {text.partition("(")[0].partition(".")[0] for text, _, _ in history.facts()}
     full = base if "::" in base else f"aten::{base}"
     near = [full] if full in names else get_close_matches(full, names, n=3, cutoff=0.6) if base else []
-    hint = f"nearest: {', '.join(near)}" if near else "operators are named as in aten::div or aten::div.Tensor"
+    hint = f"nearest: {', '.join(near)}" if near else "write the name as aten::div or aten::div.Tensor"
     return UsageError(message, hint=hint, code="unknown-operator")
 
 
@@ -196,6 +196,6 @@ def history_lines(document: dict[str, Any]) -> Iterator[str]:
                 yield f"  {name}"
             before = name
             yield f"  {spans:<{width}}  {' '.join(words)}"
-    yield "not known completely"
+    yield "incomplete records"
     for row in document["incomplete"]:
         yield f"  {row['spans']:<{width}}  {row['what']}: {row['why'].partition(';')[0].partition('. ')[0]}"

@@ -48,7 +48,7 @@ def selected_fixtures(corpus: Corpus, names: tuple[str, ...]) -> list[Fixture]:
         if name not in corpus.fixtures:
             if name in corpus.not_writable:
                 why = corpus.not_writable[name].message.splitlines()[0]
-                raise UsageError(f"{name} does not exist: that release cannot write it ({why})", code="not-writable")
+                raise UsageError(f"{name} does not exist: the release cannot write this recipe ({why})", code="not-writable")
 
             near = difflib.get_close_matches(name, corpus.fixtures, 3, 0.5)
             raise UsageError(

@@ -66,7 +66,9 @@ class Root:
 
         folder = self.inside("policies/torch")
         if not folder.is_dir():
-            raise NothingSelected("has no policies/torch, so nothing was promised here", where=str(self.path), code="no-policy")
+            raise NothingSelected(
+                "has no policies/torch, so there are no promises to check", where=str(self.path), code="no-policy"
+            )
         return load_policy(folder, counted=counted)
 
     def observations(self) -> Recorded:
@@ -88,16 +90,16 @@ def find_root(given: Path | None) -> Root:
     """
     if given is not None:
         if not given.is_dir():
-            raise UsageError("is not a folder" if given.exists() else "there is no such folder", where=str(given))
+            raise UsageError("is not a directory" if given.exists() else "there is no such directory", where=str(given))
         return Root(given.resolve())
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "fixtures").is_dir() or (folder / "policies").is_dir():
             return Root(folder)
     raise NothingSelected(
-        "neither this folder nor one above it holds fixtures/ or policies/",
+        "neither this directory nor a parent contains fixtures/ or policies/",
         where=str(here),
-        hint="run inside a checkout of torch-compat, or give --root",
+        hint="run the command in a checkout of torch-compat, or give --root",
         code="no-root",
     )
 
@@ -125,5 +127,5 @@ def root_option(command: Command) -> Command:
     return click.option(
         "--root",
         type=click.Path(path_type=Path),
-        help="The tree that holds fixtures/, policies/ and reports/; else the nearest one from here upwards.",
+        help="Directory with fixtures/, policies/ and reports/. Default: the nearest one, from the current directory upwards.",
     )(command)

@@ -30,7 +30,7 @@ __all__ = ["plain", "read_arguments", "shown_value", "value_text"]
 DEEPEST = 200
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
 HINT = (
-    "give a list of the positional arguments; null, booleans, integers, strings and lists stand for themselves, a tensor is "
+    "write a list of the positional arguments; null, booleans, integers, strings and lists stand for themselves, a tensor is "
     '{"tensor": {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}}'
 )
 
@@ -54,25 +54,25 @@ def read_arguments(path: Path) -> list[Any]:
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror or error}", where=name, code="arguments") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"is no UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
     try:
         document = json.loads(text, parse_constant=_constant)
     except json.JSONDecodeError as error:
         where = f"{name}:{error.lineno}:{error.colno}"
-        raise UsageError(f"is no JSON: {error.msg}", where=where, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid JSON: {error.msg}", where=where, hint=HINT, code="arguments") from error
     except RecursionError as error:
         raise UsageError("is nested too deeply", where=name, hint=HINT, code="arguments") from error
     except ValueError as error:  # a constant, or an integer with thousands of digits
-        raise UsageError(f"is no JSON: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not valid JSON: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
     if isinstance(document, dict) and document.keys() == {"tuple"}:
         document = document["tuple"]
     if not isinstance(document, list):
-        raise UsageError(f"holds {_what(document)}, expected a list", where=name, hint=HINT, code="arguments")
+        raise UsageError(f"contains {_what(document)}, expected a list", where=name, hint=HINT, code="arguments")
     return [_Reading(name).value(item, f"[{index}]") for index, item in enumerate(document)]
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f'{name} is no JSON number; write {{"float": "{name.lower().removesuffix("inity")}"}}')
+    raise ValueError(f'{name} is not a JSON number; write {{"float": "{name.lower().removesuffix("inity")}"}}')
 
 
 def _what(value: Any) -> str:
@@ -100,7 +100,7 @@ class _Reading:
         if isinstance(value, int):
             return value if value in INT64 else self.wrong(where, value, "an integer of 64 bits")
         if isinstance(value, float):
-            return {"float": value} if math.isfinite(value) else self.wrong(where, value, "a number that fits 64 bits")
+            return {"float": value} if math.isfinite(value) else self.wrong(where, value, "a number that fits in 64 bits")
         if isinstance(value, list):
             return [self.value(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
         if len(value) != 1 or next(iter(value)) not in TAKEN:
@@ -129,7 +129,7 @@ class _Reading:
         for index, (key, item) in enumerate(body):
             known = self.value(key, f"{where}[{index}][0]", depth)
             if isinstance(known, list) or (isinstance(known, dict) and known.keys() & {"dict", "tuple"}):
-                self.wrong(f"{where}[{index}][0]", key, "a key that programs can have: a string or a number")
+                self.wrong(f"{where}[{index}][0]", key, "a key that a program can have: a string or a number")
             made.append([known, self.value(item, f"{where}[{index}][1]", depth)])
         return made
 
@@ -154,7 +154,7 @@ class _Reading:
         dtype = DTYPES[self.dtype(body["dtype"], f"{where}.dtype")]
         shape = self._sizes(body["shape"], f"{where}.shape")
         if dtype.numpy is None:
-            self.wrong(f"{where}.dtype", body["dtype"], "a dtype whose elements can be written")
+            self.wrong(f"{where}.dtype", body["dtype"], "a dtype whose elements can be written in JSON")
         count = math.prod(shape)
         if "data" in body:
             data = body["data"]
@@ -178,7 +178,7 @@ class _Reading:
         if "strides" in body:
             made["strides"] = self._sizes(body["strides"], f"{where}.strides")
             if len(made["strides"]) != len(shape):
-                self.wrong(f"{where}.strides", body["strides"], f"{len(shape)} of them")
+                self.wrong(f"{where}.strides", body["strides"], f"{len(shape)} strides")
         for key in ("storage", "offset"):
             if key in body:
                 (made[key],) = self._sizes([body[key]], f"{where}.{key}")
@@ -213,7 +213,7 @@ class _Reading:
             if kind == 0 and not isinstance(item, bool):
                 self.wrong(at, item, "true or false")
             elif kind == 1 and (type(item) is not int or not _fits(item, dtype)):
-                self.wrong(at, item, f"an integer that {dtype.name} holds")
+                self.wrong(at, item, f"an integer in the range of {dtype.name}")
             elif kind == 2:
                 self._number(item, at)
             elif kind == 3:
@@ -283,7 +283,7 @@ def value_text(value: Any, indent: str = "") -> str:
     kind, body = unwrapped(value)
     if kind == "tensor":
         data = body.get("data", body.get("bytes"))
-        shape = "×".join(map(str, body.get("shape", []))) or "no dimensions"
+        shape = "×".join(map(str, body.get("shape", []))) or "0-dim"
         return f"tensor {body.get('dtype', '')} ({shape}): {plain(json.dumps(data))}"
     if kind == "tuple":
         return _listed("tuple", body, indent)

@@ -29,16 +29,16 @@ __all__ = ["accept"]
 @click.option(
     "--show",
     is_flag=True,
-    help="Also show in words everything that waivers cover already, to read their reasons against, and errors that no wording explains, to draft one.",
+    help="Also show everything that waivers already cover, to compare with their reasons, and errors that no [[wording]] explains, to draft one.",
 )
 @root_option
 @format_option
 def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
-    """Measure what every waiver and gap covers in the recorded evidence, and show in words what is new and what is gone.
+    """Measure what every waiver and gap covers in the recorded evidence, and show what is new or gone.
 
-    Each new difference is shown with the command that shows it again; of an operator, what changed and both schemas. Without --write
-    nothing is written, and a difference ends with 1. A waiver that covers nothing is never accepted. Nothing is written while something
-    could not be checked.
+    Each new difference is shown with a command that reproduces it; for an operator, the change and both schemas are shown. Without
+    --write, nothing is written, and the exit status is 1 if anything changed. A waiver that covers nothing is never accepted, and
+    nothing is written if something could not be checked.
     """
     place = find_root(root)
     counted = count(place, accepting=True)
@@ -66,7 +66,7 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     for line in (*counted.unread, *map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
         console.print(Text(line), soft_wrap=True)
     said = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
-    done = "written" if written else "nothing is written"
+    done = "written" if written else "nothing written"
     if counted.stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
     console.print(
@@ -85,7 +85,7 @@ def _show(counted: Counted, console: Console) -> None:
         console.print(Text(" ".join(waiver.reason.split())), soft_wrap=True)
         for block in counted.accepted.blocks:
             if block.waiver == waiver.id:
-                wrote = "written by nobody" if block.writers < 0 else f"written by {known.text(block.writers)}"
+                wrote = "synthetic archives" if block.writers < 0 else f"written by {known.text(block.writers)}"
                 options = "" if block.options == "default" else f", with {block.options}"
                 texts, command = words_of(counted.waiving, block)
                 recipes = ", ".join(few(block.recipes))
@@ -99,7 +99,7 @@ def _show(counted: Counted, console: Console) -> None:
     evidence = counted.evidence
     for draft in drafts(evidence):
         told = ", ".join(few(sorted(draft.recipes)))
-        console.print(Text(f"worded otherwise, or another error, in {told}", style="bold"), soft_wrap=True)
+        console.print(Text(f"worded differently, or another error, in {told}", style="bold"), soft_wrap=True)
         console.print(Text(f"  {phrase(evidence, draft.error, draft.writers)}"), soft_wrap=True)
         for error, (readers, cells) in sorted(draft.instead.items()):
             console.print(Text(f"    {phrase(evidence, error, readers)}  # {cells} cells"), soft_wrap=True)

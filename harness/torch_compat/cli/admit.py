@@ -22,32 +22,34 @@ if TYPE_CHECKING:
 __all__ = ["admit"]
 
 SHOWN = 12  # changed files that are named; of more, their folders
-STATES = {"there": "was there", "done": "done", "incomplete": "INCOMPLETE", "left": "left", "to-do": "to do"}
+STATES = {"there": "done before", "done": "done", "incomplete": "INCOMPLETE", "left": "not started", "to-do": "to do"}
 
 
 @click.command()
 @click.argument("release", metavar="torch-X.Y.Z")
-@click.option("--dry-run", is_flag=True, help="Do nothing; say what would be done, and which environments would be built.")
+@click.option(
+    "--dry-run", is_flag=True, help="Do nothing; print the steps that would run and the environments that would be built."
+)
 @click.option(
     "--only",
     type=click.Choice(STEPS),
     multiple=True,
     metavar="STEP",
-    help="Only this step; may be given again. They keep their order.",
+    help="Run only this step. Can be repeated; the order of steps stays the same.",
 )
 @click.option("--until", type=click.Choice(STEPS), metavar="STEP", help="Stop after this step.")
 @click.option(
     "--keep-environments/--remove-environments",
     "keep",
     default=False,
-    help="Whether environments that are built to ask the other readers stay. Those that were there before always stay.",
+    help="Keep or remove the environments that are built for the other readers. Existing environments are always kept.",
     show_default="--remove-environments",
 )
 @click.option(
     "--uploaded",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="The day on which the release was uploaded, where neither pip nor the index tells.",
+    help="Upload date of the release, if neither pip nor the package index provides it.",
 )
 @trust_option
 @root_option
@@ -63,32 +65,33 @@ def admit(
     root: Path | None,
     format_: str,
 ) -> int:
-    r"""Let the release torch-X.Y.Z join the corpus.
+    """Add the release torch-X.Y.Z to the corpus.
 
     \b
-    calendar     its entry in policies/torch, from what the index says
-    environment  built in the cache folder
-    produce      it runs every recipe
-    observe      it reads every fixture, and is asked every probe
-    survey       what it says of its operators, names and limits
-    readers      every other reader reads what it wrote
-    documents    what is generated is generated anew, and judged
-    predictions  reports/predictions.md is counted anew
+    Steps:
+      calendar     add the release to policies/torch, from the package index
+      environment  build its environment in the cache directory
+      produce      run every recipe with it
+      observe      load every fixture and run every probe with it
+      survey       record its operators, names and limits
+      readers      load its fixtures with every other reader
+      documents    regenerate the generated files, and judge
+      predictions  recount reports/predictions.md
 
-    A step whose result is there is skipped. So the command can be stopped at any time: the same command completes
-    the work, and writes the same. The readers are asked one after the other, oldest first; an environment that is
-    built for that is removed before the next is built, unless --keep-environments.
+    A step whose result exists is skipped. The command can be stopped at any time; run it again to continue, with the same result. The
+    other readers run one after another, oldest first. An environment that is built only for this step is removed before the next one
+    is built, unless --keep-environments is given.
 
-    Exit status 0 if the release is admitted and all promises hold; 1 if a promise is broken or a cell is predicted
-    wrongly, which is to be mended or waived; 4 if something could not be done or checked.
-    """
+    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong, and must be fixed or
+    waived; 4 a step could not be completed or checked.
+    """  # noqa: D301 - click reads the character
     version = release.removeprefix("torch-")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise UsageError(f"{release!r} is no release that the calendar could name", hint="written torch-2.16.0")
+        raise UsageError(f"{release!r} is not the name of a release", hint="write torch-2.16.0")
     place = find_root(root)
     if not (place.inside("policies/torch").is_dir() and place.fixtures.is_dir()):
         raise NothingSelected(
-            "has no fixtures/ or no policies/torch, so nothing can join it", where=str(place.path), code="no-corpus"
+            "has no fixtures/ or no policies/torch, so no release can be added", where=str(place.path), code="no-corpus"
         )
     console = stderr()
     admission = Admission(
@@ -97,7 +100,7 @@ def admit(
     last = STEPS.index(until) if until else len(STEPS) - 1
     steps = [step for at, step in enumerate(STEPS) if at <= last and (not only or step in only)]
     if not steps:
-        raise UsageError(f"no step of --only comes before the end of {until}")
+        raise UsageError(f"no step of --only runs before the end of {until}")
     environments = _environments(admission, steps) if dry_run else None
     ended = _told(admission, steps) if dry_run else _done(admission, steps, console)
     changed = [] if dry_run else admission.changed()
@@ -127,7 +130,7 @@ def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[
         if any(one.state == "incomplete" for one in ended.values()):
             ended[step] = Ended("left", (), 4, (f"{step}: {admission.does(step)}",))
         elif admission.is_there(step):
-            console.print(f"{head}: is there", markup=False)
+            console.print(f"{head}: already done", markup=False)
             ended[step] = Ended("there")
         else:
             console.print(f"{head}: {admission.does(step)}", markup=False)
@@ -168,21 +171,21 @@ def _bounds(admission: Admission, environments: dict[str, Any]) -> list[str]:
     """What building environments takes, in words, before it begins."""
     names = environments["build"]
     if not names:
-        return ["every environment that is needed is there"]
+        return ["every environment that is needed is already built"]
     largest = environments["largest_here_bytes"]
-    each = f"the largest that is here takes {largest / 1e9:.2f} GB" if largest else "none is here to compare with"
+    each = f"the largest one here takes {largest / 1e9:.2f} GB" if largest else "there is none here to compare with"
     after = (
-        "all of them stay"
+        "all of them are kept"
         if admission.keep
-        else "each is removed before the next is built"
+        else "each is removed before the next one is built"
         if len(names) > 1
-        else "it is removed"
+        else "it is removed afterwards"
     )
     if names == [f"torch-{admission.version}"]:
-        after = "it stays"
+        after = "it is kept"
     return [
-        f"{len(names)} environments are built, in this order: {', '.join(names)}" if len(names) > 1 else f"{names[0]} is built",
-        f"sizes are not known before they are downloaded; {each}; each takes up to {admission.needed / 1e9:.0f} GB while it is built; {after}",
+        f"environments to build: {', '.join(names)}",
+        f"sizes are unknown before the download; {each}; each needs up to {admission.needed / 1e9:.0f} GB while it is built; {after}",
     ]
 
 
@@ -231,7 +234,7 @@ def _print(
         for line in _folded(changed):
             console.print(f"  {line}", markup=False, soft_wrap=True)
     if left:
-        console.print("\nleft:", markup=False)
+        console.print("\nleft to do:", markup=False)
         for line in left:
             console.print(f"  {line}", markup=False, soft_wrap=True)
 

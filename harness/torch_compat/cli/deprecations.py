@@ -33,10 +33,12 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="Of what falls due, only what does within N days.")
-@click.option("--sweep", metavar="FROM..TO", help="Instead: what can be said of every day from FROM to TO, days or releases.")
-@click.option("--states", is_flag=True, help="Instead, as text: what each release does with each of them, a character each.")
-@click.option("--full", is_flag=True, help="Print every event, and what was not promised.")
+@click.option("--next", "ahead", metavar="N-days", help="List as due only what falls due within the next N days.")
+@click.option("--sweep", metavar="FROM..TO", help="Instead, judge every day from FROM to TO (dates or releases).")
+@click.option(
+    "--states", is_flag=True, help="Instead, print one line per deprecation with one character per release (text format only)."
+)
+@click.option("--full", is_flag=True, help="Print every event, and departures from timelines that were not promised.")
 @format_option
 def deprecations(
     root: Path | None,
@@ -48,12 +50,12 @@ def deprecations(
     full: bool,
     format_: str,
 ) -> int:
-    """Deprecations: the state of each, what was removed too early or stays too long, what may happen next and from when."""
+    """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when."""
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
     if sweep is not None:
         if as_of is not None or ahead is not None:
-            raise UsageError("--sweep asks for every day of a span, so it does not go with --as-of or --next")
+            raise UsageError("--sweep judges every day of a range, so it cannot be combined with --as-of or --next")
         return _sweep(place, policy, sweep, format_)
     days = _days(ahead)
     if not policy.deprecations:
@@ -77,7 +79,7 @@ def _days(text: str | None) -> int | None:
         return None
     match = _NEXT.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is no number of days", hint="written 90-days, or 90", code="bad-day")
+        raise UsageError(f"{text!r} is not a number of days", hint="write 90-days or 90", code="bad-day")
     return int(match[1])
 
 
@@ -107,15 +109,13 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
         console, known = stdout(), set[str]()
         for span in found:
             now = {f"{what}: {item}" for what in ("broken", "waived", "missing", "expired") for item in span[what]}
-            console.print(
-                Text(f"{span['from']} to {span['to']}: {len(now)} not kept, waived, missing or expired"), soft_wrap=True
-            )
+            console.print(Text(f"{span['from']} to {span['to']}: {len(now)} broken, waived, missing or expired"), soft_wrap=True)
             for line in sorted(now - known):
-                console.print(Text(f"  from here on {line}"), soft_wrap=True)
+                console.print(Text(f"  new: {line}"), soft_wrap=True)
             for line in sorted(known - now):
-                console.print(Text(f"  no longer {line}"), soft_wrap=True)
+                console.print(Text(f"  ended: {line}"), soft_wrap=True)
             known = now
         days = (last - first).days + 1
-        console.print(Text(f"{days} days, {len(found)} spans of days that are alike"))
+        console.print(Text(f"{days} days in {len(found)} ranges with the same result"))
     sys.stdout.flush()
     return 1 if found[-1]["broken"] or found[-1]["expired"] else 4 if found[-1]["missing"] else 0

@@ -53,9 +53,10 @@ class _Known:
 @root_option
 @format_option
 def explain(name: str, root: Path | None, format_: str) -> int:
-    """Explain ID: a rule, waiver, deprecation, change, need, quirk, format version, set of load options or profile.
+    """Explain the entry with this ID.
 
-    ID may also be that of a finding: then its rule and its waivers are explained.
+    ID can name a rule, waiver, deprecation, change, need, quirk, slip, format version, set of load options, profile, timeline or
+    release. For the ID of a finding, its rule and its waivers are explained.
     """
     policy = find_policy(root)
     known = list(_everything(policy))
@@ -69,7 +70,7 @@ def explain(name: str, root: Path | None, format_: str) -> int:
         nearest = get_close_matches(name, ids, n=NEAREST, cutoff=0.5)
         nearest += [one for one in ids if name and name.lower() in one and one not in nearest][: NEAREST - len(nearest)]
         hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
-        raise UsageError(f"nothing is called {name!r}", hint=hint, code="unknown-id")
+        raise UsageError(f"there is no entry with the id {name!r}", hint=hint, code="unknown-id")
     for one in found:
         one.says.setdefault("file", _file(root, one))
     if format_ == "json":

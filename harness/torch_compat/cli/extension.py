@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["extension"]
 
 STATUS = {"fits": 0, "does-not-fit": 1, "cannot-be-told": 4}
-WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cannot be told"}
+WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cannot be determined"}
 
 
 @click.group()
 def extension() -> None:
-    """Extensions built outside PyTorch: record what one uses, and say which releases it fits.
+    """Record the operators that an extension uses, and check which releases it fits.
 
-    The manifest that `record` writes is also what torch_compat.extension.verify takes, which warns once when the extension is imported.
+    The manifest that `record` writes is also the input of torch_compat.extension.verify, which warns once when the extension is
+    imported.
     """
 
 
@@ -42,32 +43,34 @@ def extension() -> None:
     "listing",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A list of operators, one to a line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
+    help="File with one operator per line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
 )
-@click.option("--release", metavar="X.Y.Z", help="The release that the list is about.")
+@click.option("--release", metavar="X.Y.Z", help="Release that the operators of the list belong to.")
 @click.option(
     "--library",
     type=click.Path(path_type=Path),
     metavar="PATH.so",
-    help="A built library; the dispatcher says what it registers.",
+    help="Built library; what it registers is read from the dispatcher.",
 )
-@click.option("--module", metavar="NAME", help="The same with a Python module.")
+@click.option("--module", metavar="NAME", help="Python module to load instead of a library.")
 @click.option(
     "--path",
     "paths",
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FOLDER",
-    help="Where to import from; may be given again.",
+    help="Directory to import from. Can be repeated.",
 )
-@click.option("--reader", metavar="torch-X.Y.Z", help="The release in which to load it, built here.")
-@click.option("--name", metavar="NAME", help="What warnings call the extension; the name of the file or module unless given.")
-@click.option("--backend", metavar="KEY", help="The dispatch key of the extension's own backend; PrivateUse1 is found by itself.")
+@click.option("--reader", metavar="torch-X.Y.Z", help="Release to load the extension in; must be built here.")
+@click.option("--name", metavar="NAME", help="Name of the extension in warnings. Default: the name of the file or module.")
+@click.option(
+    "--backend", metavar="KEY", help="Dispatch key of the extension's own backend. PrivateUse1 is detected automatically."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the manifest there, and print what it holds in short.",
+    help="Write the manifest to this file, and print a summary.",
 )
 @format_option
 def record(
@@ -82,10 +85,13 @@ def record(
     output: Path | None,
     format_: str,
 ) -> int:
-    """Write the manifest of an extension: from a list, or by loading it in its own torch; or both, the list adding what it calls.
+    """Write the manifest of an extension.
 
-    Loading runs the extension's code, which may read nothing of yours but the library's folder and each --path, and has no network;
-    where this machine cannot keep it from them, that is said on standard error, and it runs.
+    The operators come from a list, from loading the extension in a release, or from both; a list can then add the operators that the
+    extension calls.
+
+    Loading executes the extension's code. Of your files, it can read only the directory of the library and each --path, and it has no
+    access to the network. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
     """
     from torch_compat.operators.extensions import Recorded, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 
@@ -96,14 +102,16 @@ def record(
             "nothing to record", hint="give --operators FILE --release X.Y.Z, or --library or --module with --reader torch-X.Y.Z"
         )
     if library is not None and module is not None:
-        raise UsageError("--library and --module are two ways to load an extension", hint="give one of them")
+        raise UsageError("--library and --module cannot be combined", hint="give only one of them")
     asked = reader if loads else release
     if asked is None or (release is not None and reader is not None):
         if loads:
             raise UsageError(
-                "an extension is loaded in a release that is built here", hint="give --reader torch-X.Y.Z, and no --release"
+                "to load an extension, name a release that is built here", hint="give --reader torch-X.Y.Z instead of --release"
             )
-        raise UsageError("a list is about a release", hint="give --release X.Y.Z, and no --reader")
+        raise UsageError(
+            "--operators needs the release that the list belongs to", hint="give --release X.Y.Z instead of --reader"
+        )
     version = known_release(asked, recorded.known)
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
@@ -121,7 +129,7 @@ def record(
                 code="does-not-load",
             )
         for dangling in answer["dangling"]:
-            say(f"left out: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
+            say(f"skipped: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
         manifest = from_dispatcher(answer, version, recorded, extension=called, listed=listed, backend=backend)
     else:
         assert listed is not None  # noqa: S101 - said above
@@ -174,15 +182,15 @@ def _built(version: str) -> Environment:
 
 @extension.command()
 @click.argument("manifest", type=click.Path(path_type=Path))
-@click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="A release; may be given again.")
-@click.option("--all", "every", is_flag=True, help="Every recorded release.")
-@click.option("--verbose", is_flag=True, help="Name the operators at fault, and why.")
+@click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="Release to check. Can be repeated.")
+@click.option("--all", "every", is_flag=True, help="Check every recorded release.")
+@click.option("--verbose", is_flag=True, help="Name the operators that do not fit, and say why.")
 @format_option
 def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool, format_: str) -> int:
-    """Say which releases an extension fits.
+    """Check which releases an extension fits.
 
-    Exit status: 0 it fits all that were asked for; 1 it does not fit one; 2 wrong usage, or an invalid manifest; 4 what is recorded of a
-    release does not suffice to tell.
+    Exit status: 0 it fits all of them; 1 it does not fit one of them; 2 invalid usage or manifest; 4 the records of a release are not
+    sufficient to decide.
     """
     from torch_compat.cli._format import exit_status  # noqa: PLC0415
     from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
@@ -190,7 +198,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
     from torch_compat.operators.manifest import read_manifest  # noqa: PLC0415
 
     if bool(releases) == every:
-        raise UsageError("which releases?", hint="give --release X.Y.Z, or --all")
+        raise UsageError("no releases were given", hint="give --release X.Y.Z or --all, not both")
     recorded = Recorded()
     found = read_manifest(manifest)
     asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.known) for release in releases)
@@ -217,13 +225,15 @@ def _print_fits(manifest: Manifest, fits: Sequence[Fit], *, verbose: bool) -> No
     for one in fits:
         faults, unknown = one.of("fault"), one.of("unknown")
         counted = ", ".join(
-            text for count, text in ((len(faults), f"{len(faults)} at fault"), (len(unknown), f"{len(unknown)} unknown")) if count
+            text
+            for count, text in ((len(faults), f"{len(faults)} incompatible"), (len(unknown), f"{len(unknown)} unknown"))
+            if count
         )
         say(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
         for finding in one.findings if verbose else ():
             say(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
     if not verbose and any(one.findings for one in fits):
-        say("--verbose names the operators")
+        say("use --verbose to name the operators")
 
 
 # ------------------------------------------------------------------------------------------------------------------- dispatch
@@ -231,26 +241,26 @@ def _print_fits(manifest: Manifest, fits: Sequence[Fit], *, verbose: bool) -> No
 
 @extension.command()
 @click.argument("operators", nargs=-1)
-@click.option("--release", metavar="X.Y.Z", help="The release to ask of.")
+@click.option("--release", metavar="X.Y.Z", help="Release to look at.")
 @click.option(
     "--changes",
     nargs=2,
     metavar="OLD NEW",
-    help="What changed from one release to another; of all operators unless some are named.",
+    help="Show what changed between two releases, for all operators unless some are named.",
 )
-@click.option("--breaks", is_flag=True, help="With --changes: only where a backend without a kernel of its own fails now.")
+@click.option("--breaks", is_flag=True, help="With --changes: only operators that now fail on a backend without its own kernel.")
 @format_option
 def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str, str] | None, breaks: bool, format_: str) -> int:
-    """Say whether operators decompose or need a kernel of the backend's own, and how that is known.
+    """Show whether operators decompose or need a backend kernel.
 
-    Exit status 4 where the dispatch of something that was asked for is not known.
+    Also shows where this information comes from. Exit status 4 if the dispatch of an operator is not known.
     """
     from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
 
     if (release is None) == (changes is None):
-        raise UsageError("which release?", hint="give --release X.Y.Z, or --changes OLD NEW")
+        raise UsageError("no release was given", hint="give --release X.Y.Z or --changes OLD NEW, not both")
     if breaks and changes is None:
-        raise UsageError("--breaks goes with --changes", hint="give --changes OLD NEW")
+        raise UsageError("--breaks requires --changes", hint="give --changes OLD NEW")
     recorded = Recorded()
     if changes is not None:
         old, new = (known_release(one, recorded.known) for one in changes)
@@ -258,7 +268,7 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
             _known_somewhere(operator, (old, new), recorded)
         return _print_changes(recorded.dispatches, old, new, operators, breaks, format_)
     if not operators:
-        raise NothingSelected("no operator was named", hint="torch-compat extension dispatch aten::linear --release 2.13.0")
+        raise NothingSelected("no operator was given", hint="torch-compat extension dispatch aten::linear --release 2.13.0")
     assert release is not None  # noqa: S101 - said above
     version = known_release(release, recorded.known)
     for operator in operators:
@@ -309,7 +319,9 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
     else:
         for one in found:
             say(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
-        say(f"{len(found)} operators, {sum(one.breaks for one in found)} of which fail where a backend has no kernel of its own")
+        say(
+            f"{len(found)} operators changed, {sum(one.breaks for one in found)} of which now fail on a backend without its own kernel"
+        )
         for release, reason in why.items():
-            say(f"not known of all operators of {release}: {reason}")
+            say(f"the dispatch of some operators of {release} is not known: {reason}")
     return 4 if why else 0

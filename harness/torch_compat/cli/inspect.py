@@ -12,17 +12,17 @@ __all__ = ["inspect"]
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--tree", is_flag=True, help="Also print the contents: keys, types, dtypes and shapes (text).")
-@click.option("--code", is_flag=True, help="Also print TorchScript source (text).")
+@click.option("--tree", is_flag=True, help="Also print the contents: keys, types, dtypes and shapes (text format only).")
+@click.option("--code", is_flag=True, help="Also print the TorchScript source (text format only).")
 @format_option
 def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, format_: str) -> int:
-    """Say what archives are, what they hold, and which releases of torch read them.
+    """Identify archives, show their contents, and say which releases of torch can load them.
 
-    Nothing in an archive is executed or imported, and torch is not needed. A PATH that is a folder stands for every file in it and
-    in the folders in it, whatever its name; links to folders are not followed. One file is shown on one screen, several in a
-    table, one line each, in their order.
+    Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
+    whatever its name; links to directories are not followed. A single file is shown in full, several files as a table with one line
+    each, in the given order.
 
-    Exit status: 0 all are sound archives of PyTorch; 2 one of them could not be read, is damaged or is something else: its row says
-    so, and all others are complete; 3 a fault of torch-compat; 4 there was no file.
+    Exit status: 0 every file is a sound PyTorch archive; 2 a file could not be read, is damaged or is not a PyTorch archive (its row
+    says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
     """
     return inspected(paths, tree, code, format_)

@@ -38,7 +38,9 @@ __all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected"]
 def full_option(command: click.decorators.FC) -> click.decorators.FC:
     """Adds ``--full``."""
     return click.option(
-        "--full", is_flag=True, help="Print every finding, and writers by readers for each family, not just a page."
+        "--full",
+        is_flag=True,
+        help="Print every finding, and a table of writers by readers for each family, instead of a one-page summary.",
     )(command)
 
 
@@ -46,11 +48,18 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @root_option
 @as_of_option
 @profile_option
-@click.option("--findings", type=click.Path(path_type=Path), help="Also write every cause, explained, to this file (Markdown).")
+@click.option(
+    "--findings",
+    type=click.Path(path_type=Path),
+    help="Also write a Markdown report with an explanation of every cause to this file.",
+)
 @full_option
 @format_option
 def judge(root: Path | None, as_of: str | None, profile: str | None, findings: Path | None, full: bool, format_: str) -> int:
-    """Judge the recorded observations. Opens no archive's content, needs no torch and no clock."""
+    """Check the recorded observations against the policy.
+
+    Does not parse archives, read the clock or need torch.
+    """
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
     with uncollected():

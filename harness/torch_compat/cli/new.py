@@ -38,7 +38,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = sys.stdlib_module_names | {"numpy", "torch"}  # the worker runs a recipe as the module of its name
 
 _HEAD = '''\
-"""{mark}one sentence that says what this checks, and why releases may disagree about it>"""
+"""{mark}one sentence on what this checks, and why releases may disagree about it>"""
 import torch
 
 FAMILY = "{family}"
@@ -59,7 +59,7 @@ def build():
 """
 _CALLS = """
 def calls():
-    # {mark}inputs that suit it; such as these: both signs, ties, NaN, infinities, extremes, strided, empty, 0-dim, ints>
+    # {mark}inputs for your operators, such as these: both signs, ties, NaN, infinities, extremes, strided, empty, 0-dim, ints>
     floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
     ints = torch.tensor([7, -7, 0, -1, 2 ** 53 + 1, -(2 ** 63)])
     return [
@@ -72,7 +72,7 @@ def calls():
 """
 _VALUES = """\
 def build():
-    # {mark}the value that is saved; such as this: signs, NaN, infinities, extremes, a view, empty, 0-dim, ints>
+    # {mark}the value to save, such as this: signs, NaN, infinities, extremes, a view, empty, 0-dim, ints>
     base = torch.tensor([[0.5, -0.0, float("nan")], [float("inf"), 1e-40, -3e38]])
     return {{"base": base, "view": base.t()[1:], "ints": torch.tensor([-(2 ** 63), 7]), "empty": torch.zeros(0)}}
 """
@@ -95,7 +95,7 @@ def build():
 
 
 def calls():
-    # {mark}inputs that suit it, of the shapes and dtypes that build() exports for; such as these: both signs, NaN, infinities>
+    # {mark}inputs for your operators, with the shapes and dtypes that build() exports, such as these: both signs, NaN, infinities>
     floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
     return [("forward", (floats, floats.flip(0))), ("forward", (floats, torch.zeros(6)))]
 """
@@ -107,11 +107,11 @@ _BODIES = {
     "export": _EXPORT,
 }
 _SINCE = {
-    "torchscript": ("1.2.0", "torch.jit.script takes modules from 1.2 on"),
+    "torchscript": ("1.2.0", "torch.jit.script accepts modules since 1.2"),
     "torch-save": ("1.0.0", ""),
-    "mobile": ("1.5.0", "_save_for_lite_interpreter arrives in 1.5"),
-    "package": ("1.8.1", "torch.package arrives in 1.8"),
-    "export": ("2.1.0", "torch.export.save arrives in 2.1"),
+    "mobile": ("1.5.0", "_save_for_lite_interpreter is new in 1.5"),
+    "package": ("1.8.1", "torch.package is new in 1.8"),
+    "export": ("2.1.0", "torch.export.save is new in 2.1"),
 }
 """The first release that writes each family's beginning, and why none before it does."""
 _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
@@ -119,18 +119,21 @@ _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 
 @click.group()
 def new() -> None:
-    """Begin something of your own."""
+    """Create a recipe, deprecation, rule or waiver from a template."""
 
 
 @new.command()
 @click.argument("name")
-@click.option("--family", required=True, type=click.Choice(get_args(Family)), help="What it writes.")
+@click.option(
+    "--family", required=True, type=click.Choice(get_args(Family)), help="Family of the archives that the recipe writes."
+)
 @root_option
 @format_option
 def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
-    """Begin the recipe fixtures/recipes/NAME.py: a small one that works, with lines for you to replace.
+    """Create the recipe fixtures/recipes/NAME.py.
 
-    Until they are replaced, produce and judge refuse it.
+    The template is a small recipe that works, with placeholders to replace. `produce` and `judge` reject it until all placeholders are
+    replaced.
     """
     place = find_root(root)
     policy = place.policy()
@@ -155,8 +158,8 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
         return 0
     console = stdout()
     numbers = " and ".join(map(str, lines))
-    console.print(f"made {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> in lines {numbers}; mend OPERATORS and SINCE. Then:", markup=False)
+    console.print(f"created {shown}", markup=False)
+    console.print(f"Replace {UNFINISHED}...> in lines {numbers}, and correct OPERATORS and SINCE. Then run:", markup=False)
     for command in commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
@@ -171,19 +174,21 @@ def _refuse_name(name: str, folder: Path) -> None:
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
-            f"{name!r} is no name for a recipe",
-            hint="a Python identifier of lower-case words, such as floor_divide",
+            f"{name!r} is not a valid recipe name",
+            hint="use a Python identifier of lower-case words, such as floor_divide",
             code="bad-name",
         )
     if name in _TAKEN:
         raise UsageError(f"{name!r} is the name of a module that recipes may import", hint="choose another name", code="bad-name")
     path = inside(folder, f"{name}.py")
     if path.exists():
-        raise UsageError("is there already", where=str(path), code="exists")
+        raise UsageError("already exists", where=str(path), code="exists")
     frozen = inside(folder.parent, FROZEN)
     written = [pin for pin in (read_frozen(frozen) if frozen.exists() else {}) if pin.partition("/")[2] == name]
     if written:
-        raise UsageError(f"a recipe of this name has written {', '.join(written)}", hint="choose another name", code="exists")
+        raise UsageError(
+            f"an earlier recipe with this name wrote {', '.join(written)}", hint="choose another name", code="exists"
+        )
 
 
 def _earliest(policy: Policy, family: Family) -> CalendarRelease:
@@ -196,7 +201,7 @@ def _earliest(policy: Policy, family: Family) -> CalendarRelease:
     for release in policy.calendar:
         if release.parsed >= first:
             return release
-    raise UsageError(f"no release of the calendar writes the family {family}, which begins with torch {first}", code="no-writer")
+    raise UsageError(f"no release in the calendar writes the family {family}, which starts with torch {first}", code="no-writer")
 
 
 def _text(family: Family, since: CalendarRelease) -> str:
@@ -209,35 +214,35 @@ def _text(family: Family, since: CalendarRelease) -> str:
 # ----------------------------------------------------------------------------------------------------- policies and rules
 
 _PROBE = '''\
-"""{mark}one sentence that says what is deprecated>"""
+"""{mark}one sentence on what is deprecated>"""
 import torch
 
-SUBJECT = "{mark}the dotted name whose docstring tells of it, such as torch.symeig>"
+SUBJECT = "{mark}the dotted name whose docstring mentions the deprecation, such as torch.symeig>"
 SINCE = "{since}"
 
 
 def deprecated():
-    # {mark}a few lines that use it; such as these>
+    # {mark}a few lines that use the deprecated feature, such as these>
     return torch.ones(2).sum()
 
 
 def alternative():
-    # {mark}the same through what is to be used instead; such as these>
+    # {mark}the same with the alternative, such as these>
     return torch.ones(2).sum()
 '''
 _BEHAVES = """
 
 def behaves(value):
-    # {mark}how the new result is told from the old; such as this>
+    # {mark}how to tell the new result from the old one, such as this>
     return "new" if value.dtype == torch.int64 else "old"
 """
 _CHANGES = frozenset({"mode-change", "default-change", "behaviour-change"})
 _RULE = '''\
-"""{mark}one sentence that says what must hold>.
+"""{mark}one sentence on what must hold>.
 
-What: {mark}what exactly is looked at, and what fails>
+What: {mark}what exactly is checked, and what fails>
 
-Why: {mark}why it matters to people>
+Why: {mark}why it matters to users>
 
 Example: {mark}one case that fails>
 
@@ -262,10 +267,10 @@ ASKS: Final = Asks.OTHER  # the class says what else a rule may ask; only one ru
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell, those that are alike at once."""
+    """Judge every cell; cells that are alike are judged together."""
     for cells in evidence.cells:
-        # Say of each whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
-        cause = Cause("half done", cells.fixture.recipe, f"{{cells.subject}}: this rule does not say yet what must hold")
+        # Decide whether the promise holds: Verdict.PASS without a cause, or Verdict.FAIL with one. Until then nothing is checked.
+        cause = Cause("half done", cells.fixture.recipe, f"{{cells.subject}}: this rule does not define yet what must hold")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, cells.subject, cause, cells)
 '''
 _RULE_ENTRY = """
@@ -278,32 +283,35 @@ _WAIVER = """\
 #:schema ../../policy.schema.json
 [waiver]
 id = "{name}"
-title = "{mark}what happened, in one line for people>"
+title = "{mark}what happened, in one line>"
 {covers}
 reason = \"\"\"
 {mark}why this is accepted>\"\"\"
 evidence = \"\"\"
 {mark}what shows that the cause is understood>{shown}\"\"\"
-owner = "{mark}who answers for it>"
-# expires = 2027-01-31  # only where the thing can still change: the first day on which it no longer holds
+owner = "{mark}the person responsible>"
+# expires = 2027-01-31  # only if the behavior can still change: the first day on which the waiver no longer holds
 """
 _COVERS = """\
-# One line for each part. The sets are open to the future where the cause is: "1.9.0..". What differs is pinned by `torch-compat accept`.
+# One line for each part. Leave a set open-ended, such as "1.9.0..", if the cause lasts. `torch-compat accept` pins the differences.
 covers = [
-    {{ outcome = "different", recipes = ["{mark}the recipes>"], writers = "{mark}who wrote>", readers = "{mark}who read>" }},
+    {{ outcome = "different", recipes = ["{mark}the recipes>"], writers = "{mark}the writers>", readers = "{mark}the readers>" }},
 ]"""
 _LINE = re.compile(r'^(\s*[a-z_]+ = )"(?:[^"\\]|\\.)*"(\s*)# (.*)$')
 
 
 @new.command()
 @click.argument("name")
-@click.option("--kind", required=True, type=click.Choice(KINDS), help="Selects the timeline that it has to keep.")
+@click.option(
+    "--kind", required=True, type=click.Choice(KINDS), help="Kind of deprecation, which selects the timeline that it must follow."
+)
 @root_option
 @format_option
 def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
-    """Begin policies/torch/deprecations/NAME.toml, from the worked example of its kind, and the probe that goes with it.
+    """Create a deprecation: a policy file and a probe.
 
-    Until what they ask for is said, everything that needs the policy refuses it and names what is missing.
+    Writes policies/torch/deprecations/NAME.toml, from the worked example of its kind, and its probe in fixtures/deprecations. Until
+    all placeholders are replaced, every command that loads the policy fails and names them.
     """
     place = find_root(root)
     policy = place.policy()
@@ -328,9 +336,10 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
 @root_option
 @format_option
 def rule(name: str, root: Path | None, format_: str) -> int:
-    """Begin the rule harness/torch_compat/rules/NAME.py, and its [[rule]] in policies/torch/promises.toml.
+    """Create a rule: a module and a policy entry.
 
-    Until what they ask for is said, judging refuses it and names what is missing.
+    Writes harness/torch_compat/rules/NAME.py, and adds a [[rule]] to policies/torch/promises.toml. Until all placeholders are
+    replaced, judging fails and names them.
     """
     place = find_root(root)
     policy = place.policy()
@@ -338,12 +347,12 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     folder = place.inside("harness/torch_compat/rules")
     if not folder.is_dir():
         raise UsageError(
-            "has no harness/torch_compat/rules: a rule is a part of the program",
+            "has no harness/torch_compat/rules, where rules are defined",
             where=str(place.path),
-            hint="run inside a checkout of torch-compat",
+            hint="run the command in a checkout of torch-compat",
         )
     if any(entry.id == name for entry in policy.rules):
-        raise UsageError(f"the policy has a rule {name!r} already", code="exists")
+        raise UsageError(f"the policy already has a rule {name!r}", code="exists")
     path = inside(folder, f"{name.replace('-', '_')}.py")
     promises = place.inside("policies/torch/promises.toml")
     text = promises.read_text(encoding="utf-8")
@@ -359,21 +368,21 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     "ids",
     multiple=True,
     metavar="ID",
-    help="A finding that it is for: the cells that it covers are then filled in.",
+    help="Finding to waive; its cells are filled in. Can be repeated.",
 )
 @root_option
 @format_option
 def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> int:
-    """Begin the waiver policies/torch/waivers/NAME.toml.
+    """Create the waiver policies/torch/waivers/NAME.toml.
 
-    Until what it asks for is said, everything that needs the policy refuses it and names what is missing.
+    Until all placeholders are replaced, every command that loads the policy fails and names them.
     """
     place = find_root(root)
     policy = place.policy()
     _refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
     if path.exists():
-        raise UsageError("is there already", where=str(path), code="exists")
+        raise UsageError("already exists", where=str(path), code="exists")
     covers, shown = _COVERS.format(mark=UNFINISHED), ""
     if ids:
         findings = _findings(place, policy, ids)
@@ -385,7 +394,9 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
 def _refuse_id(name: str, what: str) -> None:
     if not re.fullmatch(IDENTIFIER, name):
         raise UsageError(
-            f"{name!r} is no name for a {what}", hint="lower-case words joined by hyphens, such as floor-divide", code="bad-name"
+            f"{name!r} is not a valid name for a {what}",
+            hint="use lower-case words joined by hyphens, such as floor-divide",
+            code="bad-name",
         )
 
 
@@ -397,7 +408,7 @@ def _begin(texts: dict[Path, str]) -> None:
     """
     for path in texts:
         if path.exists():
-            raise UsageError("is there already", where=str(path), code="exists")
+            raise UsageError("already exists", where=str(path), code="exists")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -501,12 +512,12 @@ def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding
     for name in ids:
         if name not in failing:
             raise UsageError(
-                f"no finding {name!r} fails",
-                hint="`torch-compat judge --full` prints the ids of those that do",
+                f"there is no failing finding {name!r}",
+                hint="`torch-compat judge --full` prints the ids of failing findings",
                 code="unknown-id",
             )
         if not failing[name].readers:
-            raise UsageError(f"{name!r} is about no reader: it cannot be waived, only mended", code="not-waivable")
+            raise UsageError(f"{name!r} is not about a reader, so it cannot be waived and must be fixed", code="not-waivable")
     return [failing[name] for name in ids]
 
 
@@ -521,9 +532,9 @@ def _tell(place: Root, what: str, name: str, paths: list[Path], commands: list[s
         return 0
     console = stdout()
     for one in made:
-        console.print(f"made {one['path']}", markup=False, soft_wrap=True)
+        console.print(f"created {one['path']}", markup=False, soft_wrap=True)
         console.print(f"  replace {UNFINISHED}...> in lines {', '.join(map(str, one['replace']))}", markup=False, soft_wrap=True)
-    console.print("Then:", markup=False)
+    console.print("Then run:", markup=False)
     for command in commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0

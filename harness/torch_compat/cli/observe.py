@@ -54,7 +54,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     except ValueError:
         share = 0.0
     if not value.endswith("%") or not 0 < share <= 1:
-        raise click.BadParameter(f"{value!r} is no share of more than 0% and at most 100%, such as 10%")
+        raise click.BadParameter(f"{value!r} is not a percentage above 0% and up to 100%, such as 10%")
     return share
 
 
@@ -66,33 +66,33 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     required=True,
     metavar="torch-X.Y.Z",
     help=(
-        "The release that reads; may be given again. Must be built here, unless --recorded. `reference` is the reference reader: "
-        "it reads programs without torch, each at the horizon of its writer."
+        "Release to observe with; must be built here, unless --recorded is given. `reference` is the reference reader: it runs "
+        "programs without torch, each with the semantics of the release that wrote it. Can be repeated."
     ),
 )
 @click.option(
-    "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture (torch-1.5.1/div); may be given again."
+    "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture, such as torch-1.5.1/div. Can be repeated."
 )
-@click.option("--options", metavar="NAME", help="Only this set of load options of the policy.")
-@click.option("--missing", is_flag=True, help="Only what has no recorded observation of this release, as it is now.")
-@click.option("--sample", callback=_share, metavar="SHARE", help="Only this share of the cells, such as 10%, chosen by --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another number chooses other cells for --sample.")
-@click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
-@click.option("--record", is_flag=True, help="Rewrite the recorded observations with what comes out.")
+@click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
+@click.option("--missing", is_flag=True, help="Only what has no up-to-date recorded observation by this release.")
+@click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of --sample.")
+@click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
+@click.option("--record", is_flag=True, help="Replace the recorded observations with the new ones.")
 @click.option(
     "--survey",
     "surveyed",
     is_flag=True,
-    help="With --record: also record what the release says of its operators, names and limits.",
+    help="With --record: also record the operators, names and limits that the release reports.",
 )
 @click.option(
     "--deprecations",
     "deprecated",
     is_flag=True,
-    help="Only the probes of deprecated things (fixtures/deprecations); with --record, only their lines change.",
+    help="Only the probes of deprecated features (fixtures/deprecations); with --record, only their records change.",
 )
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
-@click.option("--recorded", is_flag=True, help="Observe nothing, and show what is recorded. Needs no release.")
+@click.option("--recorded", is_flag=True, help="Do not observe; show the recorded observations. Needs no release.")
 @trust_option
 @root_option
 @format_option
@@ -113,32 +113,32 @@ def observe(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Let releases read fixtures, each twice, and compare with what is recorded.
+    """Load each fixture twice with real releases, and compare the results with the recorded ones.
 
-    Exit status 0 if every outcome is the recorded one, 1 if one is not, 4 if nothing was recorded to compare with.
-    With --missing also 0 if nothing is missing, which takes no running release.
+    Results of the reference reader are compared with what the writer of each fixture recorded when it read the fixture back.
 
-    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
-    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
-    is, and the exit status is 4, unless you give --trust.
+    A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
+    and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
+    have to be observed, nothing is observed and the exit status is 4, unless you give --trust.
 
-    What the reference reader does is held against what the writer of each fixture did on reading it back; 4 also if it lacks
-    something, which is named.
+    Exit status: 0 every outcome is as recorded, or --missing found nothing missing (no release runs for that); 1 an outcome differs
+    from the recorded one; 4 an outcome has no record to compare with, or the reference reader does not support something (the
+    message names it).
     """
     if missing and (fixtures or options):
-        raise UsageError("--missing chooses by itself, so it does not go with --fixture or --options")
+        raise UsageError("--missing selects the fixtures itself, so it cannot be combined with --fixture or --options")
     if sample is not None and (missing or record):
-        raise UsageError("--sample is there to check what is recorded, so it does not go with --missing or --record")
+        raise UsageError("--sample checks recorded observations, so it cannot be combined with --missing or --record")
     if recorded and (missing or sample is not None or again or record):
-        raise UsageError("--recorded observes nothing, so it does not go with --missing, --sample, --again or --record")
+        raise UsageError("--recorded observes nothing, so it cannot be combined with --missing, --sample, --again or --record")
     if surveyed and not record:
-        raise UsageError("--survey records what a release says of itself, so it goes with --record")
+        raise UsageError("--survey requires --record")
     if len(readers) > 1 and format_ == "json":
-        raise UsageError("--format json tells of one reader; give one --reader")
+        raise UsageError("--format json supports only one reader; give --reader once")
     reference = [reader for reader in readers if is_reference(reader)]
     if deprecated and (fixtures or options or missing or sample is not None or surveyed or recorded):
         raise UsageError(
-            "--deprecations asks nothing but probes, so it does not go with --fixture, --options, --missing, --sample, --survey or "
+            "--deprecations runs only probes, so it cannot be combined with --fixture, --options, --missing, --sample, --survey or "
             "--recorded"
         )
     _check_reference(reference, wrong=missing or record or recorded or deprecated)
@@ -147,7 +147,9 @@ def observe(
     releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
-        raise UsageError(f"the policy has no load options {options!r}", hint=f"it has {known}", code="unknown-options")
+        raise UsageError(
+            f"the policy has no load options {options!r}", hint=f"known load options: {known}", code="unknown-options"
+        )
     with uncollected():
         evidence = gather(place, policy, as_of=None)
     if deprecated:
@@ -185,8 +187,8 @@ def observe(
 def _check_reference(asked: list[str], *, wrong: bool) -> None:
     if asked and wrong:
         raise UsageError(
-            "what the reference reader does is calculated anew and never recorded, so it does not go with --missing, --record, "
-            "--recorded or --deprecations"
+            "observations of the reference reader are never recorded, so it cannot be combined with --missing, --record, --recorded "
+            "or --deprecations"
         )
     for reader in asked:
         if reader != NAME:
@@ -213,8 +215,8 @@ def _observe_reference(place: Root, evidence: Evidence, asked: Asked) -> int:
         )
     if not fresh.cells:
         raise NothingSelected(
-            "the reference reader has no cell for what was asked",
-            hint="it reads programs that a release wrote, with default options",
+            "the reference reader has nothing to observe in this selection",
+            hint="it reads only programs that a release wrote, with the default load options",
         )
     return _print_all(evidence, fresh, asked.show, asked.format_)
 
@@ -290,7 +292,10 @@ def observe_reader(
             trust=asked.trust,
         )
     if not fresh.cells and not fresh.deprecations:
-        raise NothingSelected(f"{release.name} has no cell for what was asked", hint="does it have these load options?")
+        raise NothingSelected(
+            f"{release.name} has nothing to observe in this selection",
+            hint="check whether the release supports these load options",
+        )
     if asked.record:
         if asked.survey:
             record_survey(place, built(release), fresh, console)  # first: if it fails, nothing is half recorded
@@ -315,7 +320,8 @@ def _show_recorded(evidence: Evidence, release: CalendarRelease, chosen: list[Fi
         if cells:  # of several builds of a release the first, so that JSON stays one document
             return _print_all(evidence, replace(reader, cells=cells, probes={}, deprecations={}), True, format_)
     raise NothingSelected(
-        f"nothing is recorded of {release.name} and what was asked, as it is now", hint="observe it: the same without --recorded"
+        f"there is no up-to-date recorded observation by {release.name} in this selection",
+        hint="run the same command without --recorded",
     )
 
 
@@ -414,7 +420,7 @@ def _refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> No
         raise CorpusError(
             found[0].detail,
             where=str(corpus.folder / found[0].subject),
-            hint="restore it from version control; `torch-compat judge` lists everything that is wrong with the corpus",
+            hint="restore it from version control; `torch-compat judge` lists all damage in the corpus",
             code=found[0].kind,
         )
 
@@ -446,7 +452,7 @@ def observe_release(
     tasks = plan(policy, corpus, release, fixtures, options)
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
-        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, by seed {sample.seed}")
+        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
     cache = inside(
         place.latest, f"observations/{code_digest()}"
     )  # what other code made of the same readers is not what this makes
@@ -466,7 +472,7 @@ def observe_release(
         trust=trust,
     )
     new = state.total // 2
-    progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} known from the last run")
+    progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} reused from the last run")
     if whole:
         write_recorded(inside(cache, observed.name), [observed])
     return observed
@@ -487,9 +493,9 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
     if not whole:
         if old is None or old.identity != fresh.identity:
             raise UsageError(
-                f"the recorded observations are not those of this very {fresh.name}: a part of them cannot be replaced",
+                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
                 where=str(place.recorded),
-                hint="record all fixtures",
+                hint="record all fixtures: run without --fixture and --options",
             )
         kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
         deprecations = fresh.deprecations or old.deprecations  # all of them are asked, or none
@@ -537,7 +543,7 @@ def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict
     recorded = evidence.valid(known, fixture, options)
     verdict, text = agreement(evidence, fixture, recorded, cell) if recorded is not None else (None, "")
     if known is not None and recorded is not None and known.name != reader:
-        text = f"recorded by another build, {known.name}" + (f": {text}" if text else "")
+        text = f"recorded with another build, {known.name}" + (f": {text}" if text else "")
     return {
         "recorded": None
         if recorded is None
@@ -569,7 +575,7 @@ def _probe_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any
 def _print_probes(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["reproduced"] is not True:
-            state = "is not recorded" if row["reproduced"] is None else "does not answer as recorded"
+            state = "is not recorded" if row["reproduced"] is None else "differs from the record"
             stdout().print(f"probe {row['probe']} {state}", markup=False)
 
 
@@ -589,10 +595,10 @@ def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> Non
     unknown = sum(row["reproduced"] is None for row in rows) - missing
     remarks = sum(bool(row["remark"]) and row["reproduced"] is True for row in rows)
     text = f"{agree} as recorded"
-    text += f" ({remarks} of them with a remark; --show prints it)" if remarks else ""
-    text += f", {contradict} not as recorded" if contradict else ""
+    text += f" ({remarks} with a remark, see --show)" if remarks else ""
+    text += f", {contradict} different from the record" if contradict else ""
     text += f", {missing} not recorded" if missing else ""
-    text += f", {unknown} not checked, since the reference reader lacks something" if unknown else ""
+    text += f", {unknown} not checked, because the reference reader does not support them" if unknown else ""
     console.print(text, markup=False)
 
 

@@ -20,23 +20,23 @@ __all__ = ["operators"]
 
 
 @click.group(invoke_without_command=True)
-@click.option("--reference", is_flag=True, help="List the operators that the reference reader has.")
+@click.option("--reference", is_flag=True, help="List the operators of the reference reader.")
 @format_option
 @click.pass_context
 def operators(context: click.Context, *, reference: bool, format_: str) -> int | None:
-    """Operators: what changed between two releases, the history of one, and whether a change breaks old programs.
+    """Show operator schemas and their changes between releases, and check whether a change breaks old programs.
 
-    With --reference: the operators that the reference reader has, with the kinds of first argument they are told apart by and the
-    releases their versions start at.
+    --reference lists the operators of the reference reader. For each one, it shows the types of the first argument that are
+    implemented separately, and the releases at which each implementation changed.
     """
     if context.invoked_subcommand is not None:
         if reference:
-            raise UsageError("--reference lists operators, and goes with no command", hint="give either of them")
+            raise UsageError("--reference cannot be combined with a command", hint="give only one of them")
         return None
     if not reference:
         raise UsageError(
-            "nothing was asked for",
-            hint="give --reference: the operators that the reference reader has; or diff, history or check",
+            "no command was given",
+            hint="give diff, history or check, or --reference to list the operators of the reference reader",
         )
     from torch_compat.runtime.registry import known  # noqa: PLC0415 - imports every family of operators
 
@@ -53,10 +53,15 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
 @operators.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--breaks", is_flag=True, help="Only what does not work any more, backward or forward, or is not known.")
+@click.option(
+    "--breaks", is_flag=True, help="Only changes that are not compatible, backward or forward, or for which this is unknown."
+)
 @format_option
 def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
-    """What changed in the operators from the release OLD to NEW, and whether it is compatible."""
+    """Show operator changes from OLD to NEW and their compatibility.
+
+    OLD and NEW are releases.
+    """
     from torch_compat.cli._operators import change_lines, change_row, release_of  # noqa: PLC0415 - as late as it is needed
     from torch_compat.operators.changes import changes  # noqa: PLC0415
     from torch_compat.operators.history import History  # noqa: PLC0415
@@ -74,9 +79,9 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
         say("\n".join(change_lines(one)))
     counts = [f"{sum(one.kind == kind for one in found)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
     broken = sum(not _works(one) for one in found if one.kind != "unknown")
-    say(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible, backward or forward")
+    say(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
     for release, why in incomplete:
-        say(f"the operators of {release} are not known completely: {why}")
+        say(f"the operators of {release} are not completely known: {why}")
     return 0
 
 
@@ -88,7 +93,10 @@ def _works(change: Any) -> bool:
 @click.argument("operator")
 @format_option
 def history_(operator: str, *, format_: str) -> int:
-    """Every schema that OPERATOR ever had, with the releases; its upgraders, its kernels and its tags. Without overload, all of them."""
+    """Show every schema of OPERATOR, and the releases that have it.
+
+    Also shows its upgraders, kernels and tags. Without an overload name, all overloads are shown.
+    """
     from torch_compat.cli._operators import history_lines, history_of  # noqa: PLC0415 - as late as it is needed
 
     document = history_of(operator)
@@ -100,22 +108,22 @@ def history_(operator: str, *, format_: str) -> int:
 
 
 @operators.command()
-@click.option("--old", required=True, help="A recorded release, or a file with one schema on each line.")
-@click.option("--new", required=True, help="The same: what is to take its place.")
-@click.option("--forward", is_flag=True, help="Programs of NEW must work in OLD, too.")
+@click.option("--old", required=True, help="Recorded release, or file with one schema per line.")
+@click.option("--new", required=True, help="Recorded release or file that replaces OLD.")
+@click.option("--forward", is_flag=True, help="Also check that programs saved with NEW work with OLD.")
 @click.option(
     "--upgrader",
     "upgraders",
     multiple=True,
     metavar="SCHEMA",
-    help="An old schema that has an upgrader in NEW; as often as needed.",
+    help="Old schema that has an upgrader in NEW. Can be repeated.",
 )
-@click.option("--as-of", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The day for waivers that expire; else today.")
-@click.option("--no-waivers", is_flag=True, help="Show all, waived or not.")
+@click.option("--as-of", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Date for waivers that expire. Default: today.")
+@click.option("--no-waivers", is_flag=True, help="Ignore waivers and show every break.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
-    help="The tree whose policy has the waivers; else the nearest one from here upwards.",
+    help="Directory whose policies/ has the waivers. Default: the nearest one, from the current directory upwards.",
 )
 @format_option
 def check(
@@ -129,10 +137,10 @@ def check(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Whether programs that were saved with the operators of OLD work with those of NEW.
+    """Check whether programs saved with OLD operators work with NEW.
 
-    Either is a release, or a file as PyTorch's own test/forward_backward_compatibility/dump_all_function_schemas.py writes it, so that
-    a nightly build can be checked. Waivers are policy: policies/torch/operator_waivers.
+    OLD and NEW are releases, or files written by PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py, so that
+    a nightly build can be checked. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
     from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
 

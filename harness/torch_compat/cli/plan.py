@@ -68,10 +68,14 @@ class Planned:
 @click.command()
 @click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
 @click.argument("subject")
-@click.option("--from", "start", metavar="DATE|RELEASE", help="When work begins; else today.")
-@click.option("--loud", is_flag=True, help="Whoever relies on it gets an error when it changes, not other results.")
-@click.option("--alternative", metavar="TEXT", help="What to use instead: the warning and the policy file name it.")
-@click.option("--write", metavar="ID", help="Also write the draft of the policy file policies/torch/deprecations/ID.toml.")
+@click.option("--from", "start", metavar="DATE|RELEASE", help="Date or release at which work begins. Default: today.")
+@click.option(
+    "--loud",
+    is_flag=True,
+    help="Code that relies on the old behavior raises an error after the change, instead of silently giving other results.",
+)
+@click.option("--alternative", metavar="TEXT", help="Replacement, to be named in the warning and in the policy file.")
+@click.option("--write", metavar="ID", help="Also write a draft of the policy file policies/torch/deprecations/ID.toml.")
 @profile_option
 @root_option
 @format_option
@@ -86,20 +90,20 @@ def plan(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Plan a change of KIND to SUBJECT: the schedule, from today or --from, that keeps every promise.
+    """Plan a change of KIND to SUBJECT: print the earliest schedule that keeps every promise.
 
     KIND is operator, mode, keyword-only, removal, rename, default, behaviour or file-format.
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:
-        raise UsageError(f"--loud does not go with {kind}", hint=f"it goes with {', '.join(sorted(SILENT))}")
+        raise UsageError(f"--loud cannot be combined with {kind}", hint=f"it is for {', '.join(sorted(SILENT))}")
     begin = day_of(start, policy) if start is not None else dt.datetime.now(dt.UTC).date()
     axis = Axis(policy.calendar, policy.planned)
     steps = _steps(policy, axis, kind, subject, begin, silent=kind in SILENT and not loud)
     draft = _draft(kind, subject, steps, write or "", alternative, silent=kind in SILENT and not loud) if KINDS[kind] else None
     written = _write(root, write, draft, alternative, steps) if write is not None else None
     ends = axis.lines[-1]
-    note = f"the calendar and what is planned end with {ends.release} of {ends.day}"
+    note = f"the calendar, including planned releases, ends with {ends.release} on {ends.day}"
     unknown = any(step.event and step.day is None for step in steps)
     if format_ == "json":
         rows = [_row(step) for step in steps]
@@ -110,7 +114,7 @@ def plan(
         })  # fmt: skip
         return 4 if unknown else 0
     console = stdout()
-    console.print(Text(f"To change {subject} ({kind}), beginning on {begin}:", style="bold"))
+    console.print(Text(f"Schedule for changing {subject} ({kind}), starting on {begin}:", style="bold"))
     for step in steps:
         when = step.day.isoformat() if step.day else "?" * 10
         where = f" {step.release}{' (planned)' if step.planned else ''}" if step.release else ""
@@ -119,7 +123,7 @@ def plan(
         console.print(Text(f"              {step.because}", style="dim"), soft_wrap=True)
     console.print(Text(note, style="yellow" if unknown else ""), soft_wrap=True)
     if written is not None:
-        console.print(Text(f"wrote {written}; the probe that it names comes next"), soft_wrap=True)
+        console.print(Text(f"wrote {written}; next, write the probe that it names"), soft_wrap=True)
     return 4 if unknown else 0
 
 
@@ -163,33 +167,33 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     since, version = span
     writers = begin + dt.timedelta(days=window)
     reader, writer = _first(axis, begin), _first(axis, writers)
-    named = f"today's {subject}" if kind == "operator" else f"everything that {subject} changes, as it is today"
+    named = f"the current {subject}" if kind == "operator" else f"everything that {subject} changes, in its current form"
     steps = [
         Planned(
-            f"fixtures of {named}, produced with the newest release and observed with all", "", begin, None,
-            "what is not in the corpus before the change, nobody can write any more after it",
+            f"fixtures of {named} are produced with the newest release and observed with all releases", "", begin, None,
+            "after the change, no release can write them any more",
         ),
     ]  # fmt: skip
     if kind == "operator":
         upgrader = re.sub(r"[^A-Za-z0-9_]+", "_", subject.rpartition("::")[2])
         steps.append(
             Planned(
-                f"the upgrader {upgrader}_{since}_{version - 1} and a [[change]]; file format {version} announces it", "", begin, begin,
-                "an upgrader is required for any change that can affect an older serialized TorchScript model: what a program of "
-                f"file format {version - 1} or older computed, it goes on computing",
+                f"the upgrader {upgrader}_{since}_{version - 1} and a [[change]] are added; file format {version} announces the change", "", begin, begin,
+                "any change that can affect an older serialized TorchScript model requires an upgrader: programs of file format "
+                f"{version - 1} or older must keep computing the same results",
             )
         )  # fmt: skip
     steps.append(
         Planned(
-            f"readers take file format {version}; writers still emit {version - 1}", reader.release, reader.day, begin,
-            f"day D, {begin}: a reader up to {window} days older than the writer must load and run what it wrote",
+            f"readers accept file format {version}; writers still write {version - 1}", reader.release, reader.day, begin,
+            f"day D, {begin}: a reader up to {window} days older than the writer must load and run its archives",
             planned=reader.planned,
         )
     )  # fmt: skip
     steps.append(
         Planned(
-            f"writers emit file format {version}, in archives that need it", writer.release, writer.day, writers,
-            f"day D+{window}: readers that were there {window} days ago know it",
+            f"writers write file format {version}, in archives that need it", writer.release, writer.day, writers,
+            f"day D+{window}: readers that are {window} days old accept it",
             planned=writer.planned,
         )
     )  # fmt: skip
@@ -226,11 +230,11 @@ def _deprecation(axis: Axis, timeline: Timeline, begin: dt.date) -> list[Planned
             point, landed = spot.point, begin
             release, day, planned, because = spot.release, spot.day, spot.planned, f"the first release on or after {begin}"
             if not spot.release:
-                because = f"the calendar knows no release after {begin}"
+                because = f"the calendar has no release after {begin}"
         elif before is None:
             point, landed = None, nightly + dt.timedelta(days=step.days) if nightly else None
             release, day, planned = "", None, False
-            because = f"{_count(step)} after the step before, whose release the calendar does not know"
+            because = f"{_count(step)} after the previous step, whose release is not in the calendar"
         else:
             bound = earliest(axis, step, before, nightly)
             point, landed = (axis[bound.release] if bound.release else None), bound.nightly
@@ -255,12 +259,12 @@ def _count(step: Step) -> str:
 
 def _do(what: str, kind: str) -> str:
     return {
-        "alternative": "the alternative is there",
-        "warned": "whoever uses it is warned, once, with the alternative named",
-        "error": "whoever uses it gets an error",
+        "alternative": "the alternative is available",
+        "warned": "each use warns once and names the alternative",
+        "error": "each use raises an error",
         "removed": "it is removed",
-        "switched": "it behaves in the new way",
-        "restored": "it is back with its new meaning" if kind == "mode-change" else "it is back",
+        "switched": "it has the new behavior",
+        "restored": "it is available again with its new meaning" if kind == "mode-change" else "it is available again",
     }[what]
 
 
@@ -269,7 +273,7 @@ def _draft(kind: str, subject: str, steps: list[Planned], name: str, alternative
     text = json.dumps
     lines = [
         "#:schema ../../policy.schema.json",
-        "# A plan: releases that are not in the calendar yet are planned, and are judged like the others.",
+        "# A plan: releases that are not in the calendar yet are planned releases, and are judged like the others.",
         "[deprecation]",
         f"id = {text(name)}",
         f"subject = {text(subject)}",
@@ -302,19 +306,21 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     """
     if draft is None:
         raise UsageError(
-            "a new file format has no file of its own",
+            "a new file format has no policy file of its own",
             hint="add its [[format]] to policies/torch/formats.toml once the calendar has the release that reads it",
         )
     if not re.fullmatch(IDENTIFIER, name):
-        raise UsageError(f"{name!r} is no id", hint="lower-case words joined by hyphens such as 'lstsq-removed'", code="bad-name")
+        raise UsageError(
+            f"{name!r} is not a valid id", hint="use lower-case words joined by hyphens, such as 'lstsq-removed'", code="bad-name"
+        )
     if not alternative:
-        raise UsageError("a plan that is written names what to use instead", hint="give --alternative TEXT")
+        raise UsageError("--write requires an alternative", hint="give --alternative TEXT")
     if not any(step.event and step.release for step in steps):
-        raise UsageError("the calendar knows the release of no step, so there is nothing to write yet", code="calendar-ends")
+        raise UsageError("no step has a release in the calendar, so there is nothing to write yet", code="calendar-ends")
     place = find_root(root)
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
     if path.exists():
-        raise UsageError("is there already", where=str(path), code="exists")
+        raise UsageError("already exists", where=str(path), code="exists")
     write_whole(path, draft, encoding="utf-8")
     try:
         load_policy(place.inside("policies/torch"))

@@ -26,16 +26,22 @@ __all__ = ["produce"]
 
 @click.command()
 @click.argument("writer", metavar="torch-X.Y.Z")
-@click.option("--recipe", "names", multiple=True, metavar="NAME", help="Only this recipe; may be given again. Else all.")
+@click.option(
+    "--recipe", "names", multiple=True, metavar="NAME", help="Run only this recipe. Can be repeated. Default: all recipes."
+)
 @root_option
 @format_option
 def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str) -> int:
-    """Let the release torch-X.Y.Z run recipes.
+    """Run recipes with the release torch-X.Y.Z to write fixtures.
 
-    What is new is added to fixtures/torch-X.Y.Z/ and frozen. What is there already is produced again and compared; the
-    recorded one stays, whatever comes out. A recipe is a program and is executed, with the release's own Python, so read what a
-    stranger wrote. It runs without the network, your variables and your files; where this machine cannot keep it from them, that is
-    said on standard error, and it runs. Exit status 1 if something did not come out as recorded.
+    New fixtures are added to fixtures/torch-X.Y.Z/ and frozen. Existing fixtures are produced again and compared; the recorded files
+    never change.
+
+    A recipe is a program that runs in the release's own Python, so read a recipe from a stranger before you run it. It runs without
+    access to the network, your environment variables and your files. If this machine cannot isolate it, a warning is printed on
+    standard error, and the recipe runs anyway.
+
+    Exit status 1 if a fixture was not reproduced as recorded.
     """
     place = find_root(root)
     release = place.policy().calendar.resolve(writer)
@@ -82,4 +88,4 @@ def _print(produced: Produced, format_: str) -> None:
     if produced.reproduced:
         console.print(f"reproduced    {len(produced.reproduced)} as recorded", markup=False)
     for name, fields in produced.differing:
-        console.print(f"DIFFERENT     {name}: not as recorded in {', '.join(fields)}", markup=False)
+        console.print(f"DIFFERENT     {name}: differs from the record in {', '.join(fields)}", markup=False)

@@ -38,15 +38,15 @@ _format_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="What to print on standard output.",
+    help="Output format.",
 )
 
 
 @click.group()
 def readers() -> None:
-    """List, build and remove environments of real torch releases; ask for new releases.
+    """List, build and remove environments of real torch releases; look for new releases.
 
-    They are kept in $TORCH_COMPAT_CACHE, or in your cache folder.
+    Environments are stored in $TORCH_COMPAT_CACHE, or in your cache directory if it is not set.
     """
 
 
@@ -54,7 +54,10 @@ def readers() -> None:
 @root_option
 @_format_option
 def list_(root: Path | None, format_: str) -> None:
-    """Show every release of the calendar: its Python here, and whether it is built."""
+    """List all releases in the calendar.
+
+    Shows the Python on this machine that fits each release, and whether its environment is built.
+    """
     environments = Environments()
     rows = [_row(release, environments.get(release.version)) for release in find_policy(root).calendar]
     if format_ == "json":
@@ -70,13 +73,16 @@ def list_(root: Path | None, format_: str) -> None:
     type=click.Choice(get_args(Cuda)),
     default="stub",
     show_default=True,
-    help="Stand in for the CUDA libraries that newer releases link against, or install them (gigabytes).",
+    help="Use stubs for the CUDA libraries that newer releases link against, or install the real ones (gigabytes).",
 )
 @root_option
 @_format_option
 @click.pass_context
 def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: Path | None, format_: str) -> None:
-    """Build the environments of these releases; one that is there stays as it is."""
+    """Build environments for releases.
+
+    Environments that already exist are not changed.
+    """
     calendar = find_policy(root).calendar
     wanted = [_known(calendar.resolve, name) for name in releases]
     environments = Environments()
@@ -105,7 +111,7 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
 @_format_option
 @click.pass_context
 def remove(context: click.Context, releases: tuple[str, ...], root: Path | None, format_: str) -> None:
-    """Remove the environments of these releases."""
+    """Remove environments of releases."""
     calendar = find_policy(root).calendar
     wanted = [_known(calendar.resolve, name) for name in releases]
     environments = Environments()
@@ -132,10 +138,12 @@ def remove(context: click.Context, releases: tuple[str, ...], root: Path | None,
 @_format_option
 @click.pass_context
 def available(context: click.Context, root: Path | None, format_: str) -> None:
-    """Ask the package index for releases that the calendar lacks.
+    """Look for new releases in the package index.
 
-    pip asks, with your own settings. Prints the calendar entry of each release that is not there, and the command that lets it join.
-    Exit status 0 if the calendar has every release, 1 if it lacks one, 4 if the index could not be asked.
+    Queries the index with pip and your pip settings. For each release that is not in the calendar, prints its calendar entry and the
+    command that adds it.
+
+    Exit status: 0 the calendar has every release; 1 a release is missing from the calendar; 4 the index could not be queried.
     """
     calendar = find_policy(root).calendar
     found: list[dict[str, Any]] = [
@@ -153,12 +161,12 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     if format_ == "json":
         _print_json({"newest": f"torch-{newest}", "missing": found})
     elif not found:
-        say(f"the calendar has every release of torch that the index offers; the newest is {newest}")
+        say(f"the calendar has every release of torch in the package index; the newest is {newest}")
     for row in found if format_ == "text" else ():
         day = f", uploaded on {row['date']}," if row["date"] else ""
-        say(f"{row['name']}{day} is offered by the index and is not in the calendar. To let it join:\n")
+        say(f"{row['name']}{day} is in the package index but not in the calendar. To add it, run:\n")
         say("".join(f"    {line}\n" for line in row["run"]))
-        say(f"which puts this into policies/torch/releases.toml:\n\n{row['entry']}")
+        say(f"This adds the following entry to policies/torch/releases.toml:\n\n{row['entry']}")
     context.exit(1 if found else 0)
 
 

@@ -41,10 +41,10 @@ RULE = "reference-agrees"
     "names",
     multiple=True,
     metavar="torch-X.Y.Z",
-    help="Observe with this release, or with `reference`, the reference reader; may be given again.",
+    help="Observe with this release, or with the reference reader (`reference`). Can be repeated.",
 )
-@click.option("--recorded", is_flag=True, help="Observe nothing: judge the recorded observations alone.")
-@click.option("--again", is_flag=True, help="Observe everything anew, also what the last run observed.")
+@click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
+@click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
 @trust_option
 @root_option
 @as_of_option
@@ -62,17 +62,18 @@ def replay(
     full: bool,
     format_: str,
 ) -> int:
-    """Observe with the chosen readers, judge, and report.
+    """Observe with the selected readers, judge, and report.
 
-    Unless told otherwise, the readers are those of the policy that are built here; where none is, the recorded
-    observations are judged. The report is also kept as JSON in reports/latest/.
+    By default, the readers are the reference reader and every release of the policy that is built here. For the other releases, the
+    recorded observations are used. The report is also written to reports/latest/report.json.
 
-    A release may execute what an archive says, and executes probes. It runs without the network, your variables and your files. Where
-    this machine cannot keep it from them, it is only given fixtures that FROZEN pins; where another one was to be observed, nothing
-    is reported, and the exit status is 4, unless you give --trust. The reference reader executes nothing.
+    A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
+    and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
+    have to be observed, nothing is reported and the exit status is 4, unless you give --trust. The reference reader runs programs in
+    its own interpreter and executes no Python code from archives.
     """
     if recorded and (names or again):
-        raise UsageError("--recorded observes nothing, so it does not go with --reader or --again")
+        raise UsageError("--recorded observes nothing, so it cannot be combined with --reader or --again")
     place = find_root(root)
     (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
     policy = under_profile(place.policy(), profile)
@@ -138,9 +139,11 @@ def _observe(
             )
             fresh[observed.name] = observed
         if len(fixtures) < len(corpus.fixtures):
-            progress.say(f"not observed, because they are not what was recorded: {len(corpus.fixtures) - len(fixtures)} fixtures")
+            progress.say(
+                f"not observed, because the files differ from the manifests: {len(corpus.fixtures) - len(fixtures)} fixtures"
+            )
         seen = {observed.release for observed in fresh.values()}
         absent = [release.name for release in chosen if release.version not in seen and release.name not in unavailable]
         if absent:
-            progress.say(f"not built here, so their recorded observations count: {', '.join(absent)}")
+            progress.say(f"not built here, so their recorded observations are used: {', '.join(absent)}")
     return fresh, unavailable

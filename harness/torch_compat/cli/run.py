@@ -31,52 +31,58 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
     "arguments",
     type=click.Path(path_type=Path),
     metavar="ARGS.json",
-    help="A list of the positional arguments, as JSON; none unless given.",
+    help="JSON file with the list of positional arguments. Default: no arguments.",
 )
-@click.option("--method", default="forward", show_default=True, help="What to call.")
+@click.option("--method", default="forward", show_default=True, help="Method to call.")
 @click.option(
     "--reader",
     default=NAME,
     show_default=True,
     metavar="reference[@HORIZON]|torch-X.Y.Z",
-    help="Who reads: the reference reader, as a release or a day (reference@1.5.1, reference@2020-06-24), or a release built here.",
+    help="The reference reader, optionally as of a release or date (reference@1.5.1, reference@2020-06-24), or a release built here.",
 )
-@click.option("--explain", is_flag=True, help="Also print which upgraders stand in for calls, and where.")
+@click.option("--explain", is_flag=True, help="Also print which calls were replaced by upgraders.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1, max=86400),
     default=TIME_LIMIT,
     show_default=True,
     metavar="SECONDS",
-    help="Time after which it is ended.",
+    help="Stop the reader after this time.",
 )
 @trust_option
 @format_option
 def run(
     path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
 ) -> int:
-    """Load a TorchScript or mobile program and call it.
+    """Load a TorchScript or mobile program and call a method of it.
 
-    The reference reader runs it with numpy, in a process of its own: torch is not needed, and nothing in the archive reaches Python. Arguments are a JSON
-    list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float, and
-    {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
+    The reference reader runs the program with NumPy, in a process of its own. It does not need torch, and executes or imports no
+    Python code from the archive.
+    Arguments are a JSON list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float,
+    and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
-    A release may execute what an archive says. It runs without the network, your variables and your files. Where this machine cannot
-    keep it from them, it is only given fixtures of the frozen corpus of the tree that you are in; anything else is refused with the
-    code untrusted, unless you give --trust.
+    A real release may execute code from the archive. It runs without access to the network, your environment variables and your
+    files. If this machine cannot isolate it, it loads only fixtures of the frozen corpus of the current tree; any other archive is
+    refused with the code `untrusted`, unless you give --trust.
 
-    Exit status: 0 it gave a value; 1 it was refused, raised, crashed or took too long; 2 wrong usage; 3 a fault of torch-compat; 4 the
-    reader lacks something, which is named, or cannot be had here, or must not be given the archive (untrusted).
+    Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
+    3 internal error in torch-compat; 4 the reader does not support something (the message names it), is not available here, or
+    may not load the archive (untrusted).
     """
     if not path.is_file():
-        raise UsageError("is a folder" if path.is_dir() else "there is no such file", where=plain(str(path)), code="no-file")
+        raise UsageError(
+            "is a directory, not a file" if path.is_dir() else "there is no such file", where=plain(str(path)), code="no-file"
+        )
     given = read_arguments(arguments) if arguments is not None else []
     if is_reference(reader):
         horizon(reader)  # says what is wrong with its name
         done = _by_reference(path, reader, method, given, timeout)
     elif reader.startswith("torch-"):
         if explain:
-            raise UsageError("--explain tells of the reference reader: a release does not say which upgraders it applies")
+            raise UsageError(
+                "--explain works only with the reference reader: a release does not report which upgraders it applies"
+            )
         done = _by_release(path, reader, method, given, timeout, trust=trust)
     else:
         raise UsageError(
@@ -184,14 +190,14 @@ def _ended(reply: dict[str, Any]) -> dict[str, Any]:
     """What is to be said of a reader that did not answer."""
     if "timed-out" in reply:
         end = reply["timed-out"]
-        message = f"took longer than {end['timeout_s']:g} s to {end['stage']}"
+        message = f"timed out after {end['timeout_s']:g} s (stage: {end['stage']})"
         return {"outcome": "timed-out", "error": {"code": "timed-out", "message": message, "where": None}}
     death = reply["crashed"]
     signal = death.get("signal") or f"exit status {death.get('exit')}"
     why = f": {death['said']}" if death.get("said") and "\n" not in death["said"] else ""
     return {
         "outcome": "crashed",
-        "error": {"code": "crashed", "message": f"{signal} while it was to {death['stage']}{why}", "where": None},
+        "error": {"code": "crashed", "message": f"{signal} (stage: {death['stage']}){why}", "where": None},
     }
 
 
@@ -214,6 +220,6 @@ def _print(document: dict[str, Any]) -> None:
     for note in document["notes"]:
         say(f"note: {plain(note)}")
     for one in document.get("upgraders", ()):
-        say(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, is {one['upgrader']}")
+        say(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, was replaced by {one['upgrader']}")
     if document.get("upgraders") == []:
         say("upgrader: none")

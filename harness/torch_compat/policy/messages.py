@@ -34,7 +34,7 @@ _TYPES = {
 _LONGEST = 60
 UNFINISHED: Final = "<replace this: "
 """Stands wherever a file that was begun by ``torch-compat new`` still lacks what only its author knows."""
-HALF_DONE: Final = "is half done: this line still wants "
+HALF_DONE: Final = "is unfinished: replace the placeholder with "
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:

@@ -201,6 +201,7 @@ def _locks(policies: Path, gone: _Gone) -> None:
     if accepted is not None:
         waivers = {path.stem for path in policies.glob("waivers/*.toml")}
         left = accepted.of(accepted.known.without(gone.releases), waivers)
+        left = replace(left, findings={key: said for key, said in left.findings.items() if not _is_of(key[1], gone)})
         write_whole(inside(policies, WAIVERS_LOCK), left.text, encoding="utf-8")
 
 
@@ -257,7 +258,7 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
     body = part.body
     if part.header == WAIVER:
         body = COVERS.sub(lambda found: _covers(found[1], gone), body)
-        findings = [one for one in table.get("findings", ()) if one.rpartition("@")[2] not in gone.releases]
+        findings = [one for one in table.get("findings", ()) if not _is_of(one, gone)]
         if findings != list(table.get("findings", ())):
             listed = "".join(f"    {json.dumps(one)},\n" for one in findings)
             body = FINDINGS.sub(lambda _: f"findings = [\n{listed}]\n" if findings else "", body)
@@ -280,6 +281,11 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             return None
     body = UNTIL.sub(lambda found: _until(found, gone), body)
     return replace(part, body=ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body))
+
+
+def _is_of(finding: str, gone: _Gone) -> bool:
+    """Whether a finding is of a release that is gone: its subject ends with "@" and the release."""
+    return finding.rpartition("@")[2] in gone.releases
 
 
 def _saying(found: re.Match[str], gone: _Gone) -> str:

@@ -399,7 +399,7 @@ def _rule(entry: RuleEntry) -> Rule:
         raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule")
     if UNFINISHED in (module.__doc__ or ""):
         raise UsageError(
-            f"the rule {entry.id!r} is half done: its docstring still wants what {UNFINISHED}...> asks for",
+            f"the rule {entry.id!r} is unfinished: replace the placeholders {UNFINISHED}...> in its docstring",
             where=f"harness/torch_compat/rules/{entry.id.replace('-', '_')}.py",
             code="unfinished",
         )
