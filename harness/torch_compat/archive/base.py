@@ -275,8 +275,8 @@ def close(raw: Raw) -> None:
             raw.close()
 
 
-def read_raw(path: str) -> Raw:
-    """A file's bytes: mapped, or read where it is small.
+def open_file(path: str) -> int:
+    """A descriptor of a regular file, to read it.
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
@@ -289,15 +289,32 @@ def read_raw(path: str) -> Raw:
         raise UsageError("may not be read", where=path) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise UsageError("is a folder, not an archive", where=path)
+    raise UsageError("is no regular file", where=path, hint="save it to a file first")
+
+
+def read_raw(path: str, descriptor: int | None = None) -> Raw:
+    """A file's bytes: mapped, or read where it is small.
+
+    Parameters:
+        path: of the file, and its name in errors.
+        descriptor: of the file, where it is open already; it is closed.
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+    """
+    if descriptor is None:
+        descriptor = open_file(path)
     try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise UsageError("is a folder, not an archive", where=path)
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError("is no regular file", where=path, hint="save it to a file first")
-        if status.st_size > READ_WHOLE:
+        size = os.fstat(descriptor).st_size
+        if size > READ_WHOLE:
             return Mapped(descriptor, 0, 0, path)
-        return os.read(descriptor, status.st_size + 1)
+        return os.read(descriptor, size + 1)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {_words(error)}", where=path) from error
     finally:
