@@ -63,6 +63,7 @@ def test_a_warning_that_moved_to_another_category_has_two_wordings(world: World)
         ({}, "different", ["pass", "fail: missing warning"]),
         ({}, "refused", ["pass"]),  # it may not have come so far
         ({"varies": "by its source"}, "same", ["pass"]),
+        ({"once": True}, "same", []),  # chance decides who hears it, so hearing it is no pass either
         ({"says": (wording("1.1.0"),)}, "same", ["pass"]),
     ],
 )
@@ -149,6 +150,20 @@ def test_a_reader_says_in_calls_what_is_stated_of_its_release(given: tuple[Any, 
     world.promise(warnings=(running(),))
     called(world, *given)
     assert causes(world) == what
+
+
+@pytest.mark.parametrize(
+    ("said", "verdicts"),
+    [
+        (SAID, []),
+        (("DeprecationWarning", SAID[1]), ["fail: another category"]),
+        (("FutureWarning", "it is new"), ["fail: new warning"]),
+    ],
+)
+def test_a_warning_that_is_given_once_is_known_all_the_same(said: tuple[str, str], verdicts: list[str], world: World) -> None:
+    world.promise(warnings=(known(once=True),))
+    world.observe(world.fixture(), "2.0.0", warnings=(said,))
+    assert [one for one in world.verdicts(RULE).values() if one != "fail: unsaid"] == verdicts
 
 
 def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.policy.counts import LOCK, WAITS, lock_text
+from torch_compat.policy.counts import LOCK, WAITS, lock_text, read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def test_generate_says_what_changed(small_tree: Path, tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("name", "arguments", "status", "said"),
     [
-        ("generate", ["--root", "nowhere"], 2, "there is no such folder"),
+        ("generate", ["--root", "nowhere"], 2, "there is no such directory"),
         ("rehearse", ["--release", "9.9.9"], 2, "knows no torch release '9.9.9'"),
     ],
 )
@@ -44,6 +44,20 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert tool(name)(arguments) == status
     assert said in capsys.readouterr().err
+
+
+def test_causes_that_explain_nothing_are_taken_out_of_policy_and_lock(tmp_path: Path) -> None:
+    found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
+    policies = tmp_path / "policies/torch"
+    policies.mkdir(parents=True)
+    text = "# above\n\n" + "".join(
+        f'[[{kind}]]\nid = "{name}"\n\n' for kind, name in (("quirk", "a"), ("slip", "a"), ("quirk", "ab"))
+    )
+    (policies / "needs.toml").write_text(text, encoding="utf-8")
+    (policies / LOCK).write_text(lock_text({("quirk", "a"): 1, ("quirk", "ab"): 2, ("slip", "a"): 3}), encoding="utf-8")
+    found["take_out"](tmp_path, {("quirk", "a")})
+    assert (policies / "needs.toml").read_text("utf-8") == text.replace('[[quirk]]\nid = "a"\n\n', "")
+    assert read_lock(policies).values == {("quirk", "ab"): 2, ("slip", "a"): 3}
 
 
 def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
