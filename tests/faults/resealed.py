@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tests.archive.torch_zip import write_end, write_member
 from tests.faults.faults import sample_of
 from tests.faults.layout import layout
+from tests.faults.structures import container_fields, mutated_tables
+from tests.fence.programs import Writer
 from torch_compat.runtime import registry
 
 if TYPE_CHECKING:
@@ -282,7 +284,7 @@ def operators() -> tuple[str, ...]:
 
 
 def mutated_source(rng: random.Random, data: bytes) -> Mutated:
-    """Tokens and lines of TorchScript replaced, deleted, doubled."""
+    """Tokens and lines of TorchScript replaced, deleted, doubled; statements of the grammar of ``tests/fence/programs.py`` put in."""
     text = data.decode("utf-8", "replace")
     said = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -291,7 +293,7 @@ def mutated_source(rng: random.Random, data: bytes) -> Mutated:
             return mutated_bytes(rng, data)
         what = rng.choice([
             *["operator"] * 5, *["number"] * 5, "snippet", "snippet", "argument", "argument", "argument", "renamed", "renamed", "type",
-            "renamed everywhere", "line deleted", "line doubled", "lines exchanged", "token deleted",
+            "renamed everywhere", *["statement"] * 4, "line deleted", "line doubled", "lines exchanged", "token deleted",
         ])  # fmt: skip
         text, where = _one_of_source(rng, what, text, tokens)
         said.append(f"{what} {where:.40}")
@@ -304,7 +306,26 @@ TYPES = (
 )  # fmt: skip
 
 
+ASSIGNED = re.compile(r"^( +)(\w+) = ", re.MULTILINE)
+
+
+def _with_statement(rng: random.Random, text: str) -> tuple[str, str]:
+    """A statement that calls an operator with what is known there, behind an assignment; its result takes the place of a variable."""
+    places = list(ASSIGNED.finditer(text))
+    if not places:
+        return text + "\n", "nowhere"
+    place = rng.choice(places)
+    writer = Writer(rng.getrandbits(32), 0)
+    writer.variables = sorted({"self", *(one[2] for one in places if one.start() <= place.start())})
+    made = rng.choice([writer.call, writer.view, writer.write, writer.expression, writer.value])().replace("self.w", place[2])
+    end = text.find("\n", place.end())
+    end = len(text) if end < 0 else end
+    return f"{text[:end]}\n{place[1]}{rng.choice([place[2], '_g'])} = {made}{text[end:]}", f"{made:.30} at {end}"
+
+
 def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Match[str]]) -> tuple[str, str]:
+    if what == "statement":
+        return _with_statement(rng, text)
     if what.startswith("line"):
         lines = text.splitlines(keepends=True)
         at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -350,7 +371,10 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
 
 
 def mutated_flatbuffer(rng: random.Random, data: bytes) -> Mutated:
-    """Scalars, offsets and lengths replaced: those of 32 bits at their alignment, fields of tables, numbers of 64 bits."""
+    """Vtables, references and vectors; or numbers anywhere: those of 32 bits at their alignment, fields of tables, numbers of 64 bits."""
+    made = mutated_tables(rng, data) if rng.random() < 0.5 else None
+    if made is not None:
+        return made
     changed = bytearray(data)
     said = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -578,6 +602,7 @@ RESEALED: dict[str, tuple[float, Callable[[random.Random, Sample, Groups], Made 
     "JSON": (30, _of_kind("JSON")),
     "source": (60, _of_kind("source")),
     "flatbuffer": (60, flatbuffer),
+    "container's fields": (12, container_fields),
     "tar": (60, tar),
     "nested archive": (30, _of_kind("nested")),
     "records rearranged": (10, rearranged),

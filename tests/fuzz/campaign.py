@@ -22,6 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ from torch_compat.runtime.operators import prim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from tests.faults.faults import Fault
+
+    Job = Callable[[int], Fault]
 
 __all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "run", "run_chunk", "survive"]
 
@@ -49,8 +54,6 @@ IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # where files are
 class Find:
     """What must not be: one of ``tests.faults.judge.BAD``, or noise."""
 
-    seed: int
-    target: str
     number: int
     outcome: str
     said: str
@@ -92,13 +95,13 @@ class Board:
         return self._memory[0]
 
 
-def run_chunk(seed: int, target: str, numbers: Iterable[int], board: Board, tell: Callable[[dict[str, Any]], None]) -> None:
+def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell: Callable[[dict[str, Any]], None]) -> None:
     """Do cases in this process, each told as it ends."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name, guarded() as guard:
         for number in numbers:
             board.begin()
             before, made = os.fstat(2).st_size, guard.made
-            found = judge(case(seed, target, number), Path(name), target)
+            found = judge(job(number), Path(name), target)
             gc.collect(0)  # what was read is freed here, and not in a later case
             outcome, said = found.outcome, found.said
             damage = guard.damage()
@@ -109,7 +112,7 @@ def run_chunk(seed: int, target: str, numbers: Iterable[int], board: Board, tell
             tell({"number": number, "outcome": outcome, "said": said, "guarded": guard.made - made})
 
 
-def _child(seed: int, target: str, numbers: list[int], board: Board, pipe: int, noise: int) -> None:
+def _child(job: Job, target: str, numbers: list[int], board: Board, pipe: int, noise: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(noise, 2)
     vars(prim)["sys"] = SimpleNamespace(stderr=sys.stdout)  # programs may print, there; nobody else may
@@ -118,7 +121,7 @@ def _child(seed: int, target: str, numbers: list[int], board: Board, pipe: int, 
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * mmap.PAGESIZE
     resource.setrlimit(resource.RLIMIT_AS, (pages + ROOM, pages + ROOM))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    run_chunk(seed, target, numbers, board, lambda row: _write(pipe, json.dumps(row).encode() + b"\n"))
+    run_chunk(job, target, numbers, board, lambda row: _write(pipe, json.dumps(row).encode() + b"\n"))
 
 
 def _write(pipe: int, line: bytes) -> None:
@@ -126,26 +129,30 @@ def _write(pipe: int, line: bytes) -> None:
         line = line[os.write(pipe, line) :]
 
 
-def survive(seed: int, target: str, numbers: list[int]) -> Tally:
-    """Do cases in children; one that kills a child, or stands still, is a find like any other."""
+def survive(job: Job, target: str, numbers: list[int]) -> Tally:
+    """Do cases in children; one that kills a child, or stands still, is a find like any other.
+
+    Parameters:
+        job: makes the case of a number.
+    """
     tally = Tally()
     while numbers:
-        rows, ended = _one_child(seed, target, numbers)
+        rows, ended = _one_child(job, target, numbers)
         for row in rows:
             tally.outcomes[row["outcome"]] += 1
             tally.guarded += row["guarded"]
             if row["outcome"] in {*BAD, NOISE}:
-                tally.finds.append(Find(seed, target, row["number"], row["outcome"], row["said"]))
+                tally.finds.append(Find(row["number"], row["outcome"], row["said"]))
         numbers = numbers[len(rows) :]
         if ended is not None:
             outcome, said = ended
             tally.outcomes[outcome] += 1
-            tally.finds.append(Find(seed, target, numbers[0], outcome, said))
+            tally.finds.append(Find(numbers[0], outcome, said))
             del numbers[0]
     return tally
 
 
-def _one_child(seed: int, target: str, numbers: list[int]) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
+def _one_child(job: Job, target: str, numbers: list[int]) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
     """What a child told of the first cases, and how it ended in the next one; None where it did all."""
     board = Board()
     board.begin()
@@ -156,7 +163,7 @@ def _one_child(seed: int, target: str, numbers: list[int]) -> tuple[list[dict[st
             status = 1
             try:
                 os.close(inner)
-                _child(seed, target, numbers, board, outer, noise.fileno())
+                _child(job, target, numbers, board, outer, noise.fileno())
                 status = 0
             except BaseException:  # noqa: BLE001 - an exception must not go up into the parent's code
                 traceback.print_exc()
@@ -199,23 +206,24 @@ def run(seed: int, target: str, *, count: int | None, until: float, keep: Path, 
     A find is done again, alone in a child; where it does not come again, it says so.
     """
     tally = Tally()
+    job = partial(case, seed, target)
     gc.collect()
     gc.freeze()  # what this process has is not searched in children, which would copy it
     while (count is None or tally.count < count) and time.monotonic() < until:
         first = tally.count
         last = first + CHUNK if count is None else min(count, first + CHUNK)
-        part = survive(seed, target, list(range(first, last)))
-        part.finds = [_confirmed(find, keep) for find in part.finds]
+        part = survive(job, target, list(range(first, last)))
+        part.finds = [_confirmed(find, job, f"{seed}_{target}", keep, target) for find in part.finds]
         tally.add(part)
         for find in part.finds:
             tell(find)
     return tally
 
 
-def _confirmed(find: Find, keep: Path) -> Find:
-    fault = case(find.seed, find.target, find.number)
+def _confirmed(find: Find, job: Job, name: str, keep: Path, target: str) -> Find:
+    fault = job(find.number)
     keep.mkdir(parents=True, exist_ok=True)
-    (keep / f"{find.seed}_{find.target}_{find.number}_{fault.sample.path.name}").write_bytes(fault.data)
-    again = survive(find.seed, find.target, [find.number]).finds
+    (keep / f"{name}_{find.number}_{fault.sample.path.name}").write_bytes(fault.data)
+    again = survive(job, target, [find.number]).finds
     said = f"{fault.sample.name}: {fault.said}: {find.said}"
     return replace(find, said=said if again else f"(did not come again) {said}")
