@@ -27,8 +27,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.judge import BAD, CRASHED, OUTSIDE, TIMED_OUT, judge
-from tests.fuzz.cases import case
+from tests.faults.faults import sample_of
+from tests.faults.judge import BAD, CRASHED, OUTSIDE, TIMED_OUT, judge, know
+from tests.fuzz.cases import case, seeds
 from tests.fuzz.guard import guarded
 from torch_compat.runtime.operators import prim
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "run", "run_chunk", "survive"]
 
-CHUNK = 500
+CHUNK = 1000
 NOISE = "NOISE"  # something was written to stderr
 PATIENCE = (
     120  # seconds of the clock after which a child that does the same case is killed; its own limits of processor time are below
@@ -207,6 +208,8 @@ def run(seed: int, target: str, *, count: int | None, until: float, keep: Path, 
     """
     tally = Tally()
     job = partial(case, seed, target)
+    for path in (path for group in seeds(target) for path in group):
+        know(sample_of(path), target)
     gc.collect()
     gc.freeze()  # what this process has is not searched in children, which would copy it
     while (count is None or tally.count < count) and time.monotonic() < until:
