@@ -44,6 +44,11 @@ def boundary(rng: random.Random) -> int:
     return rng.choice(BOUNDARIES) + rng.choice((0, 0, 0, 1, -1))
 
 
+def other_number(rng: random.Random, now: int) -> int:
+    """Another number: one near it, which leads just behind an end, or one at which something overflows."""
+    return now + rng.choice((1, 1, 1, -1, -1, 2, 8, now, -now)) if rng.random() < 0.5 else boundary(rng)
+
+
 # ------------------------------------------------------------------------------------------------------------- bytes
 
 
@@ -124,6 +129,14 @@ def pushed(value: int) -> bytes:
     return b"\x8a" + bytes([len(raw)]) + raw
 
 
+def _pushed_by(piece: bytes) -> int:
+    """The integer that an opcode pushes; 0 for those in words."""
+    code = piece[:1]
+    if code in b"KMJ":
+        return int.from_bytes(piece[1:], "little", signed=code == b"J")
+    return int.from_bytes(piece[2:], "little", signed=True) if code == b"\x8a" else 0
+
+
 def mutated_pickle(rng: random.Random, data: bytes, other: bytes) -> Mutated:
     """Opcodes dropped, doubled, exchanged, or with other arguments; or opcodes of another pickle."""
     known = pieces(data) if len(data) <= LONGEST else ()
@@ -157,7 +170,7 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
         to = rng.choice(places)
         made[at], made[to], kinds[at], kinds[to] = made[to], made[at], kinds[to], kinds[at]
     elif what == "number":
-        made[at] = pushed(boundary(rng))
+        made[at] = pushed(other_number(rng, _pushed_by(made[at])))
     elif what == "memo":
         index = rng.choice([rng.randrange(max(1, len(made) // 2)), rng.randrange(8), 0xFFFFFFFF])
         letters = b"hj" if "GET" in kinds[at] else b"qr"
@@ -241,7 +254,11 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
         if what == "wrong":
             holder[key] = rng.choice(WRONG)
         elif what == "boundary":
-            number = boundary(rng)
+            now = holder[key]
+            number = other_number(
+                rng,
+                now if now.__class__ is int else int(now) if isinstance(now, str) and now.isdecimal() and len(now) < 20 else 0,
+            )
             holder[key] = rng.choice([number, number, str(number), float(min(max(number, -(1 << 62)), 1 << 62))])
         elif what == "deleted":
             del holder[key]
@@ -350,7 +367,10 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
     if what == "operator":
         new = rng.choice(operators())
     elif what == "number":
-        new = rng.choice([str(boundary(rng)), str(boundary(rng)), "1e400", "0.", "-0.0", "1" * 5000, rng.choice(tokens)[0]])
+        now = int(token[0]) if token[0].isdecimal() and len(token[0]) < 20 else 0
+        new = rng.choice(
+            [str(other_number(rng, now)), str(other_number(rng, now)), "1e400", "0.", "-0.0", "1" * 5000, rng.choice(tokens)[0]]
+        )
     elif what == "type":
         new = rng.choice(TYPES)
     elif what in {"renamed", "renamed everywhere"}:

@@ -46,9 +46,8 @@ def commit() -> str:
     """The commit that is checked out, with a plus where the tree differs from it."""
     git = ["git", "-C", str(ROOT)]
     name = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain", "harness", "tests"], capture_output=True, text=True, check=True
-    ).stdout
+    watched = ["harness", "tests", f":(exclude){RECORD.relative_to(ROOT).as_posix()}"]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *watched], capture_output=True, text=True, check=True).stdout
     return name + "+" * bool(changed)
 
 
@@ -148,13 +147,15 @@ def campaign(way: str, seed: int, target: str, seconds: float, count: int | None
     def tell(find: Find) -> None:  # at once: a long run need not come to its end
         sys.stderr.write(f"seed {seed}, {target} {find.number}: {find.outcome}: {find.said}\n")
 
-    began = time.monotonic()
-    if way == "guided":
-        tally = run_guided(seed, target, until=began + seconds, keep=keep, tell=tell)
-    else:
-        tally = run(seed, target, count=count, until=began + seconds, keep=keep, tell=tell)
-    taken = time.monotonic() - began
-    record(way, seed, target, tally, taken)
+    tally, began = Tally(), time.monotonic()
+    try:
+        if way == "guided":
+            run_guided(seed, target, tally, until=began + seconds, keep=keep, tell=tell)
+        else:
+            run(seed, target, tally, count=count, until=began + seconds, keep=keep, tell=tell)
+    finally:  # an interrupted run has run, too
+        taken = time.monotonic() - began
+        record(way, seed, target, tally, taken)
     print(
         f"{way}, seed {seed}, {target}: {tally.count} cases in {taken:.0f} s, {tally.guarded} guarded arrays, {len(tally.finds)} finds"
     )

@@ -7,8 +7,10 @@ on behind it.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
+import io
 import json
 import mmap
 import os
@@ -201,15 +203,20 @@ def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, bool]:
             killed = True
 
 
-def run(seed: int, target: str, *, count: int | None, until: float, keep: Path, tell: Callable[[Find], None]) -> Tally:
+def run(
+    seed: int, target: str, tally: Tally, *, count: int | None, until: float, keep: Path, tell: Callable[[Find], None]
+) -> None:
     """Do cases from number 0 on: so many, or until a moment of ``time.monotonic``; the files of finds go to a folder.
 
     A find is done again, alone in a child; where it does not come again, it says so.
+
+    Parameters:
+        tally: gets what became of them, chunk by chunk.
     """
-    tally = Tally()
     job = partial(case, seed, target)
-    for path in (path for group in seeds(target) for path in group):
-        know(sample_of(path), target)
+    with contextlib.redirect_stderr(io.StringIO()):  # programs may print
+        for path in (path for group in seeds(target) for path in group):
+            know(sample_of(path), target)
     gc.collect()
     gc.freeze()  # what this process has is not searched in children, which would copy it
     while (count is None or tally.count < count) and time.monotonic() < until:
@@ -220,7 +227,6 @@ def run(seed: int, target: str, *, count: int | None, until: float, keep: Path, 
         tally.add(part)
         for find in part.finds:
             tell(find)
-    return tally
 
 
 def _confirmed(find: Find, job: Job, name: str, keep: Path, target: str) -> Find:

@@ -48,12 +48,11 @@ def available() -> bool:
 # ------------------------------------------------------------------------------------------------------------ in the parent
 
 
-def run_guided(seed: int, target: str, *, until: float, keep: Path, tell: Callable[[Find], None]) -> Tally:
+def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path, tell: Callable[[Find], None]) -> None:
     """Fuzz until a moment of ``time.monotonic``; a case that kills the process is a find, and the next process goes on."""
     from tests.faults.judge import CRASHED, TIMED_OUT  # noqa: PLC0415 - the other process must not import the package so early
-    from tests.fuzz.campaign import Find, Tally  # noqa: PLC0415
+    from tests.fuzz.campaign import Find  # noqa: PLC0415
 
-    tally = Tally()
     folder = keep / "guided" / target
     (folder / "corpus").mkdir(parents=True, exist_ok=True)
     counts = folder / "counts"
@@ -80,7 +79,6 @@ def run_guided(seed: int, target: str, *, until: float, keep: Path, tell: Callab
         tally.finds += found
         for find in found:
             tell(find)
-    return tally
 
 
 # ------------------------------------------------------------------------------------------------------------- in the child
