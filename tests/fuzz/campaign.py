@@ -46,9 +46,11 @@ __all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "run", "run_chunk", "survive"]
 
 CHUNK = 1000
 NOISE = "NOISE"  # something was written to stderr
-PATIENCE = (
-    120  # seconds of the clock after which a child that does the same case is killed; its own limits of processor time are below
-)
+# A child that does the same case for so many seconds of processor time, or of the clock, is killed. Its own limits are lower, and end a case
+# wherever Python looks for signals; a busy machine may let it wait for minutes.
+BUSY = 90
+STANDSTILL = 1200
+TICKS = os.sysconf("SC_CLK_TCK")
 ROOM = 4 << 30  # bytes of address space beyond what the parent has
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # where files are written and read a million times
 
@@ -83,19 +85,22 @@ class Tally:
 
 
 class Board:
-    """Where a child says when it began with a case: memory that both share."""
+    """Where a child says when it began with a case, by the clock and by its processor time: memory that both share."""
 
     def __init__(self) -> None:
         self._memory = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # written as a whole, as struct.pack_into does not
 
     def begin(self) -> None:
         """Begin with a case."""
-        self._memory[0] = time.monotonic()
+        self._memory[0], self._memory[1] = time.monotonic(), time.process_time()
 
-    @property
-    def began(self) -> float:
-        """When the last case was begun, by ``time.monotonic``."""
-        return self._memory[0]
+    def overdue(self, child: int) -> str:
+        """Why a child has to be killed; empty where it has not."""
+        if time.monotonic() - self._memory[0] > STANDSTILL:
+            return f"did not end within {STANDSTILL} s"
+        times = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        used = (int(times[11]) + int(times[12])) / TICKS - self._memory[1]
+        return f"did not end within {BUSY} s of processor time" if used > BUSY else ""
 
 
 def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell: Callable[[dict[str, Any]], None]) -> None:
@@ -183,14 +188,14 @@ def _one_child(job: Job, target: str, numbers: list[int]) -> tuple[list[dict[str
     if len(rows) == len(numbers):
         return rows, None
     if killed:
-        return rows, (TIMED_OUT, f"did not end within {PATIENCE} s")
+        return rows, (TIMED_OUT, killed)
     code = os.waitstatus_to_exitcode(status)
     return rows, (CRASHED, f"{signal.Signals(-code).name if code < 0 else f'exit status {code}'} {last}".strip())
 
 
-def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, bool]:
-    """All that a child says until it ends, and whether it had to be killed."""
-    told, killed = bytearray(), False
+def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, str]:
+    """All that a child says until it ends, and why it had to be killed."""
+    told, killed = bytearray(), ""
     while True:
         ready, _, _ = select.select([pipe], [], [], 1.0)
         if ready:
@@ -198,9 +203,10 @@ def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, bool]:
             if not part:
                 return bytes(told), killed
             told += part
-        if time.monotonic() - board.began > PATIENCE and not killed:
-            os.kill(child, signal.SIGKILL)
-            killed = True
+        elif not killed:
+            killed = board.overdue(child)
+            if killed:
+                os.kill(child, signal.SIGKILL)
 
 
 def run(

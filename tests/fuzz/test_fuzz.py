@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ import torch_compat
 from tests.faults.faults import Fault, sample_of
 from tests.faults.judge import BAD, CRASHED, OUTSIDE, RAISED, TIMED_OUT
 from tests.fuzz import __main__ as command
-from tests.fuzz import campaign, guard, planted
+from tests.fuzz import campaign, planted
 from tests.fuzz.campaign import NOISE, Find, Tally, survive
 from tests.fuzz.cases import TARGETS, case, seeds
 from tests.fuzz.guard import guarded, lacking
@@ -150,7 +151,7 @@ def test_many_arrays_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_guard_pages_cannot_be_nothing_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(guard.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     assert command.main(["--count", "1", "--target", "inspect"]) == command.UNAVAILABLE
     assert "nothing has run: guard pages need a C compiler" in capsys.readouterr().out
 
@@ -160,6 +161,10 @@ def test_where_guard_pages_cannot_be_nothing_runs(monkeypatch: pytest.MonkeyPatc
 
 def sound(number: int) -> Fault:
     return Fault(number, "none", "nothing", sample_of(SAVED), SAVED.read_bytes(), resealed=True)
+
+
+def planted_error(*_: object, **__: object) -> dict[str, Any]:
+    raise KeyError("planted")
 
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, at: int, do: Callable[[], object]) -> Tally:
@@ -178,7 +183,7 @@ def spoiled(monkeypatch: pytest.MonkeyPatch, at: int, do: Callable[[], object]) 
         (lambda: os.kill(os.getpid(), signal.SIGSEGV), CRASHED),
         (lambda: os._exit(3), CRASHED),
         (lambda: sys.stderr.write("planted") and sys.stderr.flush(), NOISE),
-        (lambda: {}["planted"], RAISED),
+        (planted_error, RAISED),
         (lambda: beyond(np.zeros(512), 512).sum(), CRASHED),
         (lambda: np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (3,), (1,)).fill(7), OUTSIDE),
     ],
@@ -194,9 +199,10 @@ def test_what_becomes_of_a_case_is_noticed_and_the_others_go_on(
     assert tally.count == 6
 
 
-def test_a_case_that_stands_still_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "PATIENCE", 1)
-    tally = spoiled(monkeypatch, 4, lambda: time.sleep(60))
+@pytest.mark.parametrize(("limit", "do"), [("STANDSTILL", lambda: time.sleep(60)), ("BUSY", lambda: sum(range(10**10)))])
+def test_a_case_that_does_not_end_is_ended(limit: str, do: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, limit, 2)
+    tally = spoiled(monkeypatch, 4, do)
     assert [(find.number, find.outcome) for find in tally.finds] == [(4, TIMED_OUT)]
     assert tally.count == 6
 
@@ -205,7 +211,7 @@ def test_a_find_is_kept_and_done_again(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(campaign, "know", lambda *_: None)
     monkeypatch.setattr(campaign, "seeds", lambda _: [])
     monkeypatch.setattr(campaign, "case", lambda seed, target, number: sound(number))
-    monkeypatch.setattr(torch_compat, "load_state", lambda *_, **__: {}["planted"])
+    monkeypatch.setattr(torch_compat, "load_state", planted_error)
     told: list[Find] = []
     tally = Tally()
     campaign.run(5, "state", tally, count=2, until=time.monotonic() + 60, keep=tmp_path, tell=told.append)
