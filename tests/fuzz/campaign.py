@@ -109,6 +109,7 @@ def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell:
         for number in numbers:
             board.begin()
             before, made = os.fstat(2).st_size, guard.made
+            guard.seed(number)
             found = judge(job(number), Path(name), target)
             gc.collect(0)  # what was read is freed here, and not in a later case
             outcome, said = found.outcome, found.said
@@ -123,6 +124,7 @@ def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell:
 def _child(job: Job, target: str, numbers: list[int], board: Board, pipe: int, noise: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(noise, 2)
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(place, "w", closefd=False), write_through=True) for place in (1, 2))
     vars(prim)["sys"] = SimpleNamespace(stderr=sys.stdout)  # programs may print, there; nobody else may
     faulthandler.disable()
     warnings.simplefilter("always")

@@ -2,8 +2,8 @@
 
 numpy lets a process choose who allocates the data of its arrays (NEP 49). Here each array gets memory of its own between two pages without
 any permission: one element behind the end, or before the start, ends the process with SIGSEGV at the instruction that touches it. Which of
-both sides is exact alternates from allocation to allocation. On the other side there is room up to the end of a page; it is filled with a
-pattern, and whoever frees the memory looks whether the pattern is still there.
+both sides is exact is drawn for each array, always the same after :meth:`Guard.seed`. On the other side there is room up to the end of a page;
+it is filled with a pattern, and whoever frees the memory looks whether the pattern is still there.
 
 Arrays over the bytes of an archive (``arrays.elements``, ``arrays.view`` of bytes) own no memory. While the guard is on, these two functions
 copy the bytes first, so that the next record of the archive is not the neighbour of a view.
@@ -79,6 +79,10 @@ class Guard:
     def made(self) -> int:
         """How many arrays were allocated between guard pages."""
         return self._made.value
+
+    def seed(self, number: int) -> None:
+        """Draw the sides that are exact from here on as after any other call with this number."""
+        self._library.guard_seed(ctypes.c_uint64(number))
 
     def damage(self) -> str:
         """What was found beside arrays that were freed since this was asked last; empty where nothing was."""

@@ -112,6 +112,7 @@ def _main() -> None:
             counts[0] += 1
             path = paths[int.from_bytes(data[:2], "little") % len(paths)]
             fault = Fault(counts[0], "guided", "guided", sample_of(path), data[2:], resealed=True)
+            guard.seed(zlib.crc32(data))
             found = judge(fault, Path(name), target)
             counts[1] = guard.made
             outcome, said = found.outcome, found.said
