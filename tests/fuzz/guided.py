@@ -33,8 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["available", "run_guided"]
 
 MOST = 1 << 14  # bytes of an input
-PATIENCE = 60  # seconds of the clock for one case
+PATIENCE = 600  # seconds of the clock for one case
 MEGABYTES = 3072
+ENDED = {
+    "crash": "CRASHED",
+    "timeout": "TIME-OUT",
+    "oom": "MEMORY",
+}  # files that libFuzzer leaves, and the outcome that each stands for
 STARTING = 20  # seconds that a process needs before its first case; none is started with less left
 ATHERIS_OWN = 0.4  # of all mutations
 UNREADABLE = (ValueError, IndexError, struct.error, zlib.error, KeyError, EOFError)  # what taking a damaged archive apart ends in
@@ -50,8 +55,7 @@ def available() -> bool:
 
 def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path, tell: Callable[[Find], None]) -> None:
     """Fuzz until a moment of ``time.monotonic``; a case that kills the process is a find, and the next process goes on."""
-    from tests.faults.judge import CRASHED, TIMED_OUT  # noqa: PLC0415 - the other process must not import the package so early
-    from tests.fuzz.campaign import Find  # noqa: PLC0415
+    from tests.fuzz.campaign import Find  # noqa: PLC0415 - the other process must not import the package so early
 
     folder = keep / "guided" / target
     (folder / "corpus").mkdir(parents=True, exist_ok=True)
@@ -67,10 +71,10 @@ def run_guided(seed: int, target: str, tally: Tally, *, until: float, keep: Path
         started += 1
         cases, guards = struct.unpack("<QQ", counts.read_bytes())
         found = [Find(row[0], row[1], row[2]) for row in map(json.loads, (folder / "finds.jsonl").read_text().splitlines())]
-        artifacts = sorted(folder.glob("*-*[0-9a-f]"))
+        artifacts = [path for kind in ENDED for path in sorted(folder.glob(f"{kind}-*"))]
         for path in artifacts:
             kept = path.rename(keep / f"guided_{target}_{path.name}")
-            found.append(Find(cases, TIMED_OUT if path.name.startswith("timeout") else CRASHED, str(kept)))
+            found.append(Find(cases, ENDED[path.name.partition("-")[0]], str(kept)))
         if status and not artifacts:
             raise RuntimeError(f"{' '.join(command)} ended with {status}; {folder / 'log'} says more")
         tally.outcomes["guided"] += cases - len(found)
@@ -143,7 +147,7 @@ def _main() -> None:
             return data[:2] + made[1]
 
         flags = [
-            f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={MOST}", f"-timeout={PATIENCE}", f"-rss_limit_mb={MEGABYTES}",
+            f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={MOST}", f"-timeout={PATIENCE}", f"-report_slow_units={PATIENCE}", f"-rss_limit_mb={MEGABYTES}",
             f"-artifact_prefix={folder}/", str(folder / "corpus"),
         ]  # fmt: skip
         atheris.Setup([sys.argv[0], *flags], one, custom_mutator=mutated)
