@@ -199,6 +199,16 @@ def interrupted(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Fuzz inspect, load_state, and load with calls, with guard pages around every array; fail if anything happens that must not.
+
+    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call`, `--count 1000`. What has run is appended to tests/fuzz/record.jsonl.
+    """
+    session.install(".", *group("test"), *group("fuzz"))
+    session.run("python", "-m", "tests.fuzz", *session.posargs)
+
+
+@nox.session(default=False)
 def planted(session: nox.Session) -> None:
     """Plant other outcomes in cells that waivers cover, 10,000 unless told, and fail if one is not noticed: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))

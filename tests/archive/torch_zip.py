@@ -49,9 +49,7 @@ def write_member(
     if large:
         local_zip64 = struct.pack("<HH", 1, len(local_zip64)) + local_zip64
         central_zip64 = struct.pack("<HH", 1, len(central_zip64)) + central_zip64
-    fill = 0
-    while (header + 30 + len(name) + len(local_zip64) + 4 + fill) % alignment:
-        fill += 1
+    fill = -(header + 30 + len(name) + len(local_zip64) + 4) % alignment
     extra = local_zip64 + b"FB" + struct.pack("<H", fill) + b"Z" * fill
     out.write(struct.pack("<4sHHHIIIIHH", b"PK\3\4", needs, flags, method, 0, 0, 0, 0, len(name), len(extra)) + name + extra)
     start = out.tell()

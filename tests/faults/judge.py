@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from tests.faults.faults import Fault, Sample
 
-__all__ = ["BAD", "OUTCOMES", "Judged", "judge"]
+__all__ = ["BAD", "OUTCOMES", "Judged", "judge", "know"]
 
 RIGHT, ELSEWHERE, STRUCTURE, GONE = "right record", "other record", "structure", "name gone"
 HARMLESS, UNPROTECTED, HELD, REFUSED = "nothing changed", "unprotected", "held", "refused"
@@ -105,8 +105,13 @@ def _stop(_: int, __: FrameType | None) -> None:
     raise _TimeOut
 
 
-def judge(fault: Fault, folder: Path) -> Judged:
-    """Write what a fault made, have it read, and say what became of it."""
+def judge(fault: Fault, folder: Path, target: str | None = None) -> Judged:
+    """Write what a fault made, have it read, and say what became of it.
+
+    Parameters:
+        target: what is asked beside ``inspect``: ``inspect`` for nothing, ``state`` for load_state, ``call`` for load and the calls;
+            unless given, what the family of the archive says, and now and then the other.
+    """
     path = folder / fault.sample.path.name
     path.write_bytes(fault.data)
     steps = _Steps(len(fault.data))
@@ -114,7 +119,7 @@ def judge(fault: Fault, folder: Path) -> Judged:
     off, limit = watch(), sys.getrecursionlimit()
     sys.setrecursionlimit(RECURSION)
     try:
-        found = _judged(fault, path, steps)
+        found = _judged(fault, path, steps, target)
     except _Bad as bad:
         found = Judged(fault, bad.outcome, bad.said)
     finally:
@@ -313,15 +318,19 @@ def _family(sample: Sample) -> str:
 # ----------------------------------------------------------------------------------------------------------- judging
 
 
-def _judged(fault: Fault, path: Path, steps: _Steps) -> Judged:
+def _judged(fault: Fault, path: Path, steps: _Steps, target: str | None) -> Judged:
     row = _inspected(path, steps)
     sample = fault.sample
     compare = not fault.resealed and fault.kind != BOMB
     families = {row["family"], _family(sample)}
     way = WAYS[fault.number // 4 % len(WAYS)] if fault.resealed else WAYS[0]
-    state = _state(path, steps, way) if "torch-save" in families or fault.number % 16 == 0 else None
+    wants_state = "torch-save" in families or fault.number % 16 == 0
+    wants_calls = bool(families & {"torchscript", "mobile"}) or fault.number % 16 == 1
+    if target is not None:
+        wants_state, wants_calls = target == "state", target == "call"
+    state = _state(path, steps, way) if wants_state else None
     results = None
-    if families & {"torchscript", "mobile"} or fault.number % 16 == 1:
+    if wants_calls:
         results = _results(path, _calls(sample), steps, compare=compare)
         if fault.number % 4 == 0:
             _results(path, _calls(sample), steps, compare=False, reader=HORIZONS[fault.number // 4 % len(HORIZONS)])
@@ -379,6 +388,20 @@ def _named(fault: Fault, row: dict[str, Any]) -> Judged:
 
 
 # What the undamaged archive gives. Each is asked for only where it is compared: reading all samples takes longer than most runs.
+
+
+def know(sample: Sample, target: str) -> None:
+    """Read an undamaged archive now, for processes that are forked later.
+
+    Parameters:
+        target: as of :func:`judge`.
+    """
+    _sound_row(sample)
+    _sound_records(sample)
+    if target == "state" and _family(sample) == "torch-save":
+        _sound_state(sample)
+    if target == "call" and _family(sample) in {"torchscript", "mobile"} and sample.layout.protected:
+        _sound_results(sample)
 
 
 @lru_cache(4096)

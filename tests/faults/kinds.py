@@ -17,10 +17,14 @@ KINDS = (*DAMAGE, *RESEALED)
 LARGE = 1 << 16  # bytes of a sample that is taken more rarely: several small archives are done in its time
 
 
-def make(groups: list[list[Path]], seed: int, number: int) -> Fault:
-    """The fault of a number."""
+def make(groups: list[list[Path]], seed: int | str, number: int, share: float = 0.5) -> Fault:
+    """The fault of a number.
+
+    Parameters:
+        share: of faults that are resealed.
+    """
     rng = random.Random(f"{seed}:{number}")
-    resealed = rng.random() < 0.5
+    resealed = rng.random() < share
     kinds = RESEALED if resealed else DAMAGE
     while True:
         sample = sample_of(rng.choice(rng.choice(groups)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ class Layout:
     def records_at(self, places: Iterable[int]) -> frozenset[str]:
         """The records that bytes belong to."""
         wanted = sorted(places)
-        return self._records([span for span in self.spans if any(span.start <= at < span.end for at in wanted)])
+        return self._records([span for span in self.spans if bisect_left(wanted, span.end) > bisect_left(wanted, span.start)])
 
     def records_in(self, start: int, end: int) -> frozenset[str]:
         """The records that have bytes in a range."""

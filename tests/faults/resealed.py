@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tests.archive.torch_zip import write_end, write_member
 from tests.faults.faults import sample_of
 from tests.faults.layout import layout
+from tests.faults.structures import container_fields, mutated_tables
+from tests.fence.programs import Writer
 from torch_compat.runtime import registry
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ LONGEST = 1 << 16  # bytes of a record that is parsed; parsing a larger one take
 def boundary(rng: random.Random) -> int:
     """A number at which something overflows, or near one."""
     return rng.choice(BOUNDARIES) + rng.choice((0, 0, 0, 1, -1))
+
+
+def other_number(rng: random.Random, now: int) -> int:
+    """Another number: one near it, which leads just behind an end, or one at which something overflows."""
+    return now + rng.choice((1, 1, 1, -1, -1, 2, 8, now, -now)) if rng.random() < 0.5 else boundary(rng)
 
 
 # ------------------------------------------------------------------------------------------------------------- bytes
@@ -122,6 +129,14 @@ def pushed(value: int) -> bytes:
     return b"\x8a" + bytes([len(raw)]) + raw
 
 
+def _pushed_by(piece: bytes) -> int:
+    """The integer that an opcode pushes; 0 for those in words."""
+    code = piece[:1]
+    if code in b"KMJ":
+        return int.from_bytes(piece[1:], "little", signed=code == b"J")
+    return int.from_bytes(piece[2:], "little", signed=True) if code == b"\x8a" else 0
+
+
 def mutated_pickle(rng: random.Random, data: bytes, other: bytes) -> Mutated:
     """Opcodes dropped, doubled, exchanged, or with other arguments; or opcodes of another pickle."""
     known = pieces(data) if len(data) <= LONGEST else ()
@@ -155,7 +170,7 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
         to = rng.choice(places)
         made[at], made[to], kinds[at], kinds[to] = made[to], made[at], kinds[to], kinds[at]
     elif what == "number":
-        made[at] = pushed(boundary(rng))
+        made[at] = pushed(other_number(rng, _pushed_by(made[at])))
     elif what == "memo":
         index = rng.choice([rng.randrange(max(1, len(made) // 2)), rng.randrange(8), 0xFFFFFFFF])
         letters = b"hj" if "GET" in kinds[at] else b"qr"
@@ -239,7 +254,11 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
         if what == "wrong":
             holder[key] = rng.choice(WRONG)
         elif what == "boundary":
-            number = boundary(rng)
+            now = holder[key]
+            number = other_number(
+                rng,
+                now if now.__class__ is int else int(now) if isinstance(now, str) and now.isdecimal() and len(now) < 20 else 0,
+            )
             holder[key] = rng.choice([number, number, str(number), float(min(max(number, -(1 << 62)), 1 << 62))])
         elif what == "deleted":
             del holder[key]
@@ -282,7 +301,7 @@ def operators() -> tuple[str, ...]:
 
 
 def mutated_source(rng: random.Random, data: bytes) -> Mutated:
-    """Tokens and lines of TorchScript replaced, deleted, doubled."""
+    """Tokens and lines of TorchScript replaced, deleted, doubled; statements of the grammar of ``tests/fence/programs.py`` put in."""
     text = data.decode("utf-8", "replace")
     said = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -291,7 +310,7 @@ def mutated_source(rng: random.Random, data: bytes) -> Mutated:
             return mutated_bytes(rng, data)
         what = rng.choice([
             *["operator"] * 5, *["number"] * 5, "snippet", "snippet", "argument", "argument", "argument", "renamed", "renamed", "type",
-            "renamed everywhere", "line deleted", "line doubled", "lines exchanged", "token deleted",
+            "renamed everywhere", *["statement"] * 4, "line deleted", "line doubled", "lines exchanged", "token deleted",
         ])  # fmt: skip
         text, where = _one_of_source(rng, what, text, tokens)
         said.append(f"{what} {where:.40}")
@@ -304,7 +323,26 @@ TYPES = (
 )  # fmt: skip
 
 
+ASSIGNED = re.compile(r"^( +)(\w+) = ", re.MULTILINE)
+
+
+def _with_statement(rng: random.Random, text: str) -> tuple[str, str]:
+    """A statement that calls an operator with what is known there, behind an assignment; its result takes the place of a variable."""
+    places = list(ASSIGNED.finditer(text))
+    if not places:
+        return text + "\n", "nowhere"
+    place = rng.choice(places)
+    writer = Writer(rng.getrandbits(32), 0)
+    writer.variables = sorted({"self", *(one[2] for one in places if one.start() <= place.start())})
+    made = rng.choice([writer.call, writer.view, writer.write, writer.expression, writer.value])().replace("self.w", place[2])
+    end = text.find("\n", place.end())
+    end = len(text) if end < 0 else end
+    return f"{text[:end]}\n{place[1]}{rng.choice([place[2], '_g'])} = {made}{text[end:]}", f"{made:.30} at {end}"
+
+
 def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Match[str]]) -> tuple[str, str]:
+    if what == "statement":
+        return _with_statement(rng, text)
     if what.startswith("line"):
         lines = text.splitlines(keepends=True)
         at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -329,7 +367,10 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
     if what == "operator":
         new = rng.choice(operators())
     elif what == "number":
-        new = rng.choice([str(boundary(rng)), str(boundary(rng)), "1e400", "0.", "-0.0", "1" * 5000, rng.choice(tokens)[0]])
+        now = int(token[0]) if token[0].isdecimal() and len(token[0]) < 20 else 0
+        new = rng.choice(
+            [str(other_number(rng, now)), str(other_number(rng, now)), "1e400", "0.", "-0.0", "1" * 5000, rng.choice(tokens)[0]]
+        )
     elif what == "type":
         new = rng.choice(TYPES)
     elif what in {"renamed", "renamed everywhere"}:
@@ -350,7 +391,10 @@ def _one_of_source(rng: random.Random, what: str, text: str, tokens: list[re.Mat
 
 
 def mutated_flatbuffer(rng: random.Random, data: bytes) -> Mutated:
-    """Scalars, offsets and lengths replaced: those of 32 bits at their alignment, fields of tables, numbers of 64 bits."""
+    """Vtables, references and vectors; or numbers anywhere: those of 32 bits at their alignment, fields of tables, numbers of 64 bits."""
+    made = mutated_tables(rng, data) if rng.random() < 0.5 else None
+    if made is not None:
+        return made
     changed = bytearray(data)
     said = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -578,6 +622,7 @@ RESEALED: dict[str, tuple[float, Callable[[random.Random, Sample, Groups], Made 
     "JSON": (30, _of_kind("JSON")),
     "source": (60, _of_kind("source")),
     "flatbuffer": (60, flatbuffer),
+    "container's fields": (12, container_fields),
     "tar": (60, tar),
     "nested archive": (30, _of_kind("nested")),
     "records rearranged": (10, rearranged),

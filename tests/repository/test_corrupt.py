@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 import torch_compat
+from tests.faults.judge import SMALL
 from torch_compat.cli import main
 from torch_compat.errors import Corrupt, HarnessError
 
@@ -98,6 +99,14 @@ def test_loading_it_carries_nothing_out(entry: dict[str, Any]) -> None:
     finally:
         watching.clear()
     assert events == []
+
+
+@pytest.mark.parametrize("entry", [entry for entry in EXPECTED if "call" in entry], ids=lambda entry: entry["file"])
+def test_calling_it_is_answered_as_the_manifest_says(entry: dict[str, Any]) -> None:
+    module = torch_compat.load(FOLDER / entry["file"], limits=SMALL)
+    with pytest.raises(HarnessError) as raised:
+        module.run("forward")
+    assert raised.value.code == entry["call"]
 
 
 @pytest.mark.parametrize("name", ["found_bare_pickle.pt", "pickle_and_zip.pkl", "stream_and_zip.pt"])

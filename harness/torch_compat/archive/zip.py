@@ -217,6 +217,8 @@ class ZipArchive(Archive):
         members = self.members if self._ordered else sorted(self.members, key=lambda member: member.header_offset)
         for member in members:
             start = member.header_offset
+            if start > self.directory_offset:
+                continue  # no header can start there, as was noted when it was read; the gap before it would end behind the file
             if start != cursor >= 0:
                 self._between(cursor, start, after, member, overlapping)
             cursor, after = member.end, member.record

@@ -24,6 +24,7 @@ __all__ = ["LIMITS", "ROOM", "Exhausted", "Limits", "bound_memory", "meter"]
 
 ROOM = 4 << 30
 LARGE = 1 << 22  # elements of an array before which memory is looked at
+ITEM = 8  # bytes of an item of a list; a character of a text has fewer
 LOOK = 1 << 26  # bytes that are made between two looks at clock and memory
 
 
@@ -119,14 +120,16 @@ class Meter(threading.local):
             self.look()
 
     def items(self, count: int) -> None:
-        """Pay for a list or a text.
+        """A list or a text of so many items is about to be made.
 
         Raises:
-            Raised: one of the budgets is spent.
+            Raised: one of the budgets is spent, or there is no room for it.
         """
-        self._made += count
+        self._made += ITEM * count
         if self._made > LOOK:
             self.look()
+        if count > LARGE:
+            self._look_at_memory(ITEM * count)
 
     def work(self, count: int) -> None:
         """Pay for what an operator is about to do, in multiplications or the like.

@@ -1,0 +1,166 @@
+"""A debug allocator: the memory of every array of numpy ends, or starts, at a page that may not be touched.
+
+numpy lets a process choose who allocates the data of its arrays (NEP 49). Here each array gets memory of its own between two pages without
+any permission: one element behind the end, or before the start, ends the process with SIGSEGV at the instruction that touches it. Which of
+both sides is exact is drawn for each array, always the same after :meth:`Guard.seed`. On the other side there is room up to the end of a page;
+it is filled with a pattern, and whoever frees the memory looks whether the pattern is still there.
+
+Arrays over the bytes of an archive (``arrays.elements``, ``arrays.view`` of bytes) own no memory. While the guard is on, these two functions
+copy the bytes first, so that the next record of the archive is not the neighbour of a view.
+
+The allocator is ``guard.c``, compiled at the first use; it needs Linux, pages of 4 KiB and a C compiler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat import arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Guard", "guarded", "lacking"]
+
+SOURCE = Path(__file__).with_name("guard.c")
+SET_HANDLER = (
+    304  # the place of PyDataMem_SetHandler in the table of numpy's C interface, which is the same in every release since 1.22
+)
+
+
+class _Handler(ctypes.Structure):
+    """PyDataMem_Handler of numpy's ndarraytypes.h."""
+
+    _fields_ = [
+        ("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), *((name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")),
+    ]  # fmt: skip
+
+
+def lacking() -> str:
+    """What this machine lacks for guard pages; empty where it lacks nothing."""
+    if not sys.platform.startswith("linux") or mmap.PAGESIZE != 4096:
+        return "guard pages need Linux with pages of 4 KiB"
+    return "" if shutil.which("cc") else "guard pages need a C compiler named cc"
+
+
+class Guard:
+    """The allocator of this process. There is one: numpy may free memory that it gave out at any later time."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(str(_built()))
+        if self._library.guard_begin():
+            raise MemoryError("no room for guard pages")
+        functions = (
+            ctypes.cast(self._library[f"guard_{name}"], ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")
+        )
+        self._handler = _Handler(b"guard pages", 1, None, *functions)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self._capsule = new(ctypes.addressof(self._handler), b"mem_handler", None)
+        self._made, self._damaged, self._size = (
+            ctypes.c_size_t.in_dll(self._library, f"guard_{name}") for name in ("made", "damaged", "damaged_size")
+        )
+        self._before: Any = None
+
+    @property
+    def made(self) -> int:
+        """How many arrays were allocated between guard pages."""
+        return self._made.value
+
+    def seed(self, number: int) -> None:
+        """Draw the sides that are exact from here on as after any other call with this number."""
+        self._library.guard_seed(ctypes.c_uint64(number))
+
+    def damage(self) -> str:
+        """What was found beside arrays that were freed since this was asked last; empty where nothing was."""
+        count, self._damaged.value = self._damaged.value, 0
+        return f"{count} times somebody wrote beside an array, the last time of {self._size.value} bytes" if count else ""
+
+    def on(self) -> None:
+        """From now on every array of this thread is guarded."""
+        self._before = _set_handler(self._capsule)
+
+    def off(self) -> None:
+        """From now on no new array is guarded; those that live stay so."""
+        _set_handler(self._before)
+
+
+def _built() -> Path:
+    """The compiled allocator, made once for each text of it and each user."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"torch-compat-guard-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    library = folder / f"{digest}.so"
+    if not library.exists():
+        made = folder / f"{digest}.{os.getpid()}"
+        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, SOURCE], check=True)
+        made.replace(library)
+    return library
+
+
+_guard = functools.lru_cache(1)(Guard)
+
+
+def _set_handler(capsule: Any) -> Any:
+    """Make numpy allocate by another handler, and give the one before."""
+    core = sys.modules.get("numpy._core.multiarray") or sys.modules["numpy.core.multiarray"]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(core._ARRAY_API, None)
+    assert address is not None
+    function = ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))[SET_HANDLER]
+    assert function is not None
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(function)(capsule)
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[Guard]:
+    """Guard every array that is made within, also those over the bytes of an archive."""
+    guard = _guard()
+    elements, view = arrays.elements, arrays.view
+
+    def own_elements(memory: Any, dtype: np.dtype[Any]) -> Any:
+        found = elements(memory, dtype)
+        copied = found.copy()
+        copied.flags.writeable = found.flags.writeable
+        return copied
+
+    def own_view(memory: Any, *args: Any, **keywords: Any) -> Any:
+        if isinstance(memory, np.ndarray):
+            return view(memory, *args, **keywords)
+        copied = np.empty(memoryview(memory).nbytes, np.uint8)
+        copied[:] = memoryview(memory).cast("B")
+        copied.flags.writeable = not memoryview(memory).readonly
+        return view(copied, *args, **keywords)
+
+    _replace(elements, own_elements)
+    _replace(view, own_view)
+    guard.on()
+    try:
+        yield guard
+    finally:
+        guard.off()
+        _replace(own_elements, elements)
+        _replace(own_view, view)
+
+
+def _replace(real: Callable[..., Any], own: Callable[..., Any]) -> None:
+    """Put a function where any module of ours has another one."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("torch_compat")]:
+        for name in [name for name, value in vars(module).items() if value is real]:
+            setattr(module, name, own)
