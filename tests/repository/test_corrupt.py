@@ -105,7 +105,7 @@ def test_loading_it_carries_nothing_out(entry: dict[str, Any]) -> None:
 def test_calling_it_is_answered_as_the_manifest_says(entry: dict[str, Any]) -> None:
     module = torch_compat.load(FOLDER / entry["file"], limits=SMALL)
     with pytest.raises(HarnessError) as raised:
-        module.run("forward")
+        module.forward()
     assert raised.value.code == entry["call"]
 
 

@@ -226,8 +226,13 @@ def _cause(what: str, subject: str, text: str, cells: Cells, place: str) -> Caus
 
 
 def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterator[Judgement]:
-    """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already."""
+    """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already.
+
+    That nobody hears a warning which a process gives once may be chance.
+    """
     for one in stated:
+        if one.entry.once:
+            continue
         silent = [
             (span & one.asked, f"{wording.category}: {wording.text}")
             for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
