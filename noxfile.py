@@ -192,6 +192,13 @@ def fence(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def interrupted(session: nox.Session) -> None:
+    """Kill every command that writes at each of its file operations and at 100 moments, and run 50 pairs at once: `-- --seed 2 produce`."""
+    session.install(".", *group("test"))
+    session.run("python", "-m", "tests.interrupted", *session.posargs)
+
+
+@nox.session(default=False)
 def planted(session: nox.Session) -> None:
     """Plant other outcomes in waived cells (10,000 by default), and fail if one is not detected: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from torch_compat.operators.history import quoted
 from torch_compat.releases.known import Known
+from torch_compat.writes import changing, put
 
-FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "beside"
+REPOSITORY = Path(__file__).resolve().parents[1]
+FOLDER = REPOSITORY / "fixtures" / "beside"
 WHAT = {
     "python": "Every module of the standard library that the interpreter carries, except what is listed as left out: imported; "
     "its attributes that are no modules.",
@@ -99,8 +101,8 @@ def main() -> int:
             for module, names in modules.items():
                 wanted[module] = sorted({*wanted.get(module, ()), *names})
     by_version = dict(sorted(told, key=lambda one: [int(part) for part in one[0].split(".")]))
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{kind}.txt").write_text(history(kind, by_version), encoding="utf-8")
+    with changing(REPOSITORY):
+        put(FOLDER / f"{kind}.txt", history(kind, by_version), encoding="utf-8")
     return 0
 
 

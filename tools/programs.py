@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
-import shutil
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -44,6 +43,7 @@ from torch_compat.replay.trust import frozen_in
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.reference_agrees import agreement
+from torch_compat.writes import changing, put_copy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -101,9 +101,8 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
         EnvironmentUnavailable: a writer is not built here.
     """
     recipes = folder / "fixtures" / "recipes"
-    recipes.mkdir(parents=True, exist_ok=True)
     for path in sorted(programs.glob("*/*.py")):
-        shutil.copyfile(path, recipes / path.name)
+        put_copy(recipes / path.name, path)
     for version in writers:
         corpus = load_corpus(folder / "fixtures")
         known = {entry.recipe: entry.recipe_sha256 for entry in corpus.entries if entry.release == version}
@@ -134,8 +133,8 @@ def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str])
             continue
         today = dt.datetime.now(dt.UTC).date()
         known[version] = observe(built(release), tasks, (), today=today, known=earlier, trust=frozen_in(corpus.folder))
-        place.mkdir(parents=True, exist_ok=True)
-        write_recorded(place, known.values())
+        with changing(folder):
+            write_recorded(place, known.values())
     return {version: known[version] for version in readers}
 
 

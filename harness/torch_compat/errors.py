@@ -7,6 +7,7 @@ its type and its ``code`` may not. Errors of libraries are translated into these
 * :mod:`torch_compat.pickles`, :mod:`torch_compat.formats`: what those bytes say (``json``, ``flatbuffers``)
 * :mod:`torch_compat.policy.load`: policy files (``tomllib``, pydantic)
 * :mod:`torch_compat.corpus.manifest`, :mod:`torch_compat.corpus.observations`: recorded JSON lines
+* :mod:`torch_compat.writes`: files that are written (``OSError``)
 * :mod:`torch_compat.readers`: processes, packages, interpreters (``subprocess``, ``OSError``)
 """
 
@@ -30,6 +31,7 @@ __all__ = [
     "Unsupported",
     "Untrusted",
     "UsageError",
+    "WriteError",
     "WrongVersion",
 ]
 
@@ -102,6 +104,13 @@ class CorpusError(HarnessError):
     """A manifest, a recorded observation or a fixture is not what it must be."""
 
     default_code = "corpus"
+    exit_status = 2
+
+
+class WriteError(HarnessError):
+    """A file could not be written: a full disk, a tree that is read-only, a missing permission, or another run that holds the lock."""
+
+    default_code = "unwritable"
     exit_status = 2
 
 

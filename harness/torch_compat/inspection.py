@@ -189,10 +189,10 @@ def look_at(path: str) -> Inspected:
         found.error = error
         return found
     found.size = len(raw)
-    found.sha256 = _sha256(raw)
-    if found.sha256 is None:
-        found.omitted["sha256"] = f"the file has {found.size} bytes; up to {HASHED} bytes are read for a digest"
     try:
+        found.sha256 = _sha256(raw)
+        if found.sha256 is None:
+            found.omitted["sha256"] = f"the file has {found.size} bytes; up to {HASHED} bytes are read for a digest"
         archive = recognised_archive(path, raw, inspecting=True)
     except ArchiveError as error:
         found.error = error

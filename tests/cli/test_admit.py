@@ -129,7 +129,7 @@ def test_a_run_that_is_killed_is_completed_to_the_same_bytes(
 
 @pytest.mark.parametrize(
     ("module", "writes", "number"),
-    [("replay.produce", "write_manifest", 1), ("replay.produce", "write_frozen", 1), ("corpus.surveys", "write_whole", 6)],
+    [("replay.produce", "write_manifest", 1), ("replay.produce", "write_frozen", 1), ("corpus.surveys", "put", 6)],
 )
 def test_killed_in_the_middle_of_a_step(
     admission: Command, tree: Tree, monkeypatch: pytest.MonkeyPatch, module: str, writes: str, number: int

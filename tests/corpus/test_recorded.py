@@ -375,10 +375,12 @@ def test_nothing_is_recorded_beside_what_cannot_be_used(tmp_path: Path) -> None:
 RECORD = """
 import pickle, sys
 from torch_compat.corpus.recorded import record
+from torch_compat.writes import changing
 with open(sys.argv[1], "rb") as given:
     folder, reader = pickle.load(given)
 for _ in range(3):
-    record(folder, reader)
+    with changing(folder.parent):
+        record(folder, reader)
 """
 
 

@@ -251,7 +251,7 @@ def _state(path: Path, steps: _Steps, way: Mapping[str, bool] = WAYS[0]) -> obje
 def _results(path: Path, calls: list[dict[str, Any]], steps: _Steps, *, compare: bool, reader: str = "reference") -> Any:
     """What a program gives for the calls that are recorded of it; None where it is refused. What is large is only written down to be compared."""
     try:
-        module = steps.do("load", lambda: torch_compat.load(path, reader, limits=SMALL))
+        module = steps.do("load", lambda: torch_compat.load(path, reader, limits=SMALL, in_process=True))
     except HarnessError:
         return None
     results: list[Any] = []

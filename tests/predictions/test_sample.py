@@ -23,7 +23,7 @@ from torch_compat.errors import Refused
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.rules import Need
 from torch_compat.policy.counts import LOCK, read_lock
-from torch_compat.readers.reference_process import answer
+from torch_compat.readers.requests import answer
 from torch_compat.releases.release import Release
 from torch_compat.replay import reference, sampling
 from torch_compat.replay.loading import LoadingEvidence
@@ -131,7 +131,7 @@ def test_equal_calls_of_1_0_that_give_two_tensors_are_noticed(repository: Drawn,
 
 @pytest.mark.parametrize("name", ["list-slices-without-bounds", "newer-debug-records"])
 def test_a_slip_that_is_forgotten_is_noticed(name: str, repository: Drawn, planted: pytest.MonkeyPatch) -> None:
-    kept = tuple(one for one in slips._every() if one.id != name)
+    kept = tuple(one for one in slips.every() if one.id != name)
     planted.setattr(slips, "_every", lambda: kept)
     slips.slips_of.cache_clear()
     slips.running.cache_clear()

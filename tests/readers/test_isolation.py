@@ -371,7 +371,7 @@ REFERENCE = """
 import sys, threading
 from torch_compat.readers.reference import Reference
 with Reference() as reader:
-    print(reader._process.pid, flush=True)
+    print(reader._workshop.process.pid, flush=True)
     sys.stdin.readline()
 """
 
@@ -381,20 +381,20 @@ def test_the_reference_process_dies_with_its_parent(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, cwd=REPOSITORY) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        time.sleep(1)
-        os.kill(child, signal.SIGSTOP)  # so that it cannot see that its input ended
         parent.kill()
     assert gone(child)
 
 
 def test_the_reference_process_inherits_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_compat.readers.reference import Reference  # noqa: PLC0415 - one test
+    from torch_compat.readers.isolated import Spec  # noqa: PLC0415 - one test
+    from torch_compat.readers.reference import Reference  # noqa: PLC0415
 
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     with Reference() as reader:
-        assert reader._process is not None
-        time.sleep(0.5)  # until it has become another program
-        variables = Path(f"/proc/{reader._process.pid}/environ").read_bytes().decode()
+        child = reader._workshop.child(Spec())
+        assert child.isolation.whole
+        variables = Path(f"/proc/{child.pid}/environ").read_bytes().decode()
+        child.close()
     assert "secret" not in variables
     assert "HOME=" in variables
     assert f"HOME={os.environ.get('HOME')}\0" not in variables + "\0"

@@ -17,12 +17,14 @@ from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, Raised, Refused, Unsupported, UsageError
 from torch_compat.fingerprint import code_of
 from torch_compat.readers.reference import Reference, identity, is_reference, known_to_horizons, load
-from torch_compat.readers.reference_process import answer
+from torch_compat.readers.requests import answer
 from torch_compat.releases.data import packaged
 from torch_compat.runtime.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from torch_compat.readers.isolated import Child, Spec
 
 REPOSITORY = Path(__file__).parents[2]
 DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"
@@ -145,10 +147,8 @@ def test_a_refusal_is_an_answer(process: Reference, tmp_path: Path) -> None:
     assert observe(process, tmp_path / "damaged.pt", [])["result"]["error"]["stage"] == "load"
 
 
-def test_the_death_of_the_release_is_an_answer_and_the_process_lives(process: Reference) -> None:
+def test_the_death_of_the_release_is_an_answer(process: Reference) -> None:
     path = REPOSITORY / "fixtures" / "torch-2.0.0" / "div_out.pt"
-    assert process._process is not None
-    before = process._process.pid
     asked: dict[str, dict[str, Any]] = {
         "observe": {"family": "torchscript", "calls": []},
         "run": {"method": "forward", "args": []},
@@ -158,7 +158,6 @@ def test_the_death_of_the_release_is_an_answer_and_the_process_lives(process: Re
         assert reply["slips"] == ["newer-debug-records"]
         assert (reply["crashed"]["stage"], reply["crashed"]["signal"]) == ("load", "SIGABRT")
         assert "dies here" in reply["crashed"]["predicted"]
-    assert process._process.pid == before
 
 
 def test_what_it_lacks_is_named(process: Reference, tmp_path: Path) -> None:
@@ -176,18 +175,16 @@ def test_time_that_is_over_costs_one_answer(process: Reference, tmp_path: Path) 
 
 
 def test_a_death_costs_one_answer(process: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert process._process is not None
-    waited = process._line
+    taken = process._workshop.child
 
-    def kill(deadline: float) -> bytes | None:
-        assert process._process is not None
-        os.kill(process._process.pid, signal.SIGKILL)
-        process._process.wait()
-        return waited(deadline)
+    def killed(spec: Spec) -> Child:
+        child = taken(spec)
+        assert child.isolation is not None
+        os.kill(child.pid, signal.SIGKILL)
+        return child
 
-    process._process.send_signal(signal.SIGSTOP)  # it must not answer before it dies
     with monkeypatch.context() as patched:
-        patched.setattr(process, "_line", kill)
+        patched.setattr(process._workshop, "child", killed)
         reply = observe(process, DIV, [])
     assert (reply["crashed"]["signal"], reply["crashed"]["stage"]) == ("SIGKILL", "load")
     assert "result" in observe(process, DIV, [])
@@ -197,7 +194,7 @@ def test_a_fault_of_ours_is_never_green_and_says_where(monkeypatch: pytest.Monke
     def fail(*_: Any) -> Any:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("torch_compat.readers.reference_process.perform", fail)
+    monkeypatch.setattr("torch_compat.readers.requests.perform", fail)
     reply = answer({"do": "observe", "path": "x", "family": "torchscript", "calls": [], "horizon": "reference"})
     assert reply["unsupported"]["code"] == "fault"
     assert "fail, test_reference.py" in reply["unsupported"]["message"]
@@ -219,7 +216,7 @@ ANSWERED = """
 import sys
 opened = set()
 sys.addaudithook(lambda event, given: opened.add(str(given[0])) if event == "open" else None)
-from torch_compat.readers.reference_process import answer
+from torch_compat.readers.requests import answer
 from torch_compat.releases.data import packaged
 for horizon in ("reference", "reference@1.0.0", "reference@1.5.1"):
     reply = answer({"do": "observe", "path": sys.argv[1], "family": "torchscript", "calls": [], "horizon": horizon})

@@ -1,24 +1,27 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
+import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.miniatures import miniature
 from tests.miniatures.tree import Tree, write_recipe
-from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
+from torch_compat.corpus.corpus import FROZEN, load_corpus
 from torch_compat.corpus.manifest import read_manifest, write_manifest
-from torch_compat.errors import CorpusError, ReaderError
+from torch_compat.errors import CorpusError, ReaderError, WriteError
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import Produced, produce
 from torch_compat.values.normalise import brief_result
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.readers.environments import Environment
 
@@ -254,22 +257,27 @@ def test_what_the_writer_itself_reads_back_is_kept_where_it_is_not_the_golden(tr
     assert readback["calls"][0]["first"]["value"] == 9
 
 
-def test_pins_are_written_whole_or_not_at_all(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_changes_nothing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe(tree, "double")
-    frozen = tree.root / "fixtures" / FROZEN
-    before = read_frozen(frozen)
-
-    def full(self: Path, *_: object, **__: object) -> int:
-        raise OSError("no space left on device")
+    before = tree.everything()
 
     with TorchRelease(miniature(tree.cache, "1.5.1")) as writer:
         corpus = tree.corpus
         chosen = [entry for entry in corpus.recipes if entry.name == "double"]
+        fsync, calls = os.fsync, []
+
+        def filled(descriptor: int) -> None:  # the journal and the first file still reach the disk
+            calls.append(descriptor)
+            if len(calls) > 2:
+                raise OSError(errno.ENOSPC, "no space left on device")
+            fsync(descriptor)
+
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_text", full)
-            with pytest.raises(OSError, match="no space"):
+            patch.setattr(os, "fsync", filled)
+            with pytest.raises(WriteError, match="the disk is full"):
                 produce(corpus, writer, chosen, LATER)
-    assert read_frozen(frozen) == before
+    assert tree.everything() == before
+    assert not list((tree.root / "reports").glob("latest/*"))
 
 
 # ------------------------------------------------------------------------------------------------------ real releases

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import os
+import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from torch_compat.readers.isolated import Child
     from torch_compat.replay.plan import Task
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Report
@@ -173,17 +176,14 @@ def test_slips_are_told_of_each_cell(tasks: list[Task]) -> None:
 
 
 def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = Reference.request
+    answer = Reference._answer
 
-    def dies_of_one(self: Reference, do: str, **more: Any) -> dict[str, Any]:
-        if more["path"].endswith("control_flow.pt"):
-            self.start()
-            assert self._process is not None
-            self._process.kill()
-            self._process.wait()
-        return request(self, do, **more)
+    def dies_of_one(self: Reference, child: Child, request: dict[str, Any], *more: Any) -> dict[str, Any]:
+        if request["path"].endswith("control_flow.pt"):
+            os.kill(child.pid, signal.SIGKILL)
+        return answer(self, child, request, *more)
 
-    monkeypatch.setattr(Reference, "request", dies_of_one)
+    monkeypatch.setattr(Reference, "_answer", dies_of_one)
     again = observe_reference(tasks, today=TODAY)
     spoilt = {cell[0] for cell, one in again.cells.items() if one != observed.cells[cell]}
     assert spoilt == {"torch-1.5.1/control_flow"}

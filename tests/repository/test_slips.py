@@ -101,7 +101,7 @@ UNSEEN = {("hooks-without-type", "none"), ("hooks-without-type", "later"), ("zip
 def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
     name: str, evidence: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every = slips._every()
+    every = slips.every()
     (slip,) = (one for one in every if one.id == name)
     (first,) = (one.first for one in slip.readers.intervals)
     own = [one for one in evidence.readers if Release(one) in slip.readers]
@@ -110,7 +110,7 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
     def deviations(reader: str, instead: Slip | None) -> int:
         changed = tuple(one for one in (instead if one is slip else one for one in every) if one is not None)
         with monkeypatch.context() as patched:
-            patched.setattr(slips, "_every", lambda: changed)
+            patched.setattr(slips, "every", lambda: changed)
             slips.slips_of.cache_clear()
             found = len(evidence.deviations(frozenset({reader})))
         slips.slips_of.cache_clear()

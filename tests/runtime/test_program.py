@@ -70,10 +70,11 @@ def test_a_module_takes_and_gives_arrays() -> None:
     assert module.attribute("training") is False
 
 
-def test_writing_in_place_does_not_reach_the_callers_array() -> None:
-    given = np.array([1.0])
-    program("def forward(self, x: Tensor) -> Tensor:\n  return torch.add_(x, 1)")(given)
-    assert given.tolist() == [1]
+def test_writing_in_place_reaches_the_callers_array_when_the_call_ends_and_no_more_of_it() -> None:
+    whole = np.array([1.0, 2.0, 3.0])
+    given = whole[:1]
+    assert program("def forward(self, x: Tensor) -> Tensor:\n  return torch.add_(x, 1)")(given) is given
+    assert whole.tolist() == [2, 2, 3]
 
 
 def test_copies_of_a_module_do_not_ask_for_ever() -> None:

@@ -1,7 +1,9 @@
 """What every container is: a file's bytes, mapped and read-only, and the damage found in them.
 
-The bytes are mapped, so that a storage of many gigabytes is looked at without being copied; a small file is read whole,
-which is quicker than mapping it. A file must not be cut shorter while it is open: the system would end this process.
+A small file is read whole, which is quicker than mapping it. A larger one is mapped, so that a storage of many gigabytes becomes an array
+without being copied. What is parsed is not looked at through the map but read (``raw[start:stop]``, :func:`windows`, :func:`find`): where
+somebody cuts the file shorter meanwhile, reading says so, while the system ends a process that looks at a page that is gone. Looked at
+through the map are the storages that :meth:`Archive.view` gives, and :attr:`Archive.data`: files without a directory of records.
 
 A file is opened once: its digest and the archives inside it are read from the same descriptor, since the name may stand for
 another file meanwhile.
@@ -13,10 +15,10 @@ import mmap
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.allowance import FIND_PER_MB, MB, Allowance
-from torch_compat.errors import UsageError
+from torch_compat.errors import Corrupt, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = [
+    "CHANGED",
     "HEAD",
     "WINDOW",
     "Archive",
@@ -45,6 +48,9 @@ MORE = "more-damage"
 HEAD = 4096  # bytes by which a file is recognised
 READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
 WINDOW = 1 << 22
+CHANGED = "changed"  # the code of the error where a file was cut shorter while it was read
+READ = 1 << 18  # bytes that windows give at once: what is larger is new memory each time
+AHEAD = 1 << 12  # bytes that are read at once: directories are read a few dozen bytes after the other
 
 
 class Damage(NamedTuple):
@@ -106,15 +112,59 @@ def _cut(text: str) -> str:
 
 
 class Mapped(mmap.mmap):
-    """A mapped file, with a descriptor of it of our own: of more of it, other maps can be made."""
+    """A mapped file, with a descriptor of it of our own: of more of it, other maps can be made.
+
+    Slices and searches read the file and do not touch the map. Buffers of it are the map.
+
+    Raises:
+        Corrupt: (``changed``) the file was cut shorter since it was opened.
+    """
 
     descriptor: int
+    start: int
+    path: str
+    _read: bytes
+    _at: int
 
-    def __new__(cls, descriptor: int, length: int, offset: int = 0) -> Self:
+    def __new__(cls, descriptor: int, length: int, offset: int = 0, path: str = "") -> Self:
         """Map a part of a file; 0 bytes stand for all of it."""
         made = super().__new__(cls, descriptor, length, access=mmap.ACCESS_READ, offset=offset)
         made.descriptor = os.dup(descriptor)
+        made.start = offset
+        made.path = path
+        made._read, made._at = b"", 0
         return made
+
+    def __getitem__(self, where: Any) -> Any:  # the stubs give an int for an index, which nobody asks for
+        start, stop, _ = where.indices(len(self))
+        at = start - self._at
+        if at < 0 or stop - self._at > len(self._read):
+            if stop - start >= AHEAD:
+                return self._part(start, max(start, stop))
+            self._read, self._at = self._part(start, min(start + AHEAD, len(self))), start
+            at = 0
+        return self._read[at : at + stop - start] if stop > start else b""
+
+    def find(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
+        """Where bytes first stand between two offsets; -1 where they do not."""
+        at: int = self[start:stop].find(wanted)
+        return at if at < 0 else at + start
+
+    def rfind(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
+        """Where bytes last stand between two offsets; -1 where they do not."""
+        at: int = self[start:stop].rfind(wanted)
+        return at if at < 0 else at + start
+
+    def _part(self, start: int, stop: int) -> bytes:
+        parts = []
+        while start < stop:
+            part = os.pread(self.descriptor, stop - start, self.start + start)
+            if not part:
+                said = f"was cut shorter while it was read: it had {self.start + len(self)} bytes, and ends at {self.start + start} now"
+                raise Corrupt(said, where=self.path or None, hint="read it again when nobody changes it", code=CHANGED)
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def __del__(self) -> None:
         if self.descriptor >= 0:
@@ -178,16 +228,14 @@ class Archive:
 
 
 def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
-    """The bytes of a file from ``start`` to ``stop``, a few megabytes at a time.
+    """The bytes of a file from ``start`` to ``stop``, a part at a time.
 
-    Mapped pages that were looked at would count as memory of this process until the file is closed; they are let go again.
+    Raises:
+        Corrupt: (``changed``) the file was cut shorter since it was opened.
     """
-    with memoryview(raw) as whole:
-        for at in range(start, stop, WINDOW):
-            end = min(at + WINDOW, stop)
-            with whole[at:end] as part:
-                yield part
-            let_go(raw, at, end)
+    for at in range(start, stop, READ):
+        with memoryview(raw[at : min(at + READ, stop)]) as part:
+            yield part
 
 
 def let_go(raw: Raw, start: int, stop: int) -> None:
@@ -210,7 +258,6 @@ def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -
         allowance.spend(1 + FIND_PER_MB * looked // MB)
         if at >= 0:
             return at
-        let_go(raw, start, end)
         start = end
     return -1
 
@@ -218,7 +265,7 @@ def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -
 def map_part(raw: Mapped, start: int, length: int) -> tuple[Mapped, int]:
     """A part of a file as a map of its own, and how many bytes stand before it there."""
     before = start % mmap.ALLOCATIONGRANULARITY
-    return Mapped(raw.descriptor, before + length, start - before), before
+    return Mapped(raw.descriptor, before + length, raw.start + start - before, raw.path), before
 
 
 def close(raw: Raw) -> None:
@@ -228,8 +275,8 @@ def close(raw: Raw) -> None:
             raw.close()
 
 
-def read_raw(path: str) -> Raw:
-    """A file's bytes: mapped, or read where it is small.
+def open_file(path: str) -> int:
+    """A descriptor of a regular file, to read it.
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
@@ -242,15 +289,32 @@ def read_raw(path: str) -> Raw:
         raise UsageError("may not be read", where=path) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise UsageError("is a folder, not an archive", where=path)
+    raise UsageError("is no regular file", where=path, hint="save it to a file first")
+
+
+def read_raw(path: str, descriptor: int | None = None) -> Raw:
+    """A file's bytes: mapped, or read where it is small.
+
+    Parameters:
+        path: of the file, and its name in errors.
+        descriptor: of the file, where it is open already; it is closed.
+
+    Raises:
+        UsageError: there is no such file, it is a folder, or it may not be read.
+    """
+    if descriptor is None:
+        descriptor = open_file(path)
     try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise UsageError("is a folder, not an archive", where=path)
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError("is no regular file", where=path, hint="save it to a file first")
-        if status.st_size > READ_WHOLE:
-            return Mapped(descriptor, 0)
-        return os.read(descriptor, status.st_size + 1)
+        size = os.fstat(descriptor).st_size
+        if size > READ_WHOLE:
+            return Mapped(descriptor, 0, 0, path)
+        return os.read(descriptor, size + 1)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {_words(error)}", where=path) from error
     finally:

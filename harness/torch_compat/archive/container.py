@@ -45,7 +45,9 @@ OLD_PICKLE = (
 )
 
 
-def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
+def open_archive(
+    path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False, descriptor: int | None = None
+) -> Archive:
     """Open an archive: recognise its container by its bytes, and read what says where its records are.
 
     Args:
@@ -53,6 +55,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = 
         verify_offsets: whether to compare calculated offsets with the local headers of a zip archive that states
             ``.format_version``; as the environment variable TORCH_COMPAT_VERIFY_OFFSETS says unless told.
         inspecting: whether facts alone are wanted, so that reading it may cost less (:mod:`torch_compat.allowance`).
+        descriptor: of the file, where it is open already; it is closed, and ``path`` is only its name.
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
@@ -61,7 +64,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_offsets: bool | None = 
         Unsafe: reading it would cost more than is allowed.
     """
     path = os.fspath(path)
-    raw = read_raw(path)
+    raw = read_raw(path, descriptor)
     try:
         return recognised_archive(path, raw, verify_offsets=verify_offsets, inspecting=inspecting)
     except BaseException:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.allowance import MEMBER
 from torch_compat.archive import offsets
-from torch_compat.archive.base import WINDOW, Archive, find, let_go
+from torch_compat.archive.base import CHANGED, WINDOW, Archive, find, let_go
 from torch_compat.archive.zip_directory import Directory
 from torch_compat.archive.zip_member import LOCAL, LOCAL_SIGNATURE, LOCAL_SIZE, UTF8, Member, Shared, decode
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
@@ -144,12 +144,13 @@ class ZipArchive(Archive):
                 raise Corrupt(lost, where=f"{self.path}, record {record!r}", code="cut-off") from None
             raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record") from None
 
-    def view(self, record: str, *, check: bool = True) -> memoryview:
+    def view(self, record: str, *, check: bool = True, mapped: bool = True) -> memoryview:
         """The bytes of a record: in the file itself where they are stored, inflated where they are deflated.
 
         Args:
             record: its name, without the top folder.
             check: whether to compare the checksum; it is compared once.
+            mapped: whether stored bytes are a map of the file. They are read otherwise, so that a file that is cut shorter ends no process.
 
         Raises:
             Corrupt: there is no such record, or it is damaged.
@@ -160,11 +161,15 @@ class ZipArchive(Archive):
         if kept is not None:
             return kept
         member = self.member(record)
-        data = member.content(check=check)
+        data = member.content(check=check, mapped=mapped)
         if member.method and len(data) <= min(KEPT, self._keep):
             self._kept[record] = data
             self._keep -= len(data)
         return data
+
+    def record(self, record: str) -> bytes:
+        """The bytes of a record, read."""
+        return bytes(self.view(record, mapped=False))
 
     def verify(self) -> None:
         """Read every member once and account for every byte of the file; fills ``damage``, never raises for it.
@@ -178,7 +183,7 @@ class ZipArchive(Archive):
         try:
             self._check()
             self._account()
-        except Unsafe as error:  # what all members together may cost is spent
+        except (Corrupt, Unsafe) as error:  # the file was cut shorter, or what all members together may cost is spent
             self._shared.note(error.code, None, f"{error.message}; the rest of it was not looked at")
 
     def _check(self) -> None:
@@ -196,8 +201,10 @@ class ZipArchive(Archive):
             except Unsafe:
                 if allowance.spent:
                     raise
-            except ArchiveError:  # noted where it was raised
-                continue
+            except ArchiveError as error:
+                if error.code == CHANGED:
+                    raise
+                continue  # noted where it was raised
             looked += member.stored_size
             if looked > 16 * WINDOW:
                 looked = 0
@@ -237,7 +244,7 @@ class ZipArchive(Archive):
         """Note each member that stands between others and has no entry in the directory."""
         raw = self.raw
         while 0 <= start <= end - LOCAL_SIZE:
-            length = min(LOCAL.unpack_from(raw, start)[8], LONGEST_UNLISTED)
+            length = min(LOCAL.unpack(raw[start : start + LOCAL.size])[8], LONGEST_UNLISTED)
             self.allowance.spend(2 * MEMBER)
             name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
             record = name.removeprefix(f"{self.folder}/")

@@ -81,7 +81,7 @@ class Directory:
         self.length = 0
         size = len(self.raw)
         if size >= ENDS.size:
-            ends = ENDS.unpack_from(self.raw, size - ENDS.size)
+            ends = ENDS.unpack(self.raw[size - ENDS.size :])
             count, length, start = ends[7:10]
             if start + length + ENDS.size == size and ends == _torch_ends(count, length, start):
                 self.votes = 2
@@ -138,7 +138,7 @@ class Directory:
         count, length, start = len(self.members), self.length, self.shared.directory - self.shift
         wanted = _torch_ends(count, length, start)
         if zip64 >= 0 and zip64 + ZIP64_SIZE <= len(raw):
-            found = ZIP64_END.unpack_from(raw, zip64)
+            found = ZIP64_END.unpack(raw[zip64 : zip64 + ZIP64_END.size])
             for number, (what, here, there) in enumerate(zip(ZIP64_NAMES, found, wanted[:10], strict=True)):
                 if here != there and (self.shared.torch or number not in ZIP64_FREE):
                     note(
@@ -148,7 +148,7 @@ class Directory:
                         zip64,
                     )
         if locator >= 0:
-            found = LOCATOR.unpack_from(raw, locator)
+            found = LOCATOR.unpack(raw[locator : locator + LOCATOR.size])
             for what, here, there in zip(LOCATOR_NAMES, found, wanted[10:14], strict=True):
                 if here != there and not (what == "offset" and here + self.shift == zip64):
                     note(
@@ -158,7 +158,7 @@ class Directory:
                         locator,
                     )
         if end >= 0 and end + END_SIZE <= len(raw):
-            found = END.unpack_from(raw, end)
+            found = END.unpack(raw[end : end + END.size])
             exact = wanted[14:]
             for what, here, there in zip(END_NAMES, found, exact, strict=True):
                 if here == there or what == "comment":
@@ -186,7 +186,7 @@ class Directory:
         nearest = end - LOCATOR_SIZE - ZIP64_SIZE
         zip64 = nearest if nearest >= 0 and raw[nearest : nearest + 4] == ZIP64_SIGNATURE else -1
         if zip64 < 0 <= locator:
-            stated = LOCATOR.unpack_from(raw, locator)[2]
+            stated = LOCATOR.unpack(raw[locator : locator + LOCATOR.size])[2]
             if raw[stated : stated + 4] == ZIP64_SIGNATURE and stated + ZIP64_SIZE <= locator:
                 zip64 = stated
             elif nearest >= 0:
@@ -197,8 +197,8 @@ class Directory:
         self.ends = zip64, locator, end
         statements = []
         if zip64 >= 0:
-            statements.append(ZIP64_END.unpack_from(raw, zip64)[7:10])
-        statements.append(END.unpack_from(raw, end)[4:7])
+            statements.append(ZIP64_END.unpack(raw[zip64 : zip64 + ZIP64_END.size])[7:10])
+        statements.append(END.unpack(raw[end : end + END.size])[4:7])
         stop = zip64 if zip64 >= 0 else end
         for _, length, start in statements:
             if start + length == stop and (not length or self._seek(CENTRAL_SIGNATURE, start, stop) >= 0):
@@ -239,7 +239,7 @@ class Directory:
         raw = self.raw
         if raw[:4] != LOCAL_SIGNATURE or len(raw) < LOCAL_SIZE:
             return True
-        name = raw[LOCAL_SIZE : LOCAL_SIZE + LOCAL.unpack_from(raw)[8]]
+        name = raw[LOCAL_SIZE : LOCAL_SIZE + LOCAL.unpack(raw[: LOCAL.size])[8]]
         return self._seek(name, position, end) >= 0
 
     def _read(self, position: int, end: int, stated: int = -1) -> None:
@@ -267,7 +267,7 @@ class Directory:
                 previous = -1
                 continue
             (signature, made, needs, flags, method, time, crc, stored, size, name_length, extra_length, comment_length, disk,
-             internal, external, offset) = CENTRAL.unpack_from(raw, position)  # fmt: skip
+             internal, external, offset) = CENTRAL.unpack(raw[position : position + CENTRAL.size])  # fmt: skip
             start = position + CENTRAL_SIZE
             stop = start + name_length + extra_length + comment_length
             whole = True
@@ -407,7 +407,9 @@ class _Walk:
         self.end = size
         if position + LOCAL_SIZE > size:
             return "", f"the file ends within a local header, after {size - position} bytes"
-        _, needs, flags, method, time, crc, stored, length, name_length, extra_length = LOCAL.unpack_from(raw, position)
+        _, needs, flags, method, time, crc, stored, length, name_length, extra_length = LOCAL.unpack(
+            raw[position : position + LOCAL.size]
+        )
         start = position + LOCAL_SIZE
         raw_name = raw[start : start + name_length]
         data = start + name_length + extra_length
@@ -451,8 +453,10 @@ class _Walk:
                 return None
             if at + 16 > len(raw):
                 return None
-            _, crc, stored, size = DESCRIPTOR.unpack_from(raw, at)
-            long = at + 24 <= len(raw) and raw[at + 24 : at + 26] == b"PK" and DESCRIPTOR64.unpack_from(raw, at)
+            _, crc, stored, size = DESCRIPTOR.unpack(raw[at : at + DESCRIPTOR.size])
+            long = (
+                at + 24 <= len(raw) and raw[at + 24 : at + 26] == b"PK" and DESCRIPTOR64.unpack(raw[at : at + DESCRIPTOR64.size])
+            )
             if long and long[2] == at - data:
                 return crc, long[2], long[3], at + 24
             if stored == at - data:

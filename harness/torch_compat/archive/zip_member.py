@@ -212,7 +212,7 @@ class Member:
             said = f"its local header is said to start at {start}, but records end at {shared.directory}"
             self._spoil("cut-off", said, start)
             return
-        local = LOCAL.unpack_from(raw, start)
+        local = LOCAL.unpack(raw[start : start + LOCAL.size])
         length = self.name_length
         extra = local[9]
         data = named + length + extra
@@ -383,7 +383,7 @@ class Member:
         if at + form.size > shared.directory:
             shared.note("cut-off", self.record, "ends without the data descriptor that has to follow", at)
             return
-        signature, *numbers = form.unpack_from(shared.raw, at)
+        signature, *numbers = form.unpack(shared.raw[at : at + form.size])
         stated = [self.crc, self.stored_size, self.size]
         same = [here == there for here, there in zip(numbers, stated, strict=True)]
         if signature != DESCRIPTOR_SIGNATURE and not all(same):
@@ -405,20 +405,23 @@ class Member:
 
     # ------------------------------------------------------------------------------------------------------- the bytes
 
-    def content(self, *, check: bool) -> memoryview:
-        """The bytes of a member; their checksum compared where that has not been done."""
+    def content(self, *, check: bool, mapped: bool = True) -> memoryview:
+        """The bytes of a member, mapped or read; their checksum compared where that has not been done."""
         shared = self._shared
         if not self.state:
             self._place()
         if self._fault is not None:
             raise self._fault
         offset = self._offset
-        data = shared.view[offset : offset + self._stored]
+        data = memoryview(b"")
+        if self.method == STORED:
+            end = offset + self._stored
+            data = shared.view[offset:end] if mapped else memoryview(shared.raw[offset:end])
         if self.flags & ENCRYPTED:
             said = "is encrypted, which torch's writer never does"
             raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="encrypted")
         if self.method == DEFLATED:
-            data = memoryview(self._inflated(data))
+            data = memoryview(self._inflated(shared.raw[offset : offset + self._stored]))
         elif self.method != STORED:
             said = f"is compressed with method {self.method}; torch's writer stores (0) or deflates (8)"
             raise Unsupported(said, where=f"{shared.path}, record {self.record!r}", code="compression")
@@ -437,7 +440,7 @@ class Member:
                 for part in windows(shared.raw, offset, offset + self._stored):
                     crc = zlib.crc32(part, crc)
             else:
-                crc = zlib.crc32(data)
+                crc = zlib.crc32(shared.raw[offset : offset + self._stored] if self.method == STORED and mapped else data)
             if crc != self.crc:
                 self._compare_sum(crc)
         return data
@@ -449,18 +452,17 @@ class Member:
         if self._fault is not None:
             raise self._fault
         if self.method != DEFLATED or self.flags & ENCRYPTED or max(self._size, self._other_size) <= AT_ONCE:
-            self.content(check=True)
+            self.content(check=True, mapped=False)
             return
         shared, crc, length = self._shared, 0, 0
         sizes = (self._size, self._other_size)
-        data = shared.view[self._offset : self._offset + self._stored]
-        self._pay(len(data), max(sizes))
+        self._pay(self._stored, max(sizes))
         self.state = 2
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         fed = 0
         try:
-            while not inflater.eof and fed < len(data) and length <= max(sizes):
-                given = data[fed : fed + FED]
+            while not inflater.eof and fed < self._stored and length <= max(sizes):
+                given = shared.raw[self._offset + fed : self._offset + min(fed + FED, self._stored)]
                 fed += len(given)
                 left: bytes | memoryview = given
                 while len(left) and length <= max(sizes) and not inflater.eof:
@@ -473,7 +475,7 @@ class Member:
                 crc, length = zlib.crc32(part, crc), length + len(part)
         except zlib.error as error:
             raise self._spoil("bad-compression", f"cannot be inflated: {error}", self._offset) from error
-        self._compare_length(length, sizes, whole=inflater.eof, more=bool(inflater.unused_data) or fed < len(data))
+        self._compare_length(length, sizes, whole=inflater.eof, more=bool(inflater.unused_data) or fed < self._stored)
         self._compare_sum(crc)
 
     def _compare_sum(self, crc: int) -> None:
@@ -505,7 +507,7 @@ class Member:
             self._fault = error
             raise
 
-    def _inflated(self, data: memoryview) -> bytes:
+    def _inflated(self, data: bytes) -> bytes:
         shared, sizes = self._shared, (self._size, self._other_size)
         size = max(sizes)
         if size > shared.allowance.whole:

@@ -37,7 +37,9 @@ COMMANDS = {
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
-    "4 incomplete: a required check could not be done."
+    "4 incomplete: a required check could not be done.\n\n"
+    "Only one run writes to a tree at a time. Another run waits for TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
+    "the next run that writes completes or undoes its changes."
 )
 
 

@@ -21,7 +21,6 @@ from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.cli.observe import Asked, is_missing, observe_reader, record_survey
-from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
 from torch_compat.places import read_whole
@@ -30,8 +29,9 @@ from torch_compat.readers.commands import run_command
 from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.torch_release import TorchRelease
-from torch_compat.replay.produce import finish, is_pinned, produce
+from torch_compat.replay.produce import produce
 from torch_compat.rules.judgement import Verdict
+from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,8 +122,7 @@ class Admission:
         if step == "predictions":
             return predictions_current(self.place, evidence)
         if step == "produce":
-            whole = not self._unwritten(evidence) and is_pinned(evidence.corpus, self.version)
-            return self.version not in scope.writers or whole
+            return self.version not in scope.writers or not self._unwritten(evidence)
         if step == "observe":
             return self.version not in scope.readers or not is_missing(evidence, self._release)
         return not self.readers_to_ask()
@@ -155,9 +154,10 @@ class Admission:
                 )
             says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")
             texts = add_release(self._policies, calendar_entry(calendar, found, day))
-        for path, text in (drop_planned(self._policies, self.version) | texts).items():
-            write_whole(path, text, encoding="utf-8")
-            says.append(path.relative_to(self.place.path).as_posix())
+        with changing(self.place.path):
+            for path, text in (drop_planned(self._policies, self.version) | texts).items():
+                put(path, text, encoding="utf-8")
+                says.append(path.relative_to(self.place.path).as_posix())
         self.place.policy()  # what does not fit together is said now, before anything is built
         return Ended("done", tuple(says))
 
@@ -167,10 +167,7 @@ class Admission:
 
     def _do_produce(self) -> Ended:
         evidence = self._gathered()
-        finish(evidence.corpus, self.version, self._is_new)
         recipes = self._unwritten(evidence)
-        if not recipes:
-            return Ended("done", ("froze the fixtures that an earlier run wrote",))
         warn_unless_isolated()
         today = dt.datetime.now(dt.UTC).date()
         with TorchRelease(built(self._release)) as writer, Progress(stderr()) as progress:
@@ -211,7 +208,7 @@ class Admission:
                 left.append(f"readers: {release.name} has not loaded the fixtures of torch-{self.version}: {error.message}")
             if not self.keep and release.version in self._state["built"]:
                 self.say(f"{release.name}: environment removed, {self.environments.remove(release.version) / 1e9:.2f} GB freed")
-                self._remember(built=[one for one in self._state["built"] if one != release.version])
+                self._remember(removed=release.version)
             self._evidence = None
         return Ended("incomplete" if left else "done", tuple(says), max(statuses), tuple(left))
 
@@ -308,7 +305,7 @@ class Admission:
     def _build(self, release: CalendarRelease) -> None:
         if self.environments.get(release.version) is None:
             if release.version != self.version:
-                self._remember(built=[*self._state["built"], release.version])  # first: a run that is killed leaves no stranger
+                self._remember(built=release.version)  # first: a run that is killed leaves no stranger
             self.environments.build(release, progress=lambda step: self.say(f"{release.name}: {step}"))
 
     def _size(self, version: str) -> str:
@@ -326,14 +323,10 @@ class Admission:
         before, now = self._state["before"], _digests(self.place)
         return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
-    def _is_new(self, path: Path) -> bool:
-        """Whether a file is not what it was before the first run."""
-        before = self._state["before"].get(path.relative_to(self.place.path).as_posix())
-        return bool(before != hashlib.sha256(read_whole(path)).hexdigest())
-
     def end(self) -> None:
         """Forget what was put down: everything is done."""
-        self._path.unlink(missing_ok=True)
+        with changing(self.place.path):
+            remove(self._path)
 
     @property
     def _path(self) -> Path:
@@ -349,8 +342,12 @@ class Admission:
             return state
         return {"schema_version": STATE_VERSION, "before": _digests(self.place), "built": []}
 
-    def _remember(self, **changes: Any) -> None:
-        write_whole(self._path, json.dumps({**self._state, **changes}, indent=1, sort_keys=True) + "\n")
+    def _remember(self, *, built: str = "", removed: str = "") -> None:
+        """Put down what the tree holds, unless an earlier run did, and which environment is built only for this or was removed."""
+        with changing(self.place.path):
+            state = self._state
+            names = [name for name in (*state["built"], built) if name not in {"", removed}]
+            put(self._path, json.dumps({**state, "built": names}, indent=1, sort_keys=True) + "\n")
 
 
 def _digests(place: Root) -> dict[str, str]:

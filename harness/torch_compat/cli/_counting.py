@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_compat.cli.judge import gather, uncollected
-from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import PolicyError
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
@@ -24,6 +23,7 @@ from torch_compat.policy.counts import (
 )
 from torch_compat.policy.source import read_folder
 from torch_compat.rules.judge import measure
+from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -219,9 +219,10 @@ def write_lock(place: Root, counted: Counted) -> bool:
     """Write the locks where they say something else, and everything was checked; whether they were written."""
     written = counted.stale and counted.final
     if written:
-        write_whole(place.inside(LOCK_FILE), lock_text(counted.entries), encoding="utf-8")
-        if counted.evidence.policy.waivers or place.inside(ACCEPTED_FILE).exists():
-            write_whole(place.inside(ACCEPTED_FILE), counted.accepted.text, encoding="utf-8")
+        with changing(place.path):
+            put(place.inside(LOCK_FILE), lock_text(counted.entries), encoding="utf-8")
+            if counted.evidence.policy.waivers or place.inside(ACCEPTED_FILE).exists():
+                put(place.inside(ACCEPTED_FILE), counted.accepted.text, encoding="utf-8")
     return written
 
 

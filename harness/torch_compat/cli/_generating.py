@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
-from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import NothingSelected
 from torch_compat.needs import load_rules
 from torch_compat.places import inside, read_whole
@@ -18,6 +17,7 @@ from torch_compat.replay.restricted import weights_only_refusals
 from torch_compat.report.documents import REGENERATED, Generated, Judged
 from torch_compat.report.predictions import document, stated
 from torch_compat.rules.judge import judge
+from torch_compat.writes import changing, holding, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +57,11 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
     Parameters:
         say: is told the name of each file that changed, and each changed count.
     """
+    with holding(place.path):
+        return _regenerated(place, say)
+
+
+def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Judged]:
     known: list[Judged] = []
     changed: list[str] = []
 
@@ -80,7 +85,7 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
         old = read_whole(path).decode("utf-8")
         text = one.text(place.path, old, judged)
         if text != old:
-            write_whole(path, text, encoding="utf-8")
+            put(path, text, encoding="utf-8")
             changed.append(one.path)
             say(one.path)
             if one.feeds:
@@ -124,8 +129,9 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
     counts = explained(evidence, readers, rules_of(place))
     unused = [" ".join(key) for key in sorted(counts) if not counts[key]]
     if not unused:
-        for path, text in prediction_texts(place, evidence, readers, counts).items():
-            write_whole(place.inside(path), text, encoding="utf-8")
+        with changing(place.path):
+            for path, text in prediction_texts(place, evidence, readers, counts).items():
+                put(place.inside(path), text, encoding="utf-8")
     return wrong, unused
 
 

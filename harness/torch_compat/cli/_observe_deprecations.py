@@ -12,6 +12,7 @@ from torch_compat.corpus.recorded import record
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
 from torch_compat.readers.isolation import isolation
 from torch_compat.replay.observe import observe
+from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,14 +75,18 @@ def observe_deprecations(
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader) -> Evidence:
     """Put what came out beside everything else that is recorded of this reader; the evidence with it."""
-    old = evidence.recorded.get(fresh.name)
-    if old is None or old.identity != fresh.identity:
-        raise UsageError(
-            f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
-            where=str(place.recorded),
-            hint="record all fixtures: run without --deprecations",
-        )
-    recorded, changed = record(place.recorded, replace(old, observed=fresh.observed, deprecations=fresh.deprecations))
+
+    def merged(now: ObservedReader | None) -> ObservedReader:
+        if now is None or now.identity != fresh.identity:
+            raise UsageError(
+                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
+                where=str(place.recorded),
+                hint="record all fixtures: run without --deprecations",
+            )
+        return replace(now, observed=fresh.observed, deprecations=fresh.deprecations)
+
+    with changing(place.path):
+        recorded, changed = record(place.recorded, fresh, merged)
     print_recorded(place, f"{len(fresh.deprecations)} deprecations", changed, stderr())
     return replace(evidence, recorded=recorded.readers)
 

@@ -13,6 +13,7 @@ from torch_compat.replay.plan import sampled
 from torch_compat.replay.reference import observe_reference, plan_reference
 from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.reference_agrees import agreement
+from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from torch_compat.cli._output import Progress
@@ -51,7 +52,8 @@ def let_reference_read(
     observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
     progress.say(f"{NAME}: {state.total} cells observed, {state.known} reused from the last run")
     if whole:
-        write_recorded(inside(cache, NAME), [observed])
+        with changing(place.path):
+            write_recorded(inside(cache, NAME), [observed])
     return observed
 
 

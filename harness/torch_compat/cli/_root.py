@@ -12,6 +12,7 @@ import click
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.data import packaged
+from torch_compat.writes import holding
 
 if TYPE_CHECKING:
     from torch_compat.corpus.recorded import Recorded
@@ -51,6 +52,15 @@ class Root:
     def latest(self) -> Path:
         """What the last run made: generated, not kept."""
         return self.inside("reports/latest")
+
+    def complete(self) -> None:
+        """Complete or undo what a run that was killed left. Whoever is to write does it before reading.
+
+        Raises:
+            WriteError: another run holds the lock, or the tree cannot be written.
+        """
+        with holding(self.path):
+            pass
 
     def policy(self, *, counted: bool = True) -> Policy:
         """The tree's own policy. Packaged policies never stand in for missing ones here.

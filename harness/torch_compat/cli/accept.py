@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from torch_compat.cli._root import find_root, root_option
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.rules.wording_drafts import drafts, phrase
+from torch_compat.writes import holding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +43,9 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
     nothing is written if something could not be checked.
     """
     place = find_root(root)
-    counted = count(place, accepting=True)
-    written = write and write_lock(place, counted)
+    with holding(place.path) if write else nullcontext():
+        counted = count(place, accepting=True)
+        written = write and write_lock(place, counted)
     status = exit_status([4 if counted.not_checked else 0, 1 if counted.unused or (counted.stale and not written) else 0])
     if format_ == "json":
         print_json({

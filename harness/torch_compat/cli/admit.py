@@ -123,7 +123,7 @@ def _told(admission: Admission, steps: Sequence[str]) -> dict[str, Ended]:
 
 def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[str, Ended]:
     """Do the steps, one after the other, up to the first that cannot be done."""
-    admission.begin()
+    admission.begin()  # first: it completes what a run that was killed left
     ended: dict[str, Ended] = {}
     for number, step in enumerate(steps, 1):
         head = f"[{number}/{len(steps)}] {step}"

@@ -10,6 +10,7 @@ import click
 
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,10 +142,7 @@ def record(
 def _give(manifest: Manifest, output: Path | None, format_: str) -> None:
     text = manifest.text()
     if output is not None:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot be written: {error.strerror}", where=str(output), code="output") from error
+        put(output, text, encoding="utf-8")
     if output is None or format_ == "json":
         say(text, nl=False)
         return

@@ -15,14 +15,14 @@ from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_n
 from torch_compat.cli._output import format_option, stdout
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.corpus.corpus import load_corpus
-from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.operators import read_operators
-from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.errors import NothingSelected
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge as judge_evidence
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -66,10 +66,7 @@ def judge(root: Path | None, as_of: str | None, profile: str | None, findings: P
         report = judge_evidence(gather(place, policy, as_of=day_of(as_of, policy) if as_of else None))
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
-        try:
-            write_whole(findings, findings_md(report), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot be written: {error.strerror}", where=str(findings)) from error
+        put(findings, findings_md(report), encoding="utf-8")
     print_formatted(report, format_, full=full)
     return report.exit_status
 

@@ -23,6 +23,7 @@ from torch_compat.policy.model import IDENTIFIER
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
+from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,15 +137,14 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     replaced.
     """
     place = find_root(root)
+    place.complete()
     policy = place.policy()
     _refuse_name(name, place.inside("fixtures/recipes"))
     path = place.inside(f"fixtures/recipes/{name}.py")
     since = _earliest(policy, family)
     writer = policy.corpus.writers[-1]
     text = _text(family, since)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
+    _begin(place, {path: text})
     lines = [number for number, line in enumerate(text.splitlines(), 1) if UNFINISHED in line]
     commands = [
         f"torch-compat readers build torch-{writer}",
@@ -314,6 +314,7 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
     all placeholders are replaced, every command that loads the policy fails and names them.
     """
     place = find_root(root)
+    place.complete()
     policy = place.policy()
     _refuse_id(name, "deprecation")
     probe = re.sub(r"[.-]", "_", name)
@@ -321,7 +322,7 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
     program = place.inside(f"fixtures/deprecations/{probe}.py")
     first = next(iter(policy.calendar)).version
     source = _PROBE + (_BEHAVES if kind in _CHANGES else "")
-    _begin({path: _deprecation_text(place, name, kind, probe), program: source.format(mark=UNFINISHED, since=first)})
+    _begin(place, {path: _deprecation_text(place, name, kind, probe), program: source.format(mark=UNFINISHED, since=first)})
     newest = policy.corpus.readers[-1]
     commands = [
         f"torch-compat observe --reader torch-{newest} --deprecations --record",
@@ -342,6 +343,7 @@ def rule(name: str, root: Path | None, format_: str) -> int:
     replaced, judging fails and names them.
     """
     place = find_root(root)
+    place.complete()
     policy = place.policy()
     _refuse_id(name, "rule")
     folder = place.inside("harness/torch_compat/rules")
@@ -355,9 +357,10 @@ def rule(name: str, root: Path | None, format_: str) -> int:
         raise UsageError(f"the policy already has a rule {name!r}", code="exists")
     path = inside(folder, f"{name.replace('-', '_')}.py")
     promises = place.inside("policies/torch/promises.toml")
-    text = promises.read_text(encoding="utf-8")
-    _begin({path: _RULE.format(mark=UNFINISHED)})
-    promises.write_text(_with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
+    with changing(place.path):
+        _begin(place, {path: _RULE.format(mark=UNFINISHED)})
+        text = read_whole(promises, MOST_OF_A_PROGRAM).decode("utf-8")
+        put(promises, _with_rule(text, _RULE_ENTRY.format(mark=UNFINISHED, name=name)), encoding="utf-8")
     return _tell(place, "rule", name, [path, promises], [f"torch-compat explain {name}", "torch-compat judge"], format_)
 
 
@@ -378,6 +381,7 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
     Until all placeholders are replaced, every command that loads the policy fails and names them.
     """
     place = find_root(root)
+    place.complete()
     policy = place.policy()
     _refuse_id(name, "waiver")
     path = place.inside(f"policies/torch/waivers/{name}.toml")
@@ -387,7 +391,7 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
     if ids:
         findings = _findings(place, policy, ids)
         covers, shown = _covers(findings, policy), f"\nShown by: {findings[0].reproduce}"
-    _begin({path: _WAIVER.format(mark=UNFINISHED, name=name, covers=covers, shown=shown)})
+    _begin(place, {path: _WAIVER.format(mark=UNFINISHED, name=name, covers=covers, shown=shown)})
     return _tell(place, "waiver", name, [path], [ACCEPT, "torch-compat judge"], format_)
 
 
@@ -400,19 +404,18 @@ def _refuse_id(name: str, what: str) -> None:
         )
 
 
-def _begin(texts: dict[Path, str]) -> None:
+def _begin(place: Root, texts: dict[Path, str]) -> None:
     """Write new files, all of them or none.
 
     Raises:
         UsageError: one is there already.
+        WriteError: they cannot be written.
     """
-    for path in texts:
-        if path.exists():
-            raise UsageError("already exists", where=str(path), code="exists")
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+    with changing(place.path):
+        for path, text in texts.items():
+            if path.exists():
+                raise UsageError("already exists", where=str(path), code="exists")
+            put(path, text, encoding="utf-8")
 
 
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:

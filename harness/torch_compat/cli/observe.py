@@ -31,6 +31,7 @@ from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
 from torch_compat.replay.survey import survey
 from torch_compat.rules.observations_reproduce import agreement
+from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus, Damage
@@ -143,6 +144,8 @@ def observe(
         )
     _check_reference(reference, wrong=missing or record or recorded or deprecated)
     place = find_root(root)
+    if record:
+        place.complete()
     policy = place.policy()
     releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
     if options is not None and options not in {entry.id for entry in policy.options}:
@@ -474,7 +477,8 @@ def observe_release(
     new = state.total // 2
     progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} reused from the last run")
     if whole:
-        write_recorded(inside(cache, observed.name), [observed])
+        with changing(place.path):
+            write_recorded(inside(cache, observed.name), [observed])
     return observed
 
 
@@ -489,32 +493,51 @@ def _last_run(cache: Path, version: str) -> ObservedReader | None:
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, console: Any) -> ObservedReader:
     """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
-    old = evidence.recorded.get(fresh.name)
-    if not whole:
-        if old is None or old.identity != fresh.identity:
+    before = evidence.recorded.get(fresh.name)
+
+    def merged(now: ObservedReader | None) -> ObservedReader:
+        """What came out, beside what is recorded now: another run may have recorded something while this one observed."""
+        if now is None or now.identity != fresh.identity:
+            if whole:
+                return fresh
             raise UsageError(
                 f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
                 where=str(place.recorded),
                 hint="record all fixtures: run without --fixture and --options",
             )
-        kept = {cell: one for cell, one in old.cells.items() if cell[0] in evidence.corpus.fixtures}
-        deprecations = fresh.deprecations or old.deprecations  # all of them are asked, or none
-        fresh = replace(old, observed=fresh.observed, cells={**kept, **fresh.cells}, deprecations=deprecations)
-    recorded, changed = record(place.recorded, fresh)
+        cells = {cell: one for cell, one in now.cells.items() if _is_kept(evidence, before, cell, one, whole=whole)}
+        return replace(
+            fresh if whole else now,
+            observed=fresh.observed,
+            cells={**cells, **fresh.cells},
+            deprecations=fresh.deprecations if whole else fresh.deprecations or now.deprecations,  # all are asked, or none
+        )
+
+    with changing(place.path):
+        recorded, changed = record(place.recorded, fresh, merged)
     print_recorded(place, f"{len(fresh.cells)} cells", changed, console)
     return recorded.readers[fresh.name]
+
+
+def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str, str], one: Observation, *, whole: bool) -> bool:
+    """Whether a recorded cell that this run did not ask for stays: another run has recorded it meanwhile, or it was not this one's matter."""
+    known = None if before is None else before.cells.get(cell)
+    if known is None or known.key != one.key:
+        return True
+    return not whole and cell[0] in evidence.corpus.fixtures
 
 
 def record_survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
     """While the environment stands: everything that later work wants to know of this release."""
     found = parse_survey(fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
-    if fresh.release in surveyed_releases(place.fixtures):
-        differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
-        if not differences:
-            return
-        for line in differences:
-            console.print(f"survey of {fresh.release}: {line}", markup=False)
-    write_surveys(place.fixtures, [found])
+    with changing(place.path):
+        if fresh.release in surveyed_releases(place.fixtures):
+            differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
+            if not differences:
+                return
+            for line in differences:
+                console.print(f"survey of {fresh.release}: {line}", markup=False)
+        write_surveys(place.fixtures, [found])
     folders = sorted({Path(file).parent.as_posix() for file, _ in FILES.values()})
     places = " and ".join((place.fixtures / folder).relative_to(place.path).as_posix() for folder in folders)
     console.print(f"recorded the survey of {fresh.release} in {places}", markup=False)

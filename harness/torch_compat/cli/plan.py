@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import shutil
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,16 +17,14 @@ from rich.text import Text
 from torch_compat.cli._days import day_of, profile_option, under_profile
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import find_policy, find_root, root_option
-from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
 from torch_compat.policy.model import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
+from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.policy import Policy
     from torch_compat.policy.deprecations import Step, Timeline
     from torch_compat.policy.timeline import Point
@@ -319,12 +320,13 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
         raise UsageError("no step has a release in the calendar, so there is nothing to write yet", code="calendar-ends")
     place = find_root(root)
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
-    if path.exists():
-        raise UsageError("already exists", where=str(path), code="exists")
-    write_whole(path, draft, encoding="utf-8")
-    try:
-        load_policy(place.inside("policies/torch"))
-    except Exception:
-        path.unlink()
-        raise
+    with changing(place.path):
+        if path.exists():
+            raise UsageError("already exists", where=str(path), code="exists")
+        with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+            copy = Path(scratch) / "torch"
+            shutil.copytree(place.inside("policies/torch"), copy)
+            put(copy / "deprecations" / path.name, draft, encoding="utf-8")
+            load_policy(copy)  # before the tree changes: a policy that does not load stops every other command
+        put(path, draft, encoding="utf-8")
     return path.relative_to(place.path).as_posix()

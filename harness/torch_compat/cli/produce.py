@@ -44,6 +44,7 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
     Exit status 1 if a fixture was not reproduced as recorded.
     """
     place = find_root(root)
+    place.complete()
     release = place.policy().calendar.resolve(writer)
     corpus = load_corpus(place.fixtures)
     unreadable = [damage for damage in corpus.damage if damage.kind == "outside" or damage.kind.startswith("unreadable")]
@@ -53,7 +54,7 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
     for name in names:
         if name not in known:
             raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
-    recipes = [known[name] for name in names] if names else list(corpus.recipes)
+    recipes = [known[name] for name in dict.fromkeys(names)] if names else list(corpus.recipes)
     if not recipes:
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
     console = stderr()

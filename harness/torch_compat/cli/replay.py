@@ -14,10 +14,10 @@ from torch_compat.cli._reference import NAME, is_reference, let_reference_read
 from torch_compat.cli._root import Root, find_root, root_option
 from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected
 from torch_compat.cli.observe import damage_of, observe_release
-from torch_compat.corpus.lines import write_whole
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.report.to_json import report_json
 from torch_compat.rules.judge import judge
+from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,8 @@ def replay(
     if recorded and (names or again):
         raise UsageError("--recorded observes nothing, so it cannot be combined with --reader or --again")
     place = find_root(root)
-    (place.latest / "report.json").unlink(missing_ok=True)  # whatever comes now, yesterday's result is not it
+    with changing(place.path):
+        remove(place.latest / "report.json")  # whatever comes now, yesterday's result is not it
     policy = under_profile(place.policy(), profile)
     chosen = [] if recorded else _chosen(policy, names)
     reference = _reference_chosen(policy, names) and not recorded
@@ -88,7 +89,8 @@ def replay(
     with uncollected():
         report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
-    write_whole(place.latest / "report.json", report_json(report))
+    with changing(place.path):
+        put(place.latest / "report.json", report_json(report))
     print_formatted(report, format_, full=full)
     return report.exit_status
 

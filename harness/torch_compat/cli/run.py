@@ -57,7 +57,8 @@ def run(
 ) -> int:
     """Load a TorchScript or mobile program and call a method of it.
 
-    The reference reader runs the program with NumPy. It does not need torch, and executes or imports no Python code from the archive.
+    The reference reader runs the program with NumPy, in a process of its own. It does not need torch, and executes or imports no
+    Python code from the archive.
     Arguments are a JSON list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float,
     and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
@@ -110,7 +111,11 @@ def run(
 def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout: float) -> dict[str, Any]:
     with Reference() as process:
         reply = process.request("run", timeout_s=timeout, path=str(path.resolve()), method=method, args=args, horizon=reader)
-    head = {"reader": reader, "notes": reply.get("notes", [])}
+        fence = process.isolation
+    open_ = [] if fence is None or fence.whole else [f"the program is not isolated: {fence}"]
+    head: dict[str, Any] = {"reader": reader, "notes": [*reply.get("notes", []), *open_]}
+    if fence is not None:
+        head["isolation"] = fence.as_json()
     end = reply.get("unstable") or reply.get("crashed", {})
     if "predicted" in end:  # no death of the reference reader, but that of the release which it stands for
         return {**head, "outcome": "crashed", "error": {"code": end["signal"], "message": end["predicted"], "where": None}}
@@ -119,7 +124,7 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     if "result" not in reply:
         return {**head, **_ended(reply)}
     result = reply["result"]
-    head |= {"notes": result.get("notes", []), "upgraders": result.get("upgraders", [])}
+    head |= {"notes": [*result.get("notes", []), *open_], "upgraders": result.get("upgraders", [])}
     return {**head, **_outcome(result.get("error"), result.get("value"))}
 
 
@@ -189,9 +194,10 @@ def _ended(reply: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": "timed-out", "error": {"code": "timed-out", "message": message, "where": None}}
     death = reply["crashed"]
     signal = death.get("signal") or f"exit status {death.get('exit')}"
+    why = f": {death['said']}" if death.get("said") and "\n" not in death["said"] else ""
     return {
         "outcome": "crashed",
-        "error": {"code": "crashed", "message": f"{signal} (stage: {death['stage']})", "where": None},
+        "error": {"code": "crashed", "message": f"{signal} (stage: {death['stage']}){why}", "where": None},
     }
 
 

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from torch_compat.corpus.goldens import GOLDENS, Goldens
-from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.manifest import (
     MANIFEST,
     SYNTHETIC,
@@ -28,6 +27,7 @@ from torch_compat.corpus.manifest import (
 from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside, is_plain, read_whole
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -240,4 +240,4 @@ def read_frozen(path: Path) -> dict[str, str]:
 
 def write_frozen(path: Path, pins: dict[str, str]) -> None:
     """Write pins, sorted by fixture."""
-    write_whole(path, "".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())))
+    put(path, "".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())))

@@ -18,6 +18,7 @@ from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release, stated
 from torch_compat.values.form import check_calls, check_result
+from torch_compat.writes import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +144,8 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
         told[folder] = {**told.get(folder, {}), **new}
         _write(fixtures, folder, told[folder])
     write()
-    named = {path.parent.name: _named(path) for path in sorted(fixtures.glob("*/manifest.jsonl"))}
+    others = {path.parent.name: _named(path) for path in sorted(fixtures.glob("*/manifest.jsonl")) if path.parent.name != folder}
+    named = {**others, folder: set(values)}
     if not whole or None in named.values():
         return
     every = {name: value for one in told.values() for name, value in one.items()}
@@ -194,7 +196,7 @@ def _write(fixtures: Path, folder: str, values: dict[str, Any]) -> None:
     if values:
         write_lines(path, {"kind": "goldens"}, [{"kind": "value", "id": name, "value": values[name]} for name in sorted(values)])
     else:
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
 # ---------------------------------------------------------------------------------------------------------------- the form

@@ -9,17 +9,17 @@ import hashlib
 import json
 import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
 import math
-import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from torch_compat.errors import CorpusError
 from torch_compat.places import read_whole
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "dump_again", "read_lines", "write_lines", "write_whole"]
+__all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "dump_again", "read_lines", "write_lines"]
 
 SCHEMA_VERSION = 1
 
@@ -57,22 +57,11 @@ def digest(*values: Any) -> str:
 
 
 def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, Any]]) -> None:
-    """Write a file whole or not at all."""
+    """Write a file of JSON lines, whole or not at all."""
     lines = [dump({**header, "schema_version": SCHEMA_VERSION}), *(dump(entry) for entry in entries)]
     body = "".join(line + "\n" for line in lines)
     footer = dump({"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body.encode()).hexdigest()})
-    write_whole(path, body + footer + "\n")
-
-
-def write_whole(path: Path, text: str, encoding: str = "ascii") -> None:
-    """Write a text file whole or not at all, its folder too where that is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding=encoding)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    put(path, body + footer + "\n")
 
 
 def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:

@@ -12,12 +12,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump, write_whole
+from torch_compat.corpus.lines import dump
 from torch_compat.errors import CorpusError
 from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted
 from torch_compat.places import inside, read_whole
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
+from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -335,7 +336,7 @@ def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
     dropped = frozenset(releases) & told.keys()
     if dropped == told.keys():
         for file in (RELEASES, *(file for file, _ in FILES.values())):  # who was asked goes first: it stands for the others
-            inside(fixtures, file).unlink(missing_ok=True)
+            remove(inside(fixtures, file))
     elif dropped:
         texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
         _write(fixtures, texts, {release: entry for release, entry in told.items() if release not in dropped})
@@ -345,7 +346,7 @@ def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[st
     """Write the files of all sections, and last who was asked."""
     texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in sorted(told, key=Release))
     for path, text in texts.items():
-        write_whole(path, text, encoding="utf-8")
+        put(path, text, encoding="utf-8")
 
 
 def _merged(

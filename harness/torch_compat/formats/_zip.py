@@ -70,7 +70,7 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
     found = facts.pickles.get(record)
     if found is None:
         where = f"{archive.path}, record {record!r}"
-        found = facts.pickles[record] = unpickle(archive.view(record), where=where, allowance=archive.allowance)
+        found = facts.pickles[record] = unpickle(archive.view(record, mapped=False), where=where, allowance=archive.allowance)
     return found
 
 

@@ -97,7 +97,7 @@ def _zip_parts(archive: Archive) -> list[Part]:
         if key in keys.order:
             parts.append((f"data/#{keys.order[key]}", archive.view(name)))
         elif name in pickles:
-            parts.append((name, keys.canonical(bytes(archive.view(name)))))
+            parts.append((name, keys.canonical(archive.record(name))))
         else:
             parts.append((name, archive.view(name)))
     return parts

@@ -214,11 +214,12 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def warnings_said(entries: list[Entry]) -> Iterator[Problem]:
-    """A warning that is always said and varies, one on loading that asks for operators, or a wording of releases that there are not."""
+    """A warning of two frequencies, one on loading that asks for operators, or a wording of releases that there are not."""
     known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
     for entry in _of(entries, "warning"):
-        if entry.get("always") is True and "varies" in entry.raw:
-            yield entry.problem("has both 'always' and 'varies'; only one can be true", "varies")
+        often = [key for key in ("always", "once", "varies") if entry.raw.get(key, False) is not False]
+        if len(often) > 1:
+            yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
             yield entry.problem("only what is said while 'running' has 'operators'", "operators")
         for index, wording in enumerate(_tables_in(entry, "says")):

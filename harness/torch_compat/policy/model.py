@@ -599,7 +599,9 @@ class KnownWarning(Table):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "not": {"required": ["always", "varies"]},
+            "not": {
+                "anyOf": [{"required": ["always", "once"]}, {"required": ["always", "varies"]}, {"required": ["once", "varies"]}]
+            },
             "dependencies": {"operators": {"required": ["during"], "properties": {"during": {"const": "running"}}}},
         }
     )
@@ -619,6 +621,9 @@ class KnownWarning(Table):
     archive and in each call."""
     varies: Text | None = None
     """Why some of these releases say it of an archive, or in a call, and others do not."""
+    once: bool = False
+    """Whether a process says it once. Which of the archives that it loads hears it depends on what it loaded before, so silence is no finding,
+    and two observations may differ in it."""
     because: Text
     """Why it is said."""
     says: Several[Saying]
@@ -635,6 +640,11 @@ class KnownWarning(Table):
         if self.operators is None:
             return {"*"}
         return set(self.operators) & {name for operator in operators for name in (operator, operator.partition(".")[0])}
+
+    @property
+    def may_be_silent(self) -> bool:
+        """Whether a release that comes so far may leave it out."""
+        return self.once or self.varies is not None
 
     def said(self, text: str) -> bool:
         """Whether a text is this warning's, by whomever it is said."""

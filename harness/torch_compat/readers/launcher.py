@@ -1,5 +1,8 @@
 """Starts the Python of a release inside a fence: this file applies the fence to its own process, and then becomes that Python.
 
+The children in which programs run (``child.py``) import it for the same fence, narrower: no file but those that it names, and no system
+call but :data:`ALLOWED`.
+
 Run as ``python -I -S launcher.py SPEC`` by this package's own Python. SPEC is a JSON object:
 
 * ``parent``: the process id of the harness. The process dies with the thread of it that started the launcher.
@@ -91,6 +94,33 @@ REFUSED = {
         },
     ),
 }  # fmt: skip
+# What a process that only computes needs, by the same names; the rest is refused with EACCES.
+ALLOWED = {
+    "x86_64": {
+        "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10,
+        "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17, "readv": 19,
+        "writev": 20, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "dup": 32, "nanosleep": 35, "getpid": 39,
+        "sendto": 44, "recvfrom": 45, "sendmsg": 46, "recvmsg": 47, "exit": 60, "uname": 63, "getcwd": 79, "readlink": 89,
+        "gettimeofday": 96, "getrusage": 98, "sysinfo": 99, "times": 100, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108,
+        "getppid": 110, "sigaltstack": 131, "gettid": 186, "time": 201, "futex": 202, "sched_getaffinity": 204, "getdents64": 217,
+        "restart_syscall": 219, "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep": 230, "exit_group": 231, "openat": 257,
+        "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "getcpu": 309, "getrandom": 318, "statx": 332, "rseq": 334,
+        "faccessat2": 439,
+    },
+    "aarch64": {
+        "getcwd": 17, "dup": 23, "faccessat": 48, "openat": 56, "close": 57, "getdents64": 61, "lseek": 62,
+        "read": 63, "write": 64, "readv": 65, "writev": 66, "pread64": 67, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80,
+        "exit": 93, "exit_group": 94, "futex": 98, "nanosleep": 101, "clock_gettime": 113, "clock_getres": 114, "clock_nanosleep": 115,
+        "restart_syscall": 128, "sched_getaffinity": 123, "sched_yield": 124, "sigaltstack": 132, "rt_sigaction": 134,
+        "rt_sigprocmask": 135, "rt_sigreturn": 139, "times": 153, "uname": 160, "getrusage": 165, "getcpu": 168, "gettimeofday": 169,
+        "getpid": 172, "getppid": 173, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179,
+        "sendto": 206, "recvfrom": 207, "sendmsg": 211, "recvmsg": 212, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222,
+        "mprotect": 226, "madvise": 233, "getrandom": 278, "statx": 291, "rseq": 293, "faccessat2": 439,
+    },
+}  # fmt: skip
+TGKILL = {"x86_64": 234, "aarch64": 131}  # allowed for the process itself: abort() is a signal that a process sends to itself
+FCNTL = {"x86_64": 72, "aarch64": 25}
+DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)  # of fcntl: F_DUPFD to F_GETFL, F_DUPFD_CLOEXEC; others have signals sent to any process
 X32 = 0x40000000  # calls of x86-64's third ABI, under numbers of their own
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -108,8 +138,11 @@ def call(name: str, result: int) -> int:
     return result
 
 
-def shut_off_files(reads: list[str], writes: list[str]) -> None:
-    """Leave this process, and all that come of it, nothing of the file system but these.
+def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) -> None:
+    """Leave this process, and all that come of it, nothing of the file system but these, the system's own files and some devices.
+
+    Parameters:
+        alone: nothing but these, and nothing of them is run.
 
     Raises:
         NotPossible: this kernel has no Landlock, or not enough of it.
@@ -120,8 +153,11 @@ def shut_off_files(reads: list[str], writes: list[str]) -> None:
     rights = struct.pack("=QQQ", ALL_FILE_RIGHTS, 3 if version >= WITH_NETWORK else 0, 3 if version >= WITH_SCOPES else 0)
     rules = call("landlock_create_ruleset", libc.syscall(LANDLOCK_CREATE, rights, len(rights), 0))
     look, change = EXECUTE | READ_FILE | READ_DIR, ALL_FILE_RIGHTS & ~MAKE_DEVICES
-    granted = [(path, look) for path in (*SYSTEM, *reads)] + [(path, change) for path in writes]
-    for path, right in [*granted, *((path, READ_FILE | WRITE_FILE) for path in DEVICES)]:
+    if alone:
+        granted = [(path, READ_FILE | READ_DIR) for path in reads]
+    else:
+        granted = [(path, look) for path in (*SYSTEM, *reads)] + [(path, READ_FILE | WRITE_FILE) for path in DEVICES]
+    for path, right in [*granted, *((path, change) for path in writes)]:
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
@@ -139,38 +175,84 @@ def shut_off_sockets() -> None:
     Raises:
         NotPossible: the kernel has no seccomp filters, or the numbers of its calls are not known.
     """
-    machine = os.uname().machine
-    if machine not in REFUSED:
-        raise NotPossible(f"the system calls of {machine} are not known; those of {' and '.join(REFUSED)} are")
-    abi, numbers = REFUSED[machine]
-    load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06  # of classic BPF: ld [k], jeq, jge, ret
-    kill, refuse, allow = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
-    steps = [
-        (load, 0, 0, 4),
-        (equal, 1, 0, abi),
-        (give, 0, 0, kill),
-        (load, 0, 0, 0),
-        (at_least, 0, 1, X32),
-        (give, 0, 0, refuse),
-    ]
+    abi, numbers = known_calls(REFUSED)
+    steps = []
     for number in numbers.values():
-        steps += [(equal, 0, 1, number), (give, 0, 0, refuse)]
-    steps.append((give, 0, 0, allow))
+        steps += [(EQUAL, 0, 1, number), (GIVE, 0, 0, REFUSE)]
+    filter_calls(abi, [*steps, (GIVE, 0, 0, ALLOW)])
+
+
+def shut_off_calls() -> None:
+    """Refuse this process every system call but those that computing needs.
+
+    Raises:
+        NotPossible: as :func:`shut_off_sockets`.
+    """
+    abi, numbers = known_calls({machine: (REFUSED[machine][0], allowed) for machine, allowed in ALLOWED.items()})
+    steps = []
+    for number in numbers.values():
+        steps += [(EQUAL, 0, 1, number), (GIVE, 0, 0, ALLOW)]
+    machine = os.uname().machine
+    for number, argument, values in ((TGKILL[machine], 0, (os.getpid(),)), (FCNTL[machine], 1, DESCRIPTOR_COMMANDS)):
+        steps += [(EQUAL, 0, 2 * len(values) + 2, number), (LOAD, 0, 0, FIRST_ARGUMENT + 8 * argument)]
+        for value in values:
+            steps += [(EQUAL, 0, 1, value), (GIVE, 0, 0, ALLOW)]
+        steps.append((GIVE, 0, 0, REFUSE))
+    filter_calls(abi, [*steps, (GIVE, 0, 0, REFUSE)])
+
+
+def known_calls(table: dict[str, tuple[int, dict[str, int]]]) -> tuple[int, dict[str, int]]:
+    """The row of a table for this machine.
+
+    Raises:
+        NotPossible: it has none.
+    """
+    machine = os.uname().machine
+    if machine not in table:
+        raise NotPossible(f"the system calls of {machine} are not known; those of {' and '.join(table)} are")
+    return table[machine]
+
+
+# Classic BPF: ld [k], jeq, jge, ret; what the last gives; and where the first argument of a call stands
+LOAD, EQUAL, AT_LEAST, GIVE = 0x20, 0x15, 0x35, 0x06
+KILL, REFUSE, ALLOW = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
+FIRST_ARGUMENT = 16 if sys.byteorder == "little" else 20
+
+
+def filter_calls(abi: int, steps: list[tuple[int, int, int, int]]) -> None:
+    """Have the kernel ask these steps, which end in an answer, at every system call of this process, and of all that come of it.
+
+    Parameters:
+        abi: the only one whose calls are made at all.
+
+    Raises:
+        NotPossible: the kernel has no seccomp filters.
+    """
+    steps = [
+        (LOAD, 0, 0, 4),
+        (EQUAL, 1, 0, abi),
+        (GIVE, 0, 0, KILL),
+        (LOAD, 0, 0, 0),
+        (AT_LEAST, 0, 1, X32),
+        (GIVE, 0, 0, REFUSE),
+        *steps,
+    ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
     program = struct.pack("@HP", len(steps), ctypes.addressof(code))
     call("seccomp", libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0))
 
 
-def drop_capabilities() -> None:
-    """Give up every capability but one, also those that root would get back with the next program."""
+def drop_capabilities(kept: int | None = KEPT_CAPABILITY) -> None:
+    """Give up every capability but one, or every one, also those that root would get back with the next program."""
+    mask = 0 if kept is None else 1 << kept
     for capability in range(64):
-        if capability != KEPT_CAPABILITY:
+        if capability != kept:
             libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # a user has none to drop, and is refused
     head = struct.pack("=Ii", CAPABILITY_VERSION, 0)
     held = ctypes.create_string_buffer(24)
     call("capget", libc.capget(head, held))
-    kept = struct.unpack("=6I", held.raw)[1] & 1 << KEPT_CAPABILITY
-    call("capset", libc.capset(head, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
+    left = struct.unpack("=6I", held.raw)[1] & mask
+    call("capset", libc.capset(head, struct.pack("=6I", left, left, 0, 0, 0, 0)))
 
 
 def check_home(homes: list[str]) -> None:
@@ -233,11 +315,16 @@ def isolate(spec: dict[str, Any]) -> dict[str, str | None]:
     return reasons
 
 
+def gain_nothing() -> None:
+    """No privilege is gained from here on, whatever program is run."""
+    call("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
 def main() -> None:
     """Become the command inside the fence, or say why not."""
     spec = json.loads(sys.argv[1])
     die_with(spec["parent"])
-    call("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    gain_nothing()
     reasons = isolate(spec)
     if spec.get("probe"):
         sys.stdout.write(json.dumps(reasons))

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
-from torch_compat.corpus.lines import write_whole
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recipes import read_recipe
 from torch_compat.corpus.recorded import read_recorded, write_recorded
@@ -29,6 +28,7 @@ from torch_compat.policy.source import read_folder
 from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -147,7 +147,7 @@ def _predictions(path: Path, gone: frozenset[str]) -> None:
     if path.is_file():
         rows = tuple(f"| {release} |" for release in gone)
         lines = read_whole(path).decode("utf-8").splitlines(keepends=True)
-        write_whole(path, "".join(line for line in lines if not line.startswith(rows)), encoding="utf-8")
+        put(path, "".join(line for line in lines if not line.startswith(rows)), encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------------------------------- what is decided
@@ -196,13 +196,13 @@ def _locks(policies: Path, gone: _Gone) -> None:
     lock = read_lock(policies)
     if lock.text is not None:
         kept = rewritten(lock, (), {}, counted_tables(read_folder(policies).entries))
-        write_whole(inside(policies, LOCK), lock_text(kept), encoding="utf-8")
+        put(inside(policies, LOCK), lock_text(kept), encoding="utf-8")
     accepted = read_accepted(policies)
     if accepted is not None:
         waivers = {path.stem for path in policies.glob("waivers/*.toml")}
         left = accepted.of(accepted.known.without(gone.releases), waivers)
         left = replace(left, findings={key: said for key, said in left.findings.items() if not _is_of(key[1], gone)})
-        write_whole(inside(policies, WAIVERS_LOCK), left.text, encoding="utf-8")
+        put(inside(policies, WAIVERS_LOCK), left.text, encoding="utf-8")
 
 
 def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
@@ -210,7 +210,7 @@ def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
     probes = set()
     names = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(gone.releases)))})(?!\d)")
     for path, text in drop_releases(policies, gone.releases).items():
-        write_whole(path, text, encoding="utf-8")
+        put(path, text, encoding="utf-8")
     for path in sorted(policies.rglob("*.toml")):
         text = read_whole(path).decode("utf-8")
         if not names.search(text):
@@ -221,7 +221,7 @@ def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
             path.unlink()
             probes.add(parsed(text, str(path)).get("deprecation", {}).get("probe"))
         elif changed != text:
-            write_whole(path, changed, encoding="utf-8")
+            put(path, changed, encoding="utf-8")
     return frozenset(probes - {None})
 
 

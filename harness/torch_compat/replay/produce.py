@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import normalise, normalise_result
+from torch_compat.writes import changing, put_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.recipes import Recipe
     from torch_compat.readers.torch_release import TorchRelease
 
-__all__ = ["Produced", "finish", "is_pinned", "produce"]
+__all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
 
@@ -66,57 +66,46 @@ def produce(
     Raises:
         ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
         CorpusError: something that was frozen has gone, or a file lies where a new fixture belongs.
+        WriteError: the tree cannot be written; nothing is recorded then.
     """
     release = reader.environment.version
     folder = corpus.folder / f"torch-{release}"
-    path = folder / MANIFEST
-    manifest = read_manifest(path) if path.exists() else Manifest(release, {}, (), ())
-    known: dict[str, Entry] = {entry.recipe: entry for entry in manifest.entries}
     recipes = tuple(recipes)
+    known = _known(folder)
     _refuse_to_replace(corpus.folder, folder, [recipe for recipe in recipes if recipe.name not in known])
     writer = digest(reader.identity)[:12]
-    added: list[Entry] = []
-    reproduced: list[str] = []
-    differing: list[tuple[str, tuple[str, ...]]] = []
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+        made: list[tuple[Recipe, Entry]] = []
         for recipe in recipes:
             progress(f"torch-{release}/{recipe.name}")
-            entry = _produce_one(recipe, reader, Path(scratch), writer, today)
-            old = known.get(recipe.name)
-            if old is None:
-                added.append(entry)
-                continue
-            differences = same_but_for_varying(old, entry)
+            made.append((recipe, _produce_one(recipe, reader, Path(scratch), writer, today)))
+        with changing(corpus.folder.parent):
+            known = _known(folder)  # again: another run may have recorded something meanwhile
+            new = [(recipe, entry) for recipe, entry in made if recipe.name not in known]
+            _refuse_to_replace(corpus.folder, folder, [recipe for recipe, _ in new])
+            added = [entry for _, entry in new]
+            if added:
+                _record(corpus.folder, folder, Path(scratch), {writer: reader.identity}, added)
+    reproduced: list[str] = []
+    differing: list[tuple[str, tuple[str, ...]]] = []
+    for recipe, entry in made:
+        if recipe.name in known:
+            differences = same_but_for_varying(known[recipe.name], entry)
             if differences:
                 differing.append((entry.id, tuple(differences)))
             else:
                 reproduced.append(entry.id)
-        if added:
-            _record(corpus.folder, folder, Path(scratch), manifest, {**manifest.writers, writer: reader.identity}, added)
     return Produced(tuple(added), tuple(reproduced), tuple(differing))
 
 
-def is_pinned(corpus: Corpus, release: str) -> bool:
-    """Whether everything that a release's manifest lists is frozen."""
-    pins = _pins(corpus.folder)
-    return all(entry.id in pins for entry in corpus.entries if entry.release == release)
-
-
-def finish(corpus: Corpus, release: str, strange: Callable[[Path], bool]) -> None:
-    """Finish what a killed :func:`produce` began to write: archives, then the manifest that lists them, then its pins.
-
-    Parameters:
-        strange: whether a file was not there before that run: what it had not yet listed is removed, and what it had listed is frozen.
-    """
-    folder = corpus.folder / f"torch-{release}"
+def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
-    manifest = read_manifest(path) if path.exists() else Manifest(release, {}, (), ())
-    listed = {MANIFEST, *(fixture.file for fixture in manifest.fixtures)}
-    for found in sorted(folder.glob("*")):
-        if found.name not in listed and strange(found):
-            found.unlink()
-    if manifest.entries and strange(path):
-        write_frozen(corpus.folder / FROZEN, {entry.id: entry.pin for entry in manifest.entries} | _pins(corpus.folder))
+    return read_manifest(path) if path.exists() else Manifest(folder.name.removeprefix("torch-"), {}, (), ())
+
+
+def _known(folder: Path) -> dict[str, Entry]:
+    """What the manifest of a folder says of each recipe."""
+    return {entry.recipe: entry for entry in _manifest(folder).entries}
 
 
 def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
@@ -144,16 +133,15 @@ def _pins(root: Path) -> dict[str, str]:
     return read_frozen(frozen) if frozen.exists() else {}
 
 
-def _record(
-    root: Path, folder: Path, scratch: Path, manifest: Manifest, writers: dict[str, dict[str, Any]], added: list[Entry]
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def _record(root: Path, folder: Path, scratch: Path, writers: dict[str, dict[str, Any]], added: list[Entry]) -> None:
+    manifest = _manifest(folder)
     for entry in added:
         if isinstance(entry, Fixture):
-            shutil.copyfile(scratch / entry.file, folder / entry.file)
+            put_copy(folder / entry.file, scratch / entry.file)
     fixtures = (*manifest.fixtures, *(entry for entry in added if isinstance(entry, Fixture)))
     not_writable = (*manifest.not_writable, *(entry for entry in added if isinstance(entry, NotWritable)))
-    write_manifest(folder / MANIFEST, replace(manifest, writers=writers, fixtures=fixtures, not_writable=not_writable))
+    known = {**manifest.writers, **writers}
+    write_manifest(folder / MANIFEST, replace(manifest, writers=known, fixtures=fixtures, not_writable=not_writable))
     write_frozen(root / FROZEN, _pins(root) | {entry.id: entry.pin for entry in added})
 
 

@@ -1,8 +1,9 @@
 """What two trees say differently of a release that was admitted to both: what may vary is passed over, everything else is told.
 
 Equal byte for byte are policies, apart from waivers, surveys and everything that is generated. Archives of the release are equal by
-content. What :data:`torch_compat.corpus.manifest.VARYING` names may differ, and with it the pins and the keys of cells; so may the day
-of an observation, and what the release says of the machine that it runs on.
+content, but for the last bits of what a recipe computes: the same machine code gives others on another processor. What
+:data:`torch_compat.corpus.manifest.VARYING` names may differ, and with it the pins and the keys of cells; so may the day of an
+observation, what the release says of the machine that it runs on, and who hears a warning that a process gives once.
 """
 
 from __future__ import annotations
@@ -16,20 +17,27 @@ from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder
 from torch_compat.corpus.recorded import read_recorded
 from torch_compat.corpus.surveys import RELEASES, surveyed_releases
 from torch_compat.formats.content import content_digest
+from torch_compat.policy.load import load_policy
+from torch_compat.values.compare import all_differences
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.policy.model import KnownWarning
 
-__all__ = ["DECIDED", "differences"]
+__all__ = ["DECIDED", "differences", "rounded_elsewhere"]
 
 COMPARED: Final = ("README.md", "fixtures", "policies", "reports")
 PASSED_OVER: Final = ("reports/latest/", "policies/torch/waivers/", "policies/torch/operator_waivers/")
 DECIDED: Final = "policies/torch"
 """Where people decide; of it, only the calendar and what is generated is written when a release is admitted."""
 OBSERVATIONS: Final = "reports/observations"
+LAST_BITS: Final = 4
+"""ULP by which a floating-point number that a recipe computes may differ between processors."""
 
 
 def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
@@ -42,6 +50,7 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
     """
     ours, theirs = _files(expected), _files(found)
     folder = f"fixtures/{release_folder(release)}/"
+    rounded = rounded_elsewhere(expected, found, release)
     for name in sorted(ours.keys() | theirs.keys()):
         if name not in theirs:
             yield f"{name}: is missing"
@@ -50,7 +59,7 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
         elif name.startswith(f"{OBSERVATIONS}/"):
             pass  # below, as observations
         elif name == f"{folder}{MANIFEST}":
-            yield from _manifest(name, ours[name], theirs[name])
+            yield from _manifest(name, ours[name], theirs[name], {one.recipe for one in rounded})
         elif name == f"{folder}{GOLDENS}":
             pass  # its values are looked up by the manifest, and compared with it
         elif name == f"fixtures/{FROZEN}":
@@ -60,9 +69,31 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
         elif ours[name].read_bytes() != theirs[name].read_bytes():
             if not name.startswith(folder):
                 yield f"{name}: {_first_line(ours[name], theirs[name])}"
-            elif content_digest(ours[name]) != content_digest(theirs[name]):
+            elif name not in {folder + one.file for one in rounded} and content_digest(ours[name]) != content_digest(
+                theirs[name]
+            ):
                 yield f"{name}: the archive says something else"
-    yield from _observations(_readers(expected), _readers(found), release)
+    once = tuple(one for one in load_policy(expected / DECIDED).warnings if one.once)
+    yield from _observations(_readers(expected, once), _readers(found, once), release)
+
+
+def rounded_elsewhere(expected: Path, found: Path, release: str) -> list[Fixture]:
+    """The fixtures of a release whose goldens differ in the last bits of floating-point numbers alone, and which differ in nothing else."""
+    ours, theirs = (_fixtures(root, release) for root in (expected, found))
+    return [one for recipe, one in ours.items() if recipe in theirs and _is_rounded(one, theirs[recipe])]
+
+
+def _fixtures(root: Path, release: str) -> dict[str, Fixture]:
+    path = root / "fixtures" / release_folder(release) / MANIFEST
+    return {one.recipe: one for one in read_manifest(path).fixtures} if path.is_file() else {}
+
+
+def _is_rounded(one: Fixture, other: Fixture) -> bool:
+    if set(same_but_for_varying(one, other)) != {"content", "golden"}:
+        return False
+    apart, errors = all_differences(one.golden, other.golden)
+    kept = [found for found in apart if found.kind == "value" and DTYPES[found.dtype].kind == "float"]
+    return bool(apart) and kept == apart and not errors and all(found.facts["max_ulp"] <= LAST_BITS for found in apart)
 
 
 def _files(root: Path) -> dict[str, Path]:
@@ -79,12 +110,12 @@ def _first_line(old: Path, new: Path) -> str:
     return f"line {at + 1} is {is_}, expected {was}"
 
 
-def _manifest(name: str, old: Path, new: Path) -> Iterator[str]:
+def _manifest(name: str, old: Path, new: Path, rounded: Collection[str]) -> Iterator[str]:
     ours, theirs = ({entry.recipe: entry for entry in read_manifest(path).entries} for path in (old, new))
     for recipe in sorted(ours.keys() | theirs.keys()):
         if recipe not in theirs or recipe not in ours:
             yield f"{name}: {recipe} {'is missing' if recipe in ours else 'was not there before'}"
-        elif fields := same_but_for_varying(ours[recipe], theirs[recipe]):
+        elif (fields := same_but_for_varying(ours[recipe], theirs[recipe])) and recipe not in rounded:
             yield f"{name}: {recipe} differs in {', '.join(fields)}"
 
 
@@ -108,8 +139,18 @@ def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[
             yield f"{name}: {one} differs"
 
 
-def _readers(root: Path) -> dict[str, ObservedReader]:
-    return read_recorded(root / OBSERVATIONS).readers
+def _readers(root: Path, once: Collection[KnownWarning]) -> dict[str, ObservedReader]:
+    """The recorded readers, without the warnings that a process gives once: what was loaded before decides who hears them."""
+    found = read_recorded(root / OBSERVATIONS).readers
+    return {
+        name: replace(reader, cells={key: _without(once, cell) for key, cell in reader.cells.items()})
+        for name, reader in found.items()
+    }
+
+
+def _without(once: Collection[KnownWarning], cell: Observation) -> Observation:
+    heard = tuple(pair for pair in cell.warnings if not any(one.said(pair[1]) for one in once))
+    return cell if heard == cell.warnings else replace(cell, warnings=heard)
 
 
 def _observations(ours: dict[str, ObservedReader], theirs: dict[str, ObservedReader], release: str) -> Iterator[str]:

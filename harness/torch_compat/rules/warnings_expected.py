@@ -103,18 +103,23 @@ class _Known:
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every cell in which something is said, or should be; then what is stated and nobody says."""
     stated = [_Known(one, evidence) for one in evidence.policy.warnings]
+    alike: dict[tuple[str, str, tuple[str, ...]], list[_Known]] = {}  # what concerns lines of one family, options and operators
     for line in evidence.by_line.values():
-        concerned = [one for one in stated if one.concerns(line[0])]
+        key = (line[0].fixture.family, line[0].options.id, tuple(line[0].fixture.operators))
+        if key not in alike:
+            alike[key] = [one for one in stated if one.concerns(line[0])]
+        concerned = alike[key]
         failures: Failures = []
         spoken = 0
         for place, heard in _heard(line, calls=any(one.entry.during == "running" for one in concerned)).items():
+            if not concerned and not heard.said:
+                continue
             known = [one for one in concerned if (one.entry.during == "loading") == (place == LOADING)]
             found = [*_unstated(heard, known, line[0], place), *_missing(heard, known, line, place)]
             failures += found
             for one in known:
                 one.note(heard, line[0], found)
-            for bits in heard.said.values():
-                spoken |= bits
+            spoken |= _passing(heard, known)
         for cells in line:
             left = cells.readers
             for bits, cause in failures:
@@ -132,26 +137,27 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
     """What was said where; calls in which nobody said anything only where they are asked for."""
     heard = {LOADING: _Heard()}
     golden = line[0].fixture.golden.get("calls", ())
+    elsewhere = {where for cells in line for where, _ in cells.observation.said}
     expected = {
-        f"calls[{index}].{turn}": [(category, text) for category, text in call[turn].get("warnings", ())]
+        where: [(category, text) for category, text in warnings]
         for index, call in enumerate(golden)
         for turn in ("first", "second")
+        if (warnings := call[turn].get("warnings", ())) or calls or elsewhere
+        for where in (f"calls[{index}].{turn}",)
+        if calls or warnings or where in elsewhere
     }
-    spoken = {where for where, warnings in expected.items() if calls or warnings}
-    spoken |= {where for cells in line for where, _ in cells.observation.said}
     for cells in line:
         heard[LOADING].say(cells.observation.warnings, cells.readers)
         if not cells.loaded:
             continue
         heard[LOADING].asked |= cells.readers
-        if not cells.observation.heard:
+        if not expected or not cells.observation.heard:
             continue
         said = dict(cells.observation.said)
         for where, warnings in expected.items():
-            if where in spoken:
-                place = heard.setdefault(where, _Heard())
-                place.asked |= cells.readers
-                place.say(said.get(where, warnings), cells.readers)
+            place = heard.setdefault(where, _Heard())
+            place.asked |= cells.readers
+            place.say(said.get(where, warnings), cells.readers)
     return heard
 
 
@@ -172,6 +178,15 @@ def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> F
     return failures
 
 
+def _passing(heard: _Heard, known: list[_Known]) -> int:
+    """The readers that say something here, apart from warnings of which chance decides who hears them: counts are to stay."""
+    readers = 0
+    for (_, text), bits in heard.said.items():
+        if not any(one.entry.once and one.entry.said(text) for one in known):
+            readers |= bits
+    return readers
+
+
 def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: str) -> Failures:
     """The readers that come through without a warning which is stated of them, with the cause."""
     failures: Failures = []
@@ -181,7 +196,7 @@ def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: s
             if one.entry.said(text):
                 said |= bits
         missing = heard.asked & one.span & ~said
-        if not missing or one.entry.varies or not (one.entry.always or said & one.span):
+        if not missing or one.entry.may_be_silent or not (one.entry.always or said & one.span):
             continue
         if place != LOADING:
             missing &= ~_raising(line, place, missing)

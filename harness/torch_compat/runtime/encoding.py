@@ -26,6 +26,7 @@ from torch_compat.values.form import DEEPEST, LARGEST, number, unwrapped
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torch_compat.archive import Archive
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.module import Module
     from torch_compat.runtime.slips import Slip
@@ -252,7 +253,7 @@ def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Slip] | N
 
 
 def perform(
-    path: Path, family: str, calls: list[dict[str, Any]], horizon: str | Horizon, met: dict[str, Slip] | None = None
+    path: Path | Archive, family: str, calls: list[dict[str, Any]], horizon: str | Horizon, met: dict[str, Slip] | None = None
 ) -> dict[str, Any]:
     """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
 

@@ -151,6 +151,10 @@ class Meter(threading.local):
             raise Exhausted(f"the program takes longer than {self.limits.seconds:g} s", code="time-limit")
         self._look_at_memory(0)
 
+    def prepare(self) -> None:
+        """Open what tells how much memory there is, before the file system is shut off."""
+        self._look_at_memory(0)
+
     def _look_at_memory(self, more: int) -> None:
         resident = _resident()
         if not self._most:
@@ -164,11 +168,25 @@ meter = Meter()
 
 
 def _statm() -> Callable[[], int]:
-    """How to find out how many bytes of memory this process holds; 0 where the system does not tell."""
+    """How to find out how many bytes of memory this process holds; 0 where the system does not tell.
+
+    The file that tells is opened once and stays open: a process that is shut off from the file system cannot open it later.
+    """
     if not sys.platform.startswith("linux"):
         return lambda: 0
-    page, path = os.sysconf("SC_PAGE_SIZE"), Path("/proc/self/statm")
-    return lambda: int(path.read_text(encoding="ascii").split()[1]) * page
+    page = os.sysconf("SC_PAGE_SIZE")
+    held: dict[int, int] = {}
+
+    def resident() -> int:
+        process = os.getpid()
+        if process not in held:  # the file of the process that this one was forked from tells of that one
+            for stale in held.values():
+                os.close(stale)
+            held.clear()
+            held[process] = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        return int(os.pread(held[process], 128, 0).split()[1]) * page
+
+    return resident
 
 
 _resident = _statm()

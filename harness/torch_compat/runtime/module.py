@@ -9,12 +9,13 @@ import numpy as np
 from torch_compat.errors import HarnessError, Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
+from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.language.types import convert, parse_type, release_value
 from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.slipping import DICTIONARY
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
-from torch_compat.runtime.values import NamedTupleValue, ScriptObject
+from torch_compat.runtime.values import ScriptObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,15 +86,23 @@ class Module:
             raise (program.slips.broken() or translated(error)) from error
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call the module as Python would, hooks included, with arrays of numpy in and out.
+        """Call the module as Python would, hooks included, with arrays of numpy in and out (:mod:`torch_compat.runtime.exchange`).
 
         Raises:
             Raised: the program raised, or the arguments do not fit.
             Unsupported: the reference reader lacks something that the call needs.
         """
-        given = tuple(_from_arrays(arg) for arg in args)
-        named = {name: _from_arrays(arg) for name, arg in keywords.items()}
-        return _to_arrays(self.run("forward", given, named, hooks=True))
+        return self._exchanged(CALLED, args, keywords)
+
+    def _exchanged(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        exchange = Exchange()
+        given = tuple(exchange.take(arg) for arg in args)
+        named = {name: exchange.take(arg) for name, arg in keywords.items()}
+        try:
+            value = self.run(method, given, named)
+        finally:
+            exchange.settle()
+        return exchange.give(value)
 
     def __getattr__(self, name: str) -> Any:
         """A method by its name; ``module.forward(x)`` takes and gives arrays of numpy, too."""
@@ -101,8 +110,7 @@ class Module:
             raise AttributeError(f"the module has no method {name}")
 
         def call(*args: Any, **keywords: Any) -> Any:
-            given = tuple(_from_arrays(arg) for arg in args)
-            return _to_arrays(self.run(name, given, {key: _from_arrays(arg) for key, arg in keywords.items()}))
+            return self._exchanged(name, args, keywords)
 
         return call
 
@@ -147,37 +155,20 @@ class Module:
                         seen.add(id(value))
                         yield prefix + name, kind, value
 
+    def state(self) -> dict[str, Any]:
+        """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""
+        return {name: Exchange().give(tensor) for name, _, tensor in self.named_tensors()}
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about how it is run."""
+        return list(self.program.notes)
+
     def attribute(self, name: str) -> Any:
         """The value of an attribute."""
         if "a_" + name not in self.object.__dict__:
             raise Raised(f"the module has no attribute {name}", code="AttributeError")
         return release_value(self.object.__dict__["a_" + name])
-
-
-def _from_arrays(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return Tensor(np.array(value))  # a copy: the program may write into it
-    if value.__class__ is list:
-        return [_from_arrays(item) for item in value]
-    if isinstance(value, tuple):
-        return tuple(_from_arrays(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _from_arrays(item) for key, item in value.items()}
-    return value
-
-
-def _to_arrays(value: Any) -> Any:
-    if value.__class__ is Tensor:
-        return value.array
-    if value.__class__ is list:
-        return [_to_arrays(item) for item in value]
-    if value.__class__ is dict:
-        return {key: _to_arrays(item) for key, item in value.items()}
-    if value.__class__ is tuple:
-        return tuple(_to_arrays(item) for item in value)
-    if isinstance(value, NamedTupleValue):
-        return value.__class__(*(_to_arrays(item) for item in value))
-    return value
 
 
 def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptObject]]:

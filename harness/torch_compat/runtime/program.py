@@ -64,11 +64,11 @@ MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgr
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
-def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
+def load(path: str | Path | bytes | Archive, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
     """Load a TorchScript or mobile archive.
 
     Parameters:
-        path: the file, or its bytes.
+        path: the file, its bytes, or the archive, which is closed.
         horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
         limits: what loading, and later each call, may cost.
 
@@ -78,7 +78,9 @@ def load(path: str | Path | bytes, horizon: str | Horizon = "reference", *, limi
         Unsupported: the reference reader lacks something.
     """
     known = named_horizon(horizon) if isinstance(horizon, str) else horizon
-    archive = ZipArchive(Path("<bytes>"), path) if isinstance(path, bytes) else open_archive(Path(path))
+    if isinstance(path, bytes):
+        path = ZipArchive(Path("<bytes>"), path)
+    archive = path if isinstance(path, Archive) else open_archive(Path(path))
     meter.begin(limits)
     try:
         if known.release != registry.NEWEST:

@@ -104,7 +104,7 @@ class DiesCalled(Raised):
 
 
 @cache
-def _every() -> tuple[Slip, ...]:
+def every() -> tuple[Slip, ...]:
     return tuple(
         Slip(
             entry["id"],
@@ -124,7 +124,7 @@ def _every() -> tuple[Slip, ...]:
 @cache
 def slips_of(horizon: Release) -> tuple[Slip, ...]:
     """The slips of a release, in the order of the file; those of the newest that there is, for the newest horizon."""
-    return tuple(slip for slip in _every() if horizon in slip.readers)
+    return tuple(slip for slip in every() if horizon in slip.readers)
 
 
 @cache

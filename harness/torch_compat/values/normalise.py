@@ -163,7 +163,12 @@ def plain_error(error: Sequence[str]) -> tuple[str, str]:
 
     Newer releases quote the class once more in front of what TorchScript's interpreter raises; that is no part of the text.
     """
-    return error[0].removeprefix("builtins."), alike(_CLASS.sub("", headline(error[1])))
+    return _plain(error[0], error[1])
+
+
+@functools.lru_cache(maxsize=8192)
+def _plain(kind: str, message: str) -> tuple[str, str]:
+    return kind.removeprefix("builtins."), alike(_CLASS.sub("", headline(message)))
 
 
 def same_error(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.corpus.deprecations import deprecation_entry
-from torch_compat.corpus.lines import dump, write_whole
+from torch_compat.corpus.lines import dump
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import (
     SAME,
@@ -38,9 +35,10 @@ from torch_compat.corpus.recorded.texts import apart
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.labels import Labels
+from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 
@@ -79,11 +77,11 @@ def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path
     for label in sorted(parts, key=place_of):
         path, text = inside(folder, label + SUFFIX), _text(label, parts[label], bodies, subjects, told)
         if not path.is_file() or path.read_bytes() != text.encode():
-            write_whole(path, text)
+            put(path, text)
             changed.append(path)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         if path.stem not in parts:
-            path.unlink()
+            remove(path)
             changed.append(path)
     return changed
 
@@ -257,8 +255,15 @@ def _cells(sets: Sets, labels: Labels) -> str:
     return "".join(f"\t{text}" for text in by_place.values())
 
 
-def record(folder: Path, observed: ObservedReader) -> tuple[Recorded, list[Path]]:
+def record(
+    folder: Path, observed: ObservedReader, merge: Callable[[ObservedReader | None], ObservedReader] | None = None
+) -> tuple[Recorded, list[Path]]:
     """Put what one reader did in the place of what the folder holds of it. Days stay where the facts of a file are the same.
+
+    Outcomes stand in files that other readers may have to change: whoever records into a tree holds its lock.
+
+    Parameters:
+        merge: makes what is to be recorded of what the folder holds of this reader now; ``observed`` itself unless given.
 
     Returns:
         All that is recorded then, and the files that changed.
@@ -266,20 +271,22 @@ def record(folder: Path, observed: ObservedReader) -> tuple[Recorded, list[Path]
     Raises:
         CorpusError: (``unreadable-file``) a file of the folder cannot be used: what it holds would be lost.
     """
-    with _locked(folder):
-        known = read_recorded(folder)
-        if known.unreadable:
-            name, why = min(known.unreadable.items())
-            raise CorpusError(
-                f"cannot be used, so nothing is recorded beside it: {why}",
-                where=str(folder / name),
-                hint="restore it from version control",
-                code="unreadable-file",
-            )
-        days = _days(known.readers.get(observed.name), observed)
-        newer = replace(observed, observed=max(days.values()), days=days)
-        readers = {**known.readers, observed.name: newer}
-        return replace(known, readers=readers), write_recorded(folder, readers.values())
+    known = read_recorded(folder)
+    if known.unreadable:
+        name, why = min(known.unreadable.items())
+        raise CorpusError(
+            f"cannot be used, so nothing is recorded beside it: {why}",
+            where=str(folder / name),
+            hint="restore it from version control",
+            code="unreadable-file",
+        )
+    old = known.readers.get(observed.name)
+    if merge is not None:
+        observed = merge(old)
+    days = _days(old, observed)
+    newer = replace(observed, observed=max(days.values()), days=days)
+    readers = {**known.readers, observed.name: newer}
+    return replace(known, readers=readers), write_recorded(folder, readers.values())
 
 
 def _days(old: ObservedReader | None, new: ObservedReader) -> dict[str, str]:
@@ -303,15 +310,3 @@ def _by_file(reader: ObservedReader) -> dict[str, dict[Cell, Observation]]:
         label = file_of(reader.name) if rank(writer) <= age else release_folder(writer)
         found.setdefault(label, {})[cell] = one
     return found
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Two that record into one folder wait for each other: outcomes stand in files that both may have to change."""
-    folder.mkdir(parents=True, exist_ok=True)
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)

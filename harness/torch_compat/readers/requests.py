@@ -1,7 +1,7 @@
-"""The process of the reference reader: JSON lines in on standard input, replies out on standard output.
+"""Requests to the reference reader, and its replies.
 
-A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``;
-lines ``{"stage": ...}`` may precede its reply, which holds exactly one of
+A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``.
+It is answered in a process of its own (:mod:`torch_compat.readers.child`). Stages may precede its reply, which holds exactly one of
 
 * ``"result"`` what the program does, in the form of goldens and observations (see harness/torch_compat/readers/worker.py);
 * ``"crashed"`` that the release of the horizon dies, as ``policies/torch/slips.toml`` has it: ``{"stage", "signal", "said",
@@ -17,56 +17,37 @@ The result of ``run`` has beside it ``notes`` and ``upgraders``: ``[[unit, line,
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import ArchiveError, HarnessError, Raised, Refused, Unsupported, UsageError
-from torch_compat.runtime import registry
 from torch_compat.runtime.encoding import Decoder, Encoder, death, perform
 from torch_compat.runtime.horizons import horizon
-from torch_compat.runtime.limits import bound_memory
 from torch_compat.runtime.program import load
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.archive import Archive
     from torch_compat.runtime.slips import Slip
 
-__all__ = ["answer", "main"]
+__all__ = ["answer"]
 
 
-PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent's thread ends
+def answer(
+    request: dict[str, Any], progress: Callable[[str], None] = lambda _: None, opened: Callable[[], Archive] | None = None
+) -> dict[str, Any]:
+    """The reply to a request. Whatever goes wrong inside is a fault of the reference reader, and says so.
 
-
-def main() -> None:
-    """Serve until standard input ends, or the process that is named on the command line does, however it ends."""
-    import ctypes  # noqa: PLC0415, TID251 - of the process alone, not of those who call answer()
-
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if len(sys.argv) > 1 and os.getppid() != int(sys.argv[1]):
-        return  # it ended before it could be asked for
-    replies = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # what anybody prints is no reply
-
-    def say(reply: dict[str, Any]) -> None:
-        replies.write(json.dumps(reply) + "\n")
-        replies.flush()
-
-    registry.known()  # every operator is imported before the clock of a request runs
-    bound_memory()
-    say({"started": True})
-    for line in sys.stdin.buffer:
-        say(answer(json.loads(line), lambda stage: say({"stage": stage})))
-
-
-def answer(request: dict[str, Any], progress: Any = lambda _: None) -> dict[str, Any]:
-    """The reply to a request. Whatever goes wrong inside is a fault of the reference reader, and says so."""
+    Parameters:
+        progress: takes the stages.
+        opened: opens the archive, where this process cannot do so by its path.
+    """
     try:
-        return {"observe": _observe, "run": _run}[request["do"]](request, progress)
+        archive = Path(request["path"]) if opened is None else opened()
+        return {"observe": _observe, "run": _run}[request["do"]](request, archive, progress)
     except Unsupported as error:
         return {"unsupported": _error(error)}
     except UsageError as error:
@@ -79,10 +60,10 @@ def answer(request: dict[str, Any], progress: Any = lambda _: None) -> dict[str,
         return {"unsupported": {"code": "fault", "message": said, "where": None}}
 
 
-def _observe(request: dict[str, Any], progress: Any) -> dict[str, Any]:
+def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
     progress("call")  # what loads is data; only calls can take long
     met: dict[str, Slip] = {}
-    done = perform(Path(request["path"]), request["family"], request["calls"], request["horizon"], met)
+    done = perform(archive, request["family"], request["calls"], request["horizon"], met)
     reply = done if "crashed" in done else {"result": done}
     return {**reply, **_slips(met, request["horizon"])}
 
@@ -96,9 +77,9 @@ def _slips(met: dict[str, Slip], horizon: str) -> dict[str, Any]:
     return said
 
 
-def _run(request: dict[str, Any], progress: Any) -> dict[str, Any]:
+def _run(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
     try:
-        module = load(Path(request["path"]), horizon(request["horizon"]))
+        module = load(archive, horizon(request["horizon"]))
     except (DiesLoading, DiesCalled) as error:
         return {**death("load", error), "slips": [error.slip.id]}
     program = module.program
@@ -123,7 +104,3 @@ def _applied(program: Any) -> list[list[Any]]:
 
 def _error(error: HarnessError) -> dict[str, Any]:
     return {"code": error.code, "message": error.message, "where": error.where}
-
-
-if __name__ == "__main__":
-    main()

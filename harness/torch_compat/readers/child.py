@@ -1,0 +1,404 @@
+"""The processes in which programs run: a template, which forks children, and a child, which serves one archive and ends.
+
+Run as ``python -P -m torch_compat.readers.child PARENT CONTROL``: the id of the process that it works for, and the descriptor of a
+socket to it. The template imports everything once, has one thread, and never sees an archive. It is asked in messages
+(:mod:`torch_compat.readers.wire`) and answers in their order:
+
+* ``{"fork": {"memory", "seconds", "horizon"}}``  forks a child, which is answered with ``{"pid"}`` and a descriptor of a socket to it
+* ``{"ended": pid, "kill": bool}``               how it ended: ``{"status"}``, as ``os.waitstatus_to_exitcode`` has it
+
+A child builds its fence before it is given anything: it dies with the template, has bounds of memory, processor time, files and their size, gains no
+privileges, makes no system calls but those that computing needs, and reads no files but those of this package, of Python and of numpy. The
+archive comes as an open file. ``{"fence": {"network", "home"}}``, with a reason for each part that this machine lacks, is its first message. Then it is asked
+
+* once ``{"load": path, "reader", "limits"}`` with the file, or ``{"ask": request}`` with it (see :mod:`torch_compat.readers.requests`)
+* ``{"call": method, "args", "words", "sizes", "arena"}``, ``{"state": true}``
+
+and answers ``{"value", ...}`` or ``{"error": [class, message, where, hint, code, slip]}``; ``{"need": bytes}`` asks for a shared memory, which
+comes with ``{"arena": bytes}``.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import sysconfig
+import warnings
+import zipfile
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.archive import open_archive
+from torch_compat.errors import HarnessError
+from torch_compat.readers import launcher, requests
+from torch_compat.readers.wire import INLINE, Arena, Gone, Lines, Reading, Writing, rounded
+from torch_compat.releases.data import packaged
+from torch_compat.runtime import registry
+from torch_compat.runtime.exchange import same_bytes
+from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.limits import Limits, bound_memory, meter
+from torch_compat.runtime.program import load
+from torch_compat.runtime.slips import DiesCalled, DiesLoading
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from torch_compat.runtime.module import Module
+
+__all__ = ["Child", "Template", "main"]
+
+MOST_FILES = 64  # descriptors of a child
+MOST_REMEMBERED = 1024  # ends of children that nobody has asked for yet
+MOST_CONTROL = 1 << 20  # bytes with a message of the parent
+WARM = b"""class Model(Module):
+  __parameters__ = []
+  training : bool
+  def forward(self: __torch__.m.Model, x: Tensor) -> Tensor:
+    return torch.add(torch.mul(x, 2), 1)
+"""
+
+
+class Template:
+    """Forks children for its parent, and knows how they ended.
+
+    Parameters:
+        parent: the process that it works for.
+        control: a socket to it.
+    """
+
+    def __init__(self, parent: int, control: socket.socket) -> None:
+        self.parent = parent
+        self.control = control
+        self.lines = Lines(control)
+        self.children: set[int] = set()
+        self.ends: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Work until the parent ends, however it does."""
+        try:
+            alive = os.pidfd_open(self.parent)
+        except ProcessLookupError:
+            return
+        if os.getppid() != self.parent:
+            return  # it ended before it could be watched; its number may be another's
+        poll = select.poll()
+        poll.register(alive, select.POLLIN)
+        poll.register(self.control, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if alive in ready:
+                return
+            try:
+                request, _ = self.lines.receive(0)
+                self.reap()
+                if "fork" in request:
+                    self.fork(request["fork"], alive)
+                else:
+                    self.lines.send({"status": self.end_of(request["ended"], kill=request["kill"])})
+            except Gone:
+                return
+
+    def fork(self, spec: dict[str, Any], alive: int) -> None:
+        """Fork a child, and hand a socket to it to the parent."""
+        warm(spec["horizon"])
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        template = os.getpid()
+        process = os.fork()
+        if process == 0:
+            status = 1
+            try:
+                self.control.close()
+                ours.close()
+                os.close(alive)
+                Child(theirs, template, spec).serve()
+                status = 0
+            finally:
+                os._exit(status)
+        theirs.close()
+        self.children.add(process)
+        try:
+            self.lines.send({"pid": process}, descriptors=[ours.fileno()])
+        finally:
+            ours.close()
+
+    def reap(self) -> None:
+        """Take note of the children that ended."""
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not process:
+                return
+            self.children.discard(process)
+            self.ends[process] = os.waitstatus_to_exitcode(status)
+            if len(self.ends) > MOST_REMEMBERED:
+                del self.ends[next(iter(self.ends))]
+
+    def end_of(self, process: int, *, kill: bool) -> int | None:
+        """How a child ended that does not answer any more; one that has not ended within a second is ended."""
+        if process in self.children:  # not reaped, so the number is still its own
+            watched = os.pidfd_open(process)
+            try:
+                if kill or not select.select([watched], [], [], 1)[0]:
+                    signal.pidfd_send_signal(watched, signal.SIGKILL)
+                    select.select([watched], [], [])
+            finally:
+                os.close(watched)
+            self.reap()
+        return self.ends.pop(process, None)
+
+
+class Child:
+    """A process for one archive.
+
+    Parameters:
+        connection: a socket to whoever asks.
+        template: the process that it was forked from.
+        spec: its bounds: ``memory`` in bytes beside what it has, ``seconds`` of processor time until it is given more, ``horizon``.
+    """
+
+    def __init__(self, connection: socket.socket, template: int, spec: dict[str, Any]) -> None:
+        self.lines = Lines(connection)
+        self.template = template
+        self.spec = spec
+        self.arena: Arena | None = None
+        self.module: Module | None = None
+        self.kept: list[Any] = []
+        self.heard: list[list[str]] = []
+
+    def serve(self) -> None:
+        """Build the fence, then answer until nobody asks any more."""
+        try:
+            self.lines.send({"fence": self.fence()})
+            warm_up(self.spec["horizon"])  # what is written to memory that is shared with the template is copied ahead of need
+            warnings.resetwarnings()
+            warnings.simplefilter("always")
+            warnings.showwarning = self.hear
+            self.begin()
+            while True:
+                self.lines.send(*self.answer(*self.receive()))
+        except Gone:
+            return
+
+    def hear(self, message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        """Keep a warning for the next answer."""
+        self.heard.append([category.__name__, str(message)])
+
+    # ------------------------------------------------------------------------------------------------------------ the fence
+
+    def fence(self) -> dict[str, str | None]:
+        """Shut this process off; for each part, why this machine cannot, or None."""
+        launcher.die_with(self.template)
+        meter.prepare()
+        self.bound()
+        launcher.gain_nothing()
+        reasons: dict[str, str | None] = {"network": None, "home": None}
+        try:
+            launcher.shut_off_files(_readable(), [], alone=True)
+            launcher.drop_capabilities(None)
+            _check_files()
+        except launcher.NotPossible as error:
+            reasons["home"] = str(error)
+        try:
+            launcher.shut_off_calls()
+            launcher.check_network()
+        except launcher.NotPossible as error:
+            reasons["network"] = str(error)
+        return reasons
+
+    def bound(self) -> None:
+        """Bounds of memory, processor time, files and their size."""
+        bound_memory(self.spec["memory"])
+        memory, _ = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        seconds = self.spec["seconds"]
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds if most == resource.RLIM_INFINITY else min(seconds, most), most))
+        for limit, value in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, MOST_FILES)):
+            resource.setrlimit(limit, (value, value))
+
+    # ------------------------------------------------------------------------------------------------------------- requests
+
+    def receive(self) -> tuple[dict[str, Any], memoryview]:
+        """The next request; a shared memory that comes with it takes the place of the one before."""
+        found: list[int] = []
+        request, data = self.lines.receive(self.spec["memory"], found)
+        if found:
+            self.arena = Arena(request["arena"], found[0])
+            self.arena.handed_over()
+        return request, data
+
+    def begin(self) -> None:
+        """Take the archive."""
+        found: list[int] = []
+        request, _ = self.lines.receive(0, found)
+        (descriptor,) = found
+        if "ask" in request:
+            asked = request["ask"]
+            opened = partial(open_archive, asked["path"], descriptor=descriptor)
+            self.lines.send(requests.answer(asked, lambda stage: self.lines.send({"stage": stage}), opened))
+            raise Gone
+        try:
+            self.module = load(
+                open_archive(request["load"], descriptor=descriptor),
+                horizon(request["reader"]),
+                limits=Limits(*request["limits"]),
+            )
+            reply = {"methods": sorted(self.module.methods), "notes": self.module.notes}
+        except HarnessError as error:
+            reply = {"error": _error(error)}
+        self.lines.send({**reply, **self.warned()})
+
+    def warned(self) -> dict[str, Any]:
+        """What was warned of since the last answer."""
+        heard, self.heard = self.heard, []
+        return {"warnings": heard} if heard else {}
+
+    def answer(self, request: dict[str, Any], data: memoryview) -> tuple[Any, list[Any]]:
+        """The answer to a request: a document, and the bytes with it."""
+        assert self.module is not None  # noqa: S101 - it was loaded before
+        if "state" in request:
+            writing = Writing()
+            state = {"value": {"d": [[name, writing.put(tensor)] for name, _, tensor in self.module.named_tensors()]}}
+            return self.with_bytes(state, writing.storages())
+        sizes, memory = request["sizes"], data
+        if not len(data) and any(sizes) and self.arena is not None:
+            memory = self.arena.bytes.data
+        given: dict[int, Tensor] = {}
+        originals: dict[int, Any] = {}
+
+        def tensor(place: int, dtype: Any, shape: list[int], strides: list[int] | None, offset: int) -> Tensor:
+            if place not in given:
+                originals[place] = arrays.view(reading.storages[place], dtype, shape, strides, offset)
+                given[place] = Tensor(np.array(originals[place]))
+                return given[place]
+            return Tensor(given[place].array)
+
+        reading = Reading(sizes, memory, tensor, self.kept.__getitem__)
+        args = tuple(reading.get(arg) for arg in request["args"])
+        words = {name: reading.get(arg) for name, arg in request["words"].items()}
+        copies = [given[place].array for place in range(len(sizes))]
+        writing = Writing(copies, self.keep)
+        try:
+            made: dict[str, Any] = {"value": writing.put(self.module.run(request["call"], args, words))}
+        except HarnessError as error:
+            writing = Writing(copies)
+            made = {"error": _error(error)}
+        storages = writing.storages()
+        changed = [place for place, copy in enumerate(copies) if not same_bytes(originals[place], copy)]
+        if changed:
+            made["changed"] = changed
+            storages += [copies[place].ravel(order="K").view(np.uint8) for place in changed]
+        return self.with_bytes({**made, **self.warned()}, storages)
+
+    def keep(self, value: Any) -> int:
+        """Keep something that only this process can use; its number."""
+        self.kept.append(value)
+        return len(self.kept) - 1
+
+    def with_bytes(self, made: dict[str, Any], storages: list[Any]) -> tuple[Any, list[Any]]:
+        """An answer with its storages: in the message, or in shared memory."""
+        if not storages:
+            return made, []
+        made["sizes"] = [one.nbytes for one in storages]
+        total = sum(map(rounded, made["sizes"]))
+        if total <= INLINE:
+            return made, Writing.parts(storages)
+        if self.arena is None or self.arena.size < total:
+            self.lines.send({"need": total})
+            self.receive()
+            assert self.arena is not None  # noqa: S101 - it has just come
+        at = 0
+        for one in storages:
+            self.arena.bytes[at : at + one.nbytes] = one
+            at += rounded(one.nbytes)
+        return made, []
+
+
+def _error(error: HarnessError) -> list[Any]:
+    slip = error.slip.id if isinstance(error, DiesCalled | DiesLoading) else None
+    return [type(error).__name__, error.message, error.where, error.hint, error.code, slip]
+
+
+@cache
+def _readable() -> list[str]:
+    """What a child may read: this package with its data, Python's own library, and numpy."""
+    folders = [
+        Path(__file__).parents[1],
+        packaged("policies"),
+        *(packaged("fixtures", name) for name in ("beside", "globals", "operators")),
+    ]
+    libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+    modules = [Path(str(module.__file__)).parent for module in (np, ml_dtypes)]
+    return [str(folder) for folder in (*folders, *libraries, *modules)]
+
+
+def _check_files() -> None:
+    """Try to read what must be shut off.
+
+    Raises:
+        NotPossible: it can be read.
+    """
+    for path in ("/", "/etc/passwd", f"/proc/{os.getppid()}/environ"):
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.ENOENT):
+                continue
+        raise launcher.NotPossible(f"{path} can still be read")
+
+
+# ---------------------------------------------------------------------------------------------------------------- template
+
+
+@cache
+def _warm_archive() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("m/data.pkl", b"\x80\x02c__torch__.m\nModel\n)\x81}X\x08\x00\x00\x00training\x89sb.")
+        archive.writestr("m/code/__torch__/m.py", WARM)
+        archive.writestr("m/constants.pkl", b"\x80\x02).")
+        archive.writestr("m/version", b"3\n")
+    return made.getvalue()
+
+
+@cache
+def warm(reader: str) -> None:
+    """Read what is recorded of a horizon, so that no child has to."""
+    warm_up(reader)
+    gc.collect()
+    gc.freeze()  # the garbage collector of a child would write to every page that is shared
+
+
+def warm_up(reader: str) -> None:
+    """Load and call a program of our own at a horizon."""
+    try:
+        load(_warm_archive(), horizon(reader)).run("forward", (Tensor(np.ones(2, np.float32)),))
+    except HarnessError:
+        return  # this horizon does not read it: why was looked up
+
+
+def main() -> None:
+    """Be the template."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal: whoever it is for ends us by ending
+    sys.dont_write_bytecode = True
+    parent, control = int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    registry.known()
+    _readable()
+    Template(parent, control).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Replies to requests (:mod:`torch_compat.readers.requests`), checked: whoever wrote them ran a program of a stranger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.readers.wire import bad
+from torch_compat.values.form import check_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["checked", "stage_of"]
+
+STAGES = ("load", "call")
+DEATH = {"stage": str, "signal": str, "said": str, "predicted": str}
+UNSTABLE = {"stage": str, "signal": str, "predicted": str}
+
+
+def stage_of(reply: dict[str, Any]) -> str:
+    """The stage that a message before a reply states.
+
+    Raises:
+        ReaderError: it is none (``bad-reply``).
+    """
+    stage = reply["stage"]
+    if len(reply) != 1 or stage.__class__ is not str or stage not in STAGES:
+        raise bad(f"a stage {stage!r:.40}")
+    found: str = stage
+    return found
+
+
+def checked(reply: Any, do: str) -> dict[str, Any]:
+    """A reply that is one.
+
+    Raises:
+        ReaderError: it is none (``bad-reply``).
+    """
+    if reply.__class__ is not dict:
+        raise bad(f"a {type(reply).__name__}")
+    beside = reply.keys() - {"result", "crashed", "unsupported"}
+    ends = len(reply) - len(beside)
+    if ends != 1 or not beside <= {"slips", "unstable", "notes", "upgraders"}:
+        raise bad(f"a reply with the keys {sorted(map(str, reply))!r:.200}")
+    _each(reply.get("slips", []), lambda one: one.__class__ is str, "slips")
+    _beside(reply)
+    if "unstable" in reply:
+        _record(reply["unstable"], UNSTABLE, "unstable")
+    if "crashed" in reply:
+        _record(reply["crashed"], DEATH, "crashed")
+    elif "unsupported" in reply:
+        _error(reply["unsupported"], {"code": str, "message": str}, "unsupported")
+    else:
+        _result(reply["result"], do)
+    found: dict[str, Any] = reply
+    return found
+
+
+def _beside(part: dict[str, Any]) -> None:
+    _each(part.get("notes", []), lambda one: one.__class__ is str, "notes")
+    _each(part.get("upgraders", []), _is_upgrader, "upgraders")
+
+
+def _is_upgrader(one: Any) -> bool:
+    return one.__class__ is list and [part.__class__ for part in one] == [str, int, str, str]
+
+
+def _result(result: Any, do: str) -> None:
+    if result.__class__ is not dict:
+        raise bad(f"a result that is a {type(result).__name__}")
+    said = dict(result)
+    if do == "run":
+        _beside(said)
+        said = {key: part for key, part in said.items() if key not in {"notes", "upgraders"}}
+        if len(said) != 1 or not said.keys() <= {"value", "error"}:
+            raise bad(f"a result with the keys {sorted(map(str, said))!r:.200}")
+    if "error" in said:
+        _error(said["error"], {"stage": str, "type": str, "message": str}, "error")
+        said["error"] = {key: part for key, part in said["error"].items() if key != "where"}
+    try:
+        check_result(said, "result")
+    except (ValueError, RecursionError) as error:
+        raise bad(str(error)[:400]) from error
+
+
+def _error(error: Any, parts: Mapping[str, type], name: str) -> None:
+    if error.__class__ is dict and error.get("where").__class__ in {str, type(None)}:
+        error = {key: part for key, part in error.items() if key != "where"}
+    _record(error, parts, name)
+
+
+def _record(found: Any, parts: Mapping[str, type], name: str) -> None:
+    if found.__class__ is not dict or {key: part.__class__ for key, part in found.items()} != parts:
+        raise bad(f"{name} is not of the form {{{', '.join(parts)}}}")
+
+
+def _each(found: Any, fits: Callable[[Any], bool], name: str) -> None:
+    if found.__class__ is not list or not all(map(fits, found)):
+        raise bad(f"{name} are not what they must be")

@@ -1,0 +1,454 @@
+"""Messages between a process and the child in which a program runs, and values of the runtime in them.
+
+A message is a head, a document and bytes: the head is two numbers of 32 and 64 bits, little endian, the lengths of the other two; the document is
+JSON; the bytes are those of storages, one after the other, each at a multiple of 16. Where they are many, they lie in a shared
+memory (:class:`Arena`) instead, and the message has none.
+
+Values in a document: null, booleans, integers of 64 bits, finite floats, texts and lists are themselves; everything else is an object with one key:
+
+* ``n``   a float that is not finite, by its bits: ``7ff8000000000000``; ``i`` an integer of more than 64 bits, by its digits
+* ``c``   a complex number, ``t`` a tuple, ``d`` a dictionary: ``[[key, value], ...]``
+* ``x``   a tensor: ``[storage, dtype, shape, strides, offset]``, in elements; strides are null where they are row-major
+* ``y``   a dtype by its name, ``v`` a device
+* ``p``   a named tuple: ``[qualified name, [field, ...], [value, ...]]``
+* ``h``   something that stays in the child, and is only named here: ``[number, class, ...]``
+* ``o``   something that no program takes: the name of its class
+
+Whoever reads a message trusts nothing in it: lengths are bounded before memory is asked for, the count of values before they are made, and every tensor passes
+through :mod:`torch_compat.arrays`. What does not fit is :class:`torch_compat.errors.ReaderError` with the code ``bad-reply``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import mmap
+import os
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat import arrays
+from torch_compat.errors import HarnessError, ReaderError, Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
+from torch_compat.runtime.values import Device, EnumMember, NamedTupleValue, ScriptObject
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+__all__ = ["INLINE", "MOST_DOCUMENT", "Arena", "Gone", "Lines", "Reading", "Writing", "bad", "rounded"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+HEAD = struct.Struct("<IQ")
+ALIGNED = 16  # bytes: where a storage begins
+INLINE = 1 << 15  # bytes of storages that a message carries itself; more of them go through shared memory
+AT_ONCE = 1 << 16  # bytes that are asked for at a time
+MOST_DOCUMENT = 1 << 28  # bytes
+MOST_VALUES = 1 << 22  # items of lists and the like in one document
+MOST_OBJECTS = 1 << 20  # tensors, tuples, dictionaries and other values with a key
+DEEPEST = 120  # levels: a program gives 100
+INT64 = 1 << 63
+
+
+class Gone(Exception):  # noqa: N818 - no error: the other side has closed the connection, and each who asks knows why
+    """The other side is gone."""
+
+
+def bad(said: str) -> ReaderError:
+    """The error of a message that is none."""
+    return ReaderError(f"the process that runs the program sent what is no reply: {said}", code="bad-reply")
+
+
+def rounded(size: int) -> int:
+    """Where the next storage begins."""
+    return -(-size // ALIGNED) * ALIGNED
+
+
+class Arena:
+    """Memory that two processes share. Whoever makes it fixes its size, so that the other one cannot take it away.
+
+    Attributes:
+        size: in bytes.
+        bytes: the memory, as an array.
+        descriptor: of the file behind it; -1 once the other side has it.
+    """
+
+    def __init__(self, size: int, descriptor: int = -1) -> None:
+        if descriptor < 0:
+            descriptor = os.memfd_create("torch-compat", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(descriptor, size)
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self.size = size
+        self.descriptor = descriptor
+        self.bytes = arrays.elements(memoryview(mmap.mmap(descriptor, size)), np.dtype(np.uint8))
+
+    def handed_over(self) -> None:
+        """The other side has a descriptor of its own; the memory stays."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class Lines:
+    """A connection, message by message.
+
+    Attributes:
+        patience: seconds that a message may take from its first byte to its last.
+        unread: what came behind the last message.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.patience = math.inf
+        self.unread = b""
+
+    def send(self, document: Any, data: Sequence[Any] = (), descriptors: Sequence[int] = ()) -> None:
+        """Send a message.
+
+        Parameters:
+            data: buffers; :meth:`Writing.parts` pads them.
+            descriptors: files that go with it.
+
+        Raises:
+            Gone: nobody is there.
+        """
+        import socket  # noqa: PLC0415 - the module of a connection that there is
+
+        text = json.dumps(document, separators=(",", ":")).encode("ascii")
+        parts = [HEAD.pack(len(text), sum(len(part) for part in data)), text, *data]
+        ancillary = (
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(descriptors)}i", *descriptors))] if descriptors else []
+        )
+        try:
+            sent = self.connection.sendmsg(parts, ancillary, socket.MSG_NOSIGNAL)
+            total = sum(len(part) for part in parts)
+            if sent < total:
+                self.connection.sendall(memoryview(b"".join(parts))[sent:])
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise Gone from error
+
+    def receive(self, most: int, descriptors: list[int] | None = None) -> tuple[Any, memoryview]:
+        """The next message: its document and its bytes.
+
+        Parameters:
+            most: bytes beside the document that may come.
+            descriptors: takes the files that come with it; without it, the kernel closes what comes.
+
+        Raises:
+            Gone: nobody is there.
+            ReaderError: it is no message, or too large.
+            BlockingIOError: the time that the connection waits is over.
+        """
+        raw, self.unread = self.unread or self._some(descriptors), b""
+        if len(raw) < HEAD.size:
+            raw = self._rest(raw, HEAD.size)
+        length, extra = HEAD.unpack_from(raw)
+        if length > MOST_DOCUMENT or extra > most:
+            raise bad(f"it announces {length} bytes of text, of at most {MOST_DOCUMENT}, and {extra} of data, of at most {most}")
+        whole = HEAD.size + length + extra
+        if len(raw) > whole:
+            raw, self.unread = raw[:whole], raw[whole:]
+        elif len(raw) < whole:
+            raw = self._rest(raw, whole)
+        view = memoryview(raw)
+        return _document(raw[HEAD.size : HEAD.size + length]), view[HEAD.size + length :]
+
+    def _some(self, descriptors: list[int] | None = None) -> bytes:
+        try:
+            if descriptors is None:
+                raw = self.connection.recv(AT_ONCE)
+            else:
+                import socket  # noqa: PLC0415 - as above
+
+                raw, found, _, _ = socket.recv_fds(self.connection, AT_ONCE, 4)
+                descriptors += found
+        except ConnectionResetError as error:
+            raise Gone from error
+        if not raw:
+            raise Gone
+        return raw
+
+    def _rest(self, raw: bytes, whole: int) -> bytes:
+        """What is still to come is read as it comes: no memory is asked for because of a number."""
+        parts, left, began = [raw], whole - len(raw), time.monotonic()
+        while left:
+            if time.monotonic() - began > self.patience:
+                raise BlockingIOError
+            parts.append(self.connection.recv(min(left, 16 * AT_ONCE)))
+            if not parts[-1]:
+                raise Gone
+            left -= len(parts[-1])
+        return b"".join(parts)
+
+
+def _document(text: bytes) -> Any:
+    """The document of a message.
+
+    Raises:
+        ReaderError: it is none, or has too many values.
+    """
+    if len(text) > AT_ONCE:
+        values, objects = text.count(b",") + text.count(b"["), text.count(b"{")
+        if values > 2 * MOST_VALUES or objects > MOST_OBJECTS:
+            raise bad(f"a document of {values} values and {objects} objects")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise bad(f"{type(error).__name__} in its document") from error
+
+
+class Writing:
+    """Values of one message, with the storages of their tensors.
+
+    Parameters:
+        known: arrays whose storages the other side has: the first storages, in order.
+        hand: takes what stays in this process, and gives its number; None where nothing may stay.
+    """
+
+    def __init__(self, known: Sequence[Array] = (), hand: Callable[[Any], int] | None = None) -> None:
+        self._known = known
+        self._hand = hand
+        self._whole = {id(one): place for place, one in enumerate(known)}  # as they are, whatever they are views of
+        self._places = {id(owner(one)): place for place, one in enumerate(known)}
+        self._storages: list[tuple[Array, list[int]]] = []
+        self._views: list[tuple[list[Any], int, int]] = []
+        self._left = MOST_OBJECTS
+
+    def put(self, value: Any) -> Any:
+        """A value as it stands in a document.
+
+        Raises:
+            Unsupported: it is too large.
+        """
+        kind = value.__class__
+        if value is None or kind is bool or kind is str:
+            return value
+        if kind is int:
+            return value if -INT64 <= value < INT64 else {"i": hex(value)}
+        if kind is float:
+            return value if math.isfinite(value) else {"n": struct.pack(">d", value).hex()}
+        if kind is list:
+            return [self.put(item) for item in value]
+        self._left -= 1
+        if self._left < 0:
+            hint = "torch_compat.load(..., in_process=True) has no such limit"
+            said = f"a call has more than {MOST_OBJECTS} tensors, tuples and dictionaries, which are not sent between processes"
+            raise Unsupported(said, hint=hint, code="too-large")
+        if kind is Tensor:
+            return {"x": self.tensor(value.array)}
+        if kind is tuple:
+            return {"t": [self.put(item) for item in value]}
+        if kind is dict:
+            return {"d": [[self.put(key), self.put(item)] for key, item in value.items()]}
+        if kind is complex:
+            return {"c": [self.put(value.real), self.put(value.imag)]}
+        return self._other(value)
+
+    def _other(self, value: Any) -> Any:
+        if value.__class__ is Dtype:
+            return {"y": value.name}
+        if value.__class__ is Device:
+            return {"v": str(value)}
+        if isinstance(value, Kept):
+            return {"h": [value.number]}
+        if self._hand is not None:
+            if isinstance(value, NamedTupleValue):
+                return {"p": [value.qualified_name, list(value.fields), [self.put(item) for item in value]]}
+            if isinstance(value, ScriptObject | EnumMember):
+                return {"h": [self._hand(value), value.qualified_name]}
+            if value.__class__ is OpaqueTensor:
+                return {"h": [self._hand(value), f"{value.layout} {value.dtype.name}"]}
+        return {"o": value.__class__.__name__}
+
+    def tensor(self, array: Array) -> list[Any]:
+        """A tensor: ``[storage, dtype, shape, strides, offset]``."""
+        size = array.itemsize
+        whole = self._whole.get(id(array))
+        if whole is not None:
+            strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
+            return [whole, dtypes.of_numpy(array.dtype).name, list(array.shape), strides, 0]
+        memory = owner(array)
+        if any(step % size for step in array.strides):
+            array = memory = array.copy()
+        if memory is array:
+            at, first, end = 0, 0, int(array.nbytes)
+        else:
+            at = int(array.__array_interface__["data"][0]) - int(memory.__array_interface__["data"][0])
+            first, end = arrays.extent(array.shape, array.strides, int(at))
+            end += size - 1 if array.size else 0
+        strides = None if array.flags.c_contiguous else [step // size for step in array.strides]
+        made: list[Any] = [self._place(memory), dtypes.of_numpy(array.dtype).name, list(array.shape), strides, at]
+        if made[0] >= len(self._known):
+            span = self._storages[made[0] - len(self._known)][1]
+            span[0], span[1] = min(span[0], first), max(span[1], end)
+        self._views.append((made, at, size))
+        return made
+
+    def _place(self, memory: Array) -> int:
+        place = self._places.get(id(memory))
+        if place is None:
+            place = self._places[id(memory)] = len(self._places)
+            self._storages.append((memory, [memory.nbytes, 0]))
+        return place
+
+    def storages(self) -> list[Array]:
+        """The bytes of the storages that are new, as far as views see them. Nothing is written after that."""
+        starts = [first // ALIGNED * ALIGNED if first < end else 0 for _, (first, end) in self._storages]
+        for made, at, size in self._views:
+            place = made[0] - len(self._known)
+            made[4] = (at - (starts[place] if place >= 0 else 0)) // size
+        return [_flat(memory)[start : max(end, start)] for start, (memory, (_, end)) in zip(starts, self._storages, strict=True)]
+
+    @staticmethod
+    def parts(storages: Sequence[Array]) -> list[Any]:
+        """Buffers of storages, each padded to where the next one begins."""
+        made: list[Any] = []
+        for one in storages:
+            made.append(one.data)
+            if one.nbytes % ALIGNED:
+                made.append(bytes(rounded(one.nbytes) - one.nbytes))
+        return made
+
+
+def _flat(memory: Array) -> Array:
+    """All bytes of an array that owns its memory, in their order."""
+    return memory.ravel(order="K").view(np.uint8)
+
+
+class Kept:
+    """Something of a program that stays in the child: an object, a member of an enumeration, a tensor that cannot be calculated with.
+
+    Attributes:
+        number: by which the child knows it.
+        kind: what it is.
+    """
+
+    def __init__(self, number: int, kind: str) -> None:
+        self.number = number
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} in its own process>"
+
+
+class Reading:
+    """Values of one message.
+
+    Parameters:
+        sizes: bytes of each new storage, as the message states them.
+        data: where they are: one after the other, each at a multiple of 16.
+        tensor: makes a value of a tensor: its storage's number, dtype, shape, strides, offset; what it raises is a mistake of the message.
+        named: gives a value that is kept here, by its number; without it, such values are :class:`Kept`.
+
+    Attributes:
+        storages: the bytes of each new storage, still where they are.
+
+    Raises:
+        ReaderError: the sizes are not those of the data.
+    """
+
+    def __init__(
+        self,
+        sizes: Any,
+        data: memoryview | Array,
+        tensor: Callable[[int, np.dtype[Any], list[int], list[int] | None, int], Any],
+        named: Callable[[int], Any] | None = None,
+    ) -> None:
+        if sizes.__class__ is not list or any(size.__class__ is not int or size < 0 for size in sizes):
+            raise bad("sizes of storages that are no sizes")
+        if sum(map(rounded, sizes)) > len(data):
+            raise bad(f"storages of {sum(sizes)} bytes in {len(data)}")
+        self._tensor = tensor
+        self._named = named
+        self.storages: list[memoryview | Array] = []
+        at = 0
+        for size in sizes:
+            self.storages.append(data[at : at + size])
+            at += rounded(size)
+
+    def get(self, value: Any, depth: int = 0) -> Any:
+        """A value of a document.
+
+        Raises:
+            ReaderError: it is none.
+        """
+        kind = value.__class__
+        if value is None or kind is bool or kind is str or kind is float:
+            return value
+        if kind is int:
+            if not -INT64 <= value < INT64:
+                raise bad("an integer of more than 64 bits")
+            return value
+        if depth > DEEPEST:
+            raise bad(f"values of more than {DEEPEST} levels")
+        below = depth + 1
+        if kind is list:
+            return [self.get(item, below) for item in value]
+        if len(value) != 1:
+            raise bad("an object that has not one key")
+        (key, body), *_ = value.items()
+        try:
+            return self._keyed(key, body, below)
+        except (HarnessError, TypeError, ValueError, OverflowError, LookupError, AttributeError, struct.error) as error:
+            if isinstance(error, ReaderError):
+                raise
+            raise bad(f"{key[:8]!r}: {str(error)[:400]}") from error
+
+    def _keyed(self, key: str, body: Any, depth: int) -> Any:
+        if key == "x":
+            return self.tensor(body)
+        if key == "t":
+            return tuple([self.get(item, depth) for item in _list(body)])
+        if key == "d":
+            return {self.get(name, depth): self.get(item, depth) for name, item in map(_list, _list(body))}
+        if key == "n":
+            return struct.unpack(">d", bytes.fromhex(body))[0]
+        if key == "i" and self._named is not None:  # a program has none, but its caller may
+            return int(body, 16)
+        if key == "c":
+            return complex(*[self.get(part, depth) for part in _list(body)])
+        if key == "y" and body in dtypes.DTYPES:
+            return dtypes.DTYPES[body]
+        if key == "v":
+            return Device(body)
+        if key == "p":
+            return _named_tuple(body[0], tuple(_list(body[1])), [self.get(item, depth) for item in _list(body[2])])
+        if key == "h":
+            if self._named is not None:
+                return self._named(body[0])
+            number, said = body
+            if number.__class__ is not int or said.__class__ is not str:
+                raise TypeError("something kept has a number and a kind")
+            return Kept(number, said[:1000])
+        if key == "o" and body.__class__ is str:
+            return type(body, (), {})()
+        raise KeyError(f"there is no such value as {body!r:.80}")
+
+    def tensor(self, body: Any) -> Any:
+        """A tensor."""
+        place, name, shape, strides, offset = _list(body)
+        if place.__class__ is not int or place < 0:
+            raise ValueError(f"there is no storage {place!r:.40}")
+        return self._tensor(place, dtypes.DTYPES[name].array, _list(shape), None if strides is None else _list(strides), offset)
+
+
+def _list(body: Any) -> list[Any]:
+    if body.__class__ is not list:
+        raise TypeError(f"a {type(body).__name__} where a list is expected")
+    found: list[Any] = body
+    return found
+
+
+def _named_tuple(name: Any, fields: tuple[Any, ...], items: list[Any]) -> NamedTupleValue:
+    if name.__class__ is not str or len(fields) != len(items) or any(one.__class__ is not str for one in fields):
+        raise TypeError("a named tuple has a name, and as many fields as values")
+    own = name.rpartition(".")[2]
+    space = {"qualified_name": name, "fields": fields}
+    made: NamedTupleValue = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), space)(*items)
+    return made

@@ -1,0 +1,371 @@
+"""Writing into a tree: whole or not at all, one run at a time, and in words where it cannot be done."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.interrupted.dying import KILLED, begun, ran
+from torch_compat.cli import main
+from torch_compat.errors import CorpusError, UsageError, WriteError
+from torch_compat.writes import COMMITTED, JOURNAL, LOCK, TIMEOUT, changing, holding, put, put_copy, remove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.miniatures.tree import Tree
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A tree of two files."""
+    path = tmp_path / "root"
+    path.mkdir()
+    (path / "one").write_text("1")
+    (path / "two").write_text("2")
+    return path
+
+
+def files(root: Path) -> dict[str, str]:
+    return {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def change(root: Path) -> None:
+    with changing(root):
+        put(root / "one", "new")
+        remove(root / "two")
+        put(root / "deep/er/three", "3")
+
+
+CHANGED = {"one": "new", "deep/er/three": "3"}
+BEFORE = {"one": "1", "two": "2"}
+
+
+# --------------------------------------------------------------------------------------------------------------- changes
+
+
+def test_a_change_is_made_when_the_block_ends_and_leaves_nothing_else(root: Path) -> None:
+    with changing(root):
+        put(root / "one", "new")
+        with changing(root):
+            put(root / "three", "3")
+        assert (root / "one").read_text() == "1"
+        assert not (root / "three").exists()
+    assert files(root) == {"one": "new", "two": "2", "three": "3"}
+    assert sorted(path.name for path in root.iterdir()) == ["one", "three", "two"]
+
+
+def test_a_block_that_raises_changes_nothing(root: Path) -> None:
+    def act() -> None:
+        with changing(root):
+            put(root / "one", "new")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        act()
+    assert files(root) == BEFORE
+
+
+def test_while_the_lock_is_held_each_file_is_a_change_of_its_own(root: Path) -> None:
+    with holding(root):
+        put(root / "one", "new")
+        assert (root / "one").read_text() == "new"
+
+
+def test_what_lies_outside_the_tree_is_written_at_once(root: Path, tmp_path: Path) -> None:
+    with changing(root):
+        put(tmp_path / "outside/file", "x")
+        assert (tmp_path / "outside/file").read_text() == "x"
+
+
+def test_a_copy_and_permissions(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(os.urandom(3 << 20))
+    (root / "one").chmod(0o750)
+    with changing(root):
+        put_copy(root / "one", source)
+    assert (root / "one").read_bytes() == source.read_bytes()
+    assert stat.S_IMODE((root / "one").stat().st_mode) == 0o750
+
+
+def test_devices_are_written_to_and_links_are_followed(root: Path, tmp_path: Path) -> None:
+    put(Path("/dev/null"), "x")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    (tmp_path / "link").symlink_to(root / "one")
+    put(tmp_path / "link", "through")
+    assert (root / "one").read_text() == "through"
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_file_is_on_the_disk_before_it_is_renamed(root: Path, monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    def renamed(source: Path, target: Path) -> None:
+        assert str(source) in done
+        if not alone:
+            assert str(root / JOURNAL) in done
+            assert (root / JOURNAL).read_bytes().endswith(COMMITTED)
+        replace(source, target)
+        done.append("renamed")
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    if alone:
+        put(root / "one", "new")
+    else:
+        change(root)
+    assert done[done.index("renamed") + 1 :].count(str(root)) == 1  # and so is its name
+
+
+def test_every_file_operation_survives_being_killed(root: Path) -> None:
+    expected = ran(root, lambda: change(root))
+    assert (expected.status, files(root)) == (0, CHANGED)
+    seen = set()
+    for operation in range(1, expected.operations + 1):
+        for path in sorted(root.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        for name, text in BEFORE.items():
+            (root / name).write_text(text)
+        assert ran(root, lambda: change(root), dies_at=operation).status == KILLED
+        with holding(root):  # whoever writes next completes it or undoes it
+            pass
+        seen.add(json.dumps(files(root), sort_keys=True))
+        folders = [path.name for path in root.rglob("*") if path.is_dir() and path.name not in {"reports", "latest"}]
+        assert bool(folders) == (files(root) == CHANGED), operation
+    assert seen == {json.dumps(one, sort_keys=True) for one in (BEFORE, CHANGED)}
+
+
+def test_an_interrupted_change_is_undone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def interrupted(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == ".three.partial":
+            raise KeyboardInterrupt
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change(root)
+    assert files(root) == BEFORE
+
+
+def test_an_interrupted_change_is_completed_where_files_are_renamed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace, calls = os.replace, []
+
+    def interrupted(*paths: Any) -> None:
+        calls.append(paths)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change(root)
+    assert files(root) == CHANGED
+
+
+# --------------------------------------------------------------------------------------------------------------- journals
+
+
+@pytest.mark.parametrize(
+    "said", ["{}\n", "[]\n", "nothing\n", '{"form": 2, "put": [], "remove": [], "folders": []}\n', "[" * 9999 + "\n"]
+)
+def test_a_journal_that_is_none_is_named_and_stays(root: Path, said: str) -> None:
+    (root / JOURNAL).parent.mkdir(parents=True)
+    (root / JOURNAL).write_text(said)
+    with pytest.raises(WriteError, match="is not the journal") as caught:
+        change(root)
+    assert caught.value.exit_status == 2
+    assert files(root) == {**BEFORE, JOURNAL: said}
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "link/file", ".one.partial"])
+def test_a_journal_from_a_stranger_leads_nowhere_else(root: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (root / "link").symlink_to(tmp_path)
+    (root / JOURNAL).parent.mkdir(parents=True)
+    (root / JOURNAL).write_text(json.dumps({"form": 1, "put": [], "remove": [name], "folders": []}) + "\ncommitted\n")
+    with pytest.raises(CorpusError) as caught:
+        change(root)
+    assert caught.value.code == "outside"
+    assert (tmp_path / "outside").read_text() == (tmp_path / "file").read_text() == "mine"
+
+
+# ------------------------------------------------------------------------------------------------------------------- locks
+
+
+def wait_for(path: Path) -> None:
+    limit = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def hold(root: Path, until: Path) -> Callable[[], None]:
+    def act() -> None:
+        with changing(root):
+            (root.parent / "held").touch()
+            wait_for(until)
+            put(root / "count", str(int((root / "count").read_text()) + 1))
+
+    return act
+
+
+def test_a_second_run_waits_and_says_for_whom(root: Path, tmp_path: Path) -> None:
+    (root / "count").write_text("0")
+    first = begun(root, hold(root, tmp_path / "go"))
+    wait_for(tmp_path / "held")
+    second = begun(root, hold(root, tmp_path / "go"))
+    said = json.loads((root / LOCK).read_text())
+    assert said["pid"] == first.pid
+    time.sleep(0.3)
+    assert (root / "count").read_text() == "0"
+    (tmp_path / "go").touch()
+    one, two = first.end(), second.end()
+    assert (one.status, two.status, one.err) == (0, 0, "")
+    assert two.err.startswith(f"waiting for process {first.pid} (")
+    assert two.err.endswith(f", since {said['since']}), which is writing into this tree\n")
+    assert (root / "count").read_text() == "2"
+
+
+def test_a_second_run_gives_up_in_time(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "count").write_text("0")
+    first = begun(root, hold(root, tmp_path / "go"))
+    wait_for(tmp_path / "held")
+    monkeypatch.setenv(TIMEOUT, "0.2")
+    with pytest.raises(WriteError, match=rf"process {first.pid} .* is writing .* waited 0.2 seconds") as caught:
+        change(root)
+    assert (caught.value.exit_status, caught.value.code) == (2, "locked")
+    os.kill(first.pid, signal.SIGKILL)  # the lock of a process that is gone is nobody's
+    assert first.end().status == KILLED
+    change(root)
+    assert files(root) == {**CHANGED, "count": "0"}
+
+
+@pytest.mark.parametrize("said", ["soon", "-1", "nan", ""])
+def test_a_time_that_is_none(root: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv(TIMEOUT, said)
+    with pytest.raises(UsageError, match="expected a number of seconds"):
+        change(root)
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock, calls = fcntl.flock, []
+
+    def late(descriptor: int, how: int) -> None:
+        calls.append(how)
+        if len(calls) == 1:  # who held it ends between our opening and our locking
+            (root / LOCK).unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with holding(root):
+        assert json.loads((root / LOCK).read_text())["pid"] == os.getpid()
+    assert len(calls) == 2
+
+
+def test_many_at_once_lose_nothing(root: Path) -> None:
+    (root / "count").write_text("0")
+
+    def count() -> None:
+        for _ in range(20):
+            with changing(root):
+                put(root / "count", str(int((root / "count").read_text()) + 1))
+
+    assert [one.end().status for one in [begun(root, count) for _ in range(4)]] == [0] * 4
+    assert (root / "count").read_text() == "80"
+
+
+# -------------------------------------------------------------------------------------------------- what cannot be written
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full (free some space; nothing was changed"),
+        (errno.EDQUOT, "the quota of disk space is used up (free some space"),
+        (errno.EROFS, "the file system is read-only (work on a copy"),
+        (errno.EACCES, "the permission is missing (give yourself"),
+        (errno.EIO, "Input/output error (mend that"),
+    ],
+)
+@pytest.mark.parametrize("function", ["open", "write", "fsync"])
+def test_the_command_tells_in_words_and_leaves_nothing(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, words: str, function: str
+) -> None:
+    before = tree.everything()
+    real = getattr(os, function)
+
+    def failing(what: Any, *more: Any, **other: Any) -> Any:
+        path = str(Path(f"/proc/self/fd/{what}").readlink()) if isinstance(what, int) else str(what)
+        if path.endswith(".mine.py.partial"):
+            raise OSError(number, os.strerror(number))
+        return real(what, *more, **other)
+
+    monkeypatch.setattr(os, function, failing)
+    with pytest.raises(SystemExit) as ended:
+        main(["new", "recipe", "mine", "--family", "mobile", "--root", str(tree.root)])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert ".mine.py.partial: cannot be written: " + words.partition(" (")[0] in said.err
+    assert words.partition("(")[2] in said.err
+    assert tree.everything() == before
+    assert not (tree.root / "reports/latest").exists()
+
+
+def test_a_file_size_limit_is_no_fault_of_ours(tree: Tree) -> None:
+    before = tree.everything()
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+        main(["new", "recipe", "mine", "--family", "mobile", "--root", str(tree.root)])
+
+    ended = ran(tree.root, limited)
+    assert ended.status == 2
+    assert "the file would be larger than this process may write" in ended.err
+    assert tree.everything() == before
+
+
+MOUNTED = """
+mount -t tmpfs -o size=200k tmpfs "$2" && cp -r "$1/." "$2" && "$3" -m torch_compat new recipe small --family mobile --root "$2" >&2 || exit 70
+if [ "$4" = full ]; then dd if=/dev/zero of="$2/filling" bs=1k 2>/dev/null; else mount -o remount,ro "$2"; fi
+(cd "$2" && find . -type f ! -name filling | sort | xargs sha256sum) > "$2.before"
+"$3" -m torch_compat new recipe mine --family mobile --root "$2"; status=$?
+(cd "$2" && find . -type f ! -name filling | sort | xargs sha256sum) | cmp - "$2.before" >&2 || exit 71
+exit $status
+"""
+
+
+@pytest.mark.parametrize(("how", "words"), [("full", "the disk is full"), ("read-only", "the file system is read-only")])
+def test_a_real_file_system(tree: Tree, tmp_path: Path, how: str, words: str) -> None:
+    can = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if can.returncode:
+        pytest.skip("this process may not mount a file system of its own")
+    (tmp_path / "mounted").mkdir()
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", MOUNTED, "sh", tree.root, tmp_path / "mounted", sys.executable, how],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done
+    assert words in done.stderr
