@@ -51,17 +51,17 @@ OLD_PYTHON = [
 
 @nox.session(default=False)
 def replay(session: nox.Session) -> None:
-    """Judge recorded evidence, with fresh observations of the releases built here. Ends with torch-compat's own exit status."""
+    """Judge recorded observations and new ones from the releases built here. Returns the exit status of torch-compat."""
     session.install(".")
     end(status(session, "replay", *session.posargs))
 
 
 @nox.session(default=False)
 def nightly(session: nox.Session) -> None:
-    """Ask the index for new releases, judge what is recorded, then observe afresh and judge, as of today.
+    """Look for new releases, judge the recorded observations, then make new observations and judge again, as of today.
 
-    Fails while a release that the index offers is not in the calendar, and while one of the calendar was not produced with or
-    not observed with; the sessions to run are named. What is observed afresh here does not stand in for a record.
+    Fails if the package index has a release that the calendar lacks, or if fixtures or observations of a release in the calendar are
+    missing; prints the sessions to run. New observations do not replace missing recorded ones.
     """
     session.install(".")
     as_of = ["--as-of", dt.datetime.now(dt.UTC).date().isoformat()]
@@ -69,16 +69,16 @@ def nightly(session: nox.Session) -> None:
     recorded, report = output(session, "judge", *as_of, "--format", "json")
     replayed = status(session, "replay", *as_of, *session.posargs)
     for line in not_run(report):
-        session.log(f"has not run, or not on all there is: {line}")
+        session.log(f"has not run, or is incomplete: {line}")
     ends = (offered, recorded, replayed)
-    session.log("exit status %d of readers available, %d of what is recorded, %d of the replay", *ends)
+    session.log("exit status: %d for readers available, %d for the recorded observations, %d for the replay", *ends)
     own = (3, 2, 1, 4, 0)  # torch-compat's own, the severest first; any other, as of one that was killed, is a fault
     end(own[0] if set(ends).difference(own) else next(one for one in own if one in ends))
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, format, and the one direction in which imports run."""
+    """Check style, format and the direction of imports."""
     session.install(*group("lint"))
     session.run("ruff", "check", ".")
     # TorchScript finds the types that its "# type:" comments name among a recipe's imports, and recipes are frozen
@@ -91,28 +91,28 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of everything, strictly."""
+    """Check all types with mypy in strict mode."""
     session.install(".", *group("types"))
     session.run("mypy", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The tests, against the package as it is installed."""
+    """Run the tests against the installed package."""
     session.install(".", *group("test"))
     session.run("pytest", *(session.posargs or ["--numprocesses=2"]))
 
 
 @nox.session(default=False)
 def slow(session: nox.Session) -> None:
-    """The tests that `nox -s tests` leaves out: each takes half a minute or more, and repeats what a faster case shows."""
+    """Run the slow tests that `nox -s tests` skips. Each takes half a minute or more, and a faster test covers the same case."""
     session.install(".", *group("test"))
     session.run("pytest", "-m", "slow", *session.posargs)
 
 
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
-    """The sdist and the wheel; and the wheel works where nothing else is."""
+    """Build the sdist and the wheel, and check that the wheel works in an empty directory."""
     session.install(*group("build"))
     dist = Path(session.create_tmp())
     for old in dist.glob("torch_compat-*"):
@@ -136,7 +136,7 @@ def build(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("release", [nox.param(version, id=f"torch-{version}") for version in WRITERS])
 def produce(session: nox.Session, release: str) -> None:
-    """Let a real release run the recipes: new fixtures are added, old ones have to come out as recorded."""
+    """Run the recipes with a real release: add new fixtures, and check that existing ones are reproduced as recorded."""
     with_release(session, release)
     session.run("torch-compat", "produce", f"torch-{release}", *session.posargs)
 
@@ -144,10 +144,10 @@ def produce(session: nox.Session, release: str) -> None:
 @nox.session(default=False)
 @nox.parametrize("release", [nox.param(version, id=f"torch-{version}") for version in READERS])
 def observe(session: nox.Session, release: str) -> None:
-    """Let a real release read the fixtures: every outcome has to be the recorded one.
+    """Load the fixtures with a real release, and check that every outcome is as recorded.
 
-    With --record alone, the other readers then read what this release wrote, wherever that is not recorded: a new release is
-    a row and a column of the matrix. Their environments are built only for that.
+    With --record alone, the other releases then load the fixtures of this release where this is not recorded yet, because a new
+    release adds a row and a column to the matrix. Missing environments are built for this.
     """
     with_release(session, release)
     session.run("torch-compat", "observe", "--reader", f"torch-{release}", *session.posargs)
@@ -164,10 +164,10 @@ def observe(session: nox.Session, release: str) -> None:
 
 @nox.session(default=False)
 def generate(session: nox.Session) -> None:
-    """Rewrite what is generated and takes seconds: the schema of policies, weights_only.toml, locks, findings.md, blocks of README.md.
+    """Regenerate the files that take only seconds: policy schema, weights_only.toml, locks, findings.md, parts of README.md.
 
-    Of counts.lock what judging alone counts; `nox -s predictions -- --write` counts quirks and slips. Of waivers.lock what continues; only
-    `torch-compat accept --write` takes another difference.
+    In counts.lock, quirks and slips are not updated (use `nox -s predictions -- --write`). In waivers.lock, only entries that continue are
+    updated; new differences are accepted only by `torch-compat accept --write`.
     """
     session.install(".")
     session.run("python", "tools/generate.py")
@@ -175,10 +175,10 @@ def generate(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def faults(session: nox.Session) -> None:
-    """Damage archives of the corpus, 100,000 times unless told, open them in every way, and look what comes of it.
+    """Damage archives of the corpus (100,000 times by default), open them in every way, and check the results.
 
-    `-- --count 1000 --seed 2`. About half of the faults have all checksums made right again. `-- --bombs` opens small files that
-    ask for hours or gigabytes instead.
+    `-- --count 1000 --seed 2`. In about half of the cases, all checksums are corrected after the damage. `-- --bombs` opens small files
+    that try to use hours or gigabytes instead.
     """
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.faults", *session.posargs)
@@ -186,7 +186,7 @@ def faults(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def fence(session: nox.Session) -> None:
-    """Run generated hostile programs, 10,000 unless told, and fail if one gets outside: `-- --count 1000 --seed 2`."""
+    """Run generated hostile programs (10,000 by default), and fail if one escapes: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.fence", *session.posargs)
 
@@ -210,18 +210,18 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def planted(session: nox.Session) -> None:
-    """Plant other outcomes in cells that waivers cover, 10,000 unless told, and fail if one is not noticed: `-- --count 1000 --seed 2`."""
+    """Plant other outcomes in waived cells (10,000 by default), and fail if one is not detected: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.planted", *session.posargs)
 
 
 @nox.session(default=False)
 def predictions(session: nox.Session) -> None:
-    """The reference reader at the horizon of each release against what that release did: `-- --reader 1.5.1`.
+    """Compare the reference reader, at the horizon of each release, with the records of that release: `-- --reader 1.5.1`.
 
-    Of all readers, compares what is counted with reports/predictions.md and the quirks and slips of policies/torch/counts.lock:
-    `-- --write` writes both. Takes ten minutes of processor time. `-- --sample 100 --seed TEXT` executes less than a third, in which
-    every cause that the policy names has to be met; `.ci/run` does that.
+    Without --reader, the counts are also compared with reports/predictions.md and with the quirks and slips in
+    policies/torch/counts.lock; `-- --write` writes both. Takes ten minutes of processor time. `-- --sample 100 --seed TEXT` runs less
+    than a third of the cells, which must include every cause that the policy names; `.ci/run` uses this.
     """
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.predictions", *session.posargs)
@@ -229,7 +229,7 @@ def predictions(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def schemas(session: nox.Session) -> None:
-    """Our reading and judging of schemas against torch 2.13.0's own, 100,000 generated pairs unless told: `-- --pairs 1000`."""
+    """Compare schema parsing and compatibility checks with torch 2.13.0, on 100,000 generated pairs by default: `-- --pairs 1000`."""
     with_release(session, "2.13.0")
     session.install(*group("test"))
     session.run("python", "-m", "tests.operators", *session.posargs)
@@ -237,7 +237,7 @@ def schemas(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def differential(session: nox.Session) -> None:
-    """The reference reader against torch 2.13.0: calls of every overload, 200 of each unless told, and 20 programs for each: `-- 20`."""
+    """Compare the reference reader with torch 2.13.0: 200 calls of each overload and 20 times as many programs by default: `-- 20`."""
     with_release(session, "2.13.0")
     session.install(*group("test"))
     count = int(session.posargs[0]) if session.posargs else 200
@@ -247,7 +247,7 @@ def differential(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
-    """Ratios of times, with the environments of real releases that are built here; see benchmarks/README.md."""
+    """Run the benchmarks, with the environments of real releases that are built here; see benchmarks/README.md."""
     session.install(".")
     for script in sorted(ROOT.glob("benchmarks/*.py")):
         session.run("python", str(script))
@@ -310,4 +310,4 @@ def check_names(session: nox.Session, names: list[str]) -> None:
         {name for name in names if not name.startswith(("torch_compat/", "torch_compat-"))}
     )
     if wrong:
-        session.error(f"lacks, or should not hold: {', '.join(wrong)}")
+        session.error(f"missing from the wheel, or not allowed in it: {', '.join(wrong)}")

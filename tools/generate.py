@@ -1,6 +1,7 @@
-"""``python tools/generate.py [--root DIR]``: rewrite every generated file of the tree that takes seconds to make.
+"""``python tools/generate.py [--root DIR]``: regenerate the files of the repository that take only seconds.
 
-Prints the files that changed. Exit status 0 whatever judging says. reports/predictions.md takes minutes: ``nox -s predictions``.
+Prints the files that changed. The exit status is 0 whatever the findings are. reports/predictions.md takes minutes and is made by
+``nox -s predictions``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 def main(arguments: list[str] | None = None) -> int:
     """Rewrite what is generated."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--root", type=Path, default=REPOSITORY, help="the tree; this repository unless given")
+    parser.add_argument(
+        "--root", type=Path, default=REPOSITORY, help="root of the repository to regenerate; default: this repository"
+    )
     asked = parser.parse_args(arguments)
     try:
         changed, _ = regenerate(find_root(asked.root))

@@ -1,7 +1,7 @@
-"""Count what a design of one spine has once: `python tools/house.py` prints the counts, `--check` fails above the limits.
+"""Count things that the design has only once: `python tools/house.py` prints the counts, `--check` fails above the limits.
 
-The counts are made from the syntax trees of the package and from the recorded files, not from a list that somebody keeps. A count that
-cannot be exact says in its description what it looks for. `--root DIR` counts another checkout, as one of an older commit.
+The counts come from the syntax trees of the package and from the recorded files, not from a list that is kept by hand. The description of
+a count that cannot be exact says how it is counted. `--root DIR` counts in another checkout, such as that of an older commit.
 """
 
 from __future__ import annotations
@@ -337,9 +337,9 @@ MOST_BYTES, MOST_LINES = 10 << 20, 20_000  # of recorded text
 def main() -> None:
     """Print the counts; with ``--check``, exit with 1 where one is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="the checkout to count in")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a count is above its limit")
-    parser.add_argument("--where", action="store_true", help="name what was counted")
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="checkout to count in; default: this one")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 if a count is above its limit")
+    parser.add_argument("--where", action="store_true", help="list the places that were counted")
     arguments = parser.parse_args()
     house = House(arguments.root)
     above: list[str] = []

@@ -1,15 +1,15 @@
-"""``python tools/programs.py FOLDER [--writer X ...] [--reader X ...] [--only PROGRAM ...] [--reasons]``: what nobody fitted anything to.
+"""``python tools/programs.py FOLDER [--writer X ...] [--reader X ...] [--only PROGRAM ...] [--reasons]``: test predictions on programs from outside the corpus.
 
-The programs of ``fixtures/programs`` were fixed before any release ran them, and are no recipes: no policy, need or operator was written by
-them. Four releases write them into FOLDER, eight others read what was written, and what happens is held against two forecasts:
+The programs of ``fixtures/programs`` were fixed before any release ran them, and are not recipes: no policy, need or operator was written
+to fit them. Four releases write them into FOLDER, eight releases load the archives, and the results are compared with two predictions:
 
-* ``inspect``: whether the release loads the archive, with default options, and with ``weights_only=True`` where it has the argument;
-* ``reference``: what the reference reader does at the horizon of that release, values, shapes, types, state and errors.
+* ``inspect``: whether the release loads the archive with default options, and with ``weights_only=True`` where it has the argument;
+* ``reference``: what the reference reader does at the horizon of that release: values, shapes, types, state and errors.
 
-What a release did is kept in FOLDER and not asked for again; the forecasts are made anew each time. The last lines count cells by
-kind of forecast and of program: right, wrong, and lacking, where the reference reader says that it lacks something; that is not right.
-``--reasons`` prints for each refused cell that was forecast why, beside what the release said. Exit status 1 if a cell is wrong or lacking,
-2 for wrong usage, 4 if a release is not built here or nothing was compared.
+Results of releases are kept in FOLDER and reused; predictions are made again each time. The last lines count cells by kind of prediction
+and program: right, wrong, and lacking, where the reference reader does not support something (which does not count as right).
+``--reasons`` prints the predicted reason of each refused cell next to the error of the release. Exit status 1 if a cell is wrong or lacking,
+2 for invalid usage, 4 if a release is not built here or nothing was compared.
 """
 
 from __future__ import annotations
@@ -219,11 +219,11 @@ def main(arguments: list[str] | None = None) -> int:
 def compared(arguments: list[str] | None) -> int:
     """Write, read and compare; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where archives and observations are kept")
-    parser.add_argument("--writer", action="append", metavar="X", help=f"else {', '.join(WRITERS)}")
-    parser.add_argument("--reader", action="append", metavar="X", help=f"else {', '.join(READERS)}")
-    parser.add_argument("--only", action="append", metavar="PROGRAM", help="compare only this program; may be given again")
-    parser.add_argument("--reasons", action="store_true", help="print why each refusal was forecast, and what was said")
+    parser.add_argument("folder", type=Path, help="directory for archives and observations")
+    parser.add_argument("--writer", action="append", metavar="X", help=f"writer; can be repeated; default: {', '.join(WRITERS)}")
+    parser.add_argument("--reader", action="append", metavar="X", help=f"reader; can be repeated; default: {', '.join(READERS)}")
+    parser.add_argument("--only", action="append", metavar="PROGRAM", help="compare only this program; can be repeated")
+    parser.add_argument("--reasons", action="store_true", help="print why each refusal was predicted, and the actual error")
     asked = parser.parse_args(arguments)
     kinds = kinds_of(PROGRAMS)
     if unknown := set(asked.only or ()) - kinds.keys():

@@ -1,11 +1,11 @@
-"""``python tools/rehearse.py --release 2.15.0 [--into DIR] [-- OPTIONS OF ADMIT]``: admit a release anew to the tree as it was before.
+"""``python tools/rehearse.py --release 2.15.0 [--into DIR] [-- OPTIONS OF ADMIT]``: remove a release and rehearse its admission.
 
-Copies this repository, takes the release out of the copy, lets ``torch-compat admit`` put it back, and compares. Where releases are
-there that are newer, they are taken out of both trees first. Waivers, and whatever else people decide in policies, stand as they do
-now, from the moment when the calendar has the release again. What the release does otherwise than the one before, inside of waivers, only
-a person accepts: that is printed, and then accepted. Prints every difference; exit status 0 if there is none and judging ends as it does
-for the tree that is expected, 1 if there is a difference, else the status of admitting, or of judging where something had to be accepted.
-`-- --until survey` rehearses no other reader, and compares what is there then.
+Copies this repository, removes the release from the copy, adds it again with ``torch-compat admit``, and compares the trees. Newer releases
+are first removed from both trees. Waivers, and everything else that people decide in policies, have their current state as soon as the
+calendar has the release again. Where the release differs from the one before inside of waivers, a person would have to accept the
+difference: it is printed, and then accepted. Prints every difference between the trees. Exit status 0 if there is none and judging ends
+as for the expected tree; 1 if there is a difference; otherwise the status of admitting, or of judging if something had to be accepted.
+`-- --until survey` rehearses no other reader, and compares the trees at that point.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def main(arguments: list[str] | None = None) -> int:
 def rehearse(arguments: list[str] | None) -> int:
     """Take a release out of a copy, admit it anew and compare; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--release", required=True, help="the release to admit anew, such as 2.15.0")
-    parser.add_argument("--into", type=Path, help="a folder for the copies, which stay there; a temporary one unless given")
-    parser.add_argument("--judge", action="store_true", help="also judge the tree as it was before, and print what comes of it")
+    parser.add_argument("--release", required=True, help="release to remove and admit again, such as 2.15.0")
+    parser.add_argument("--into", type=Path, help="directory for the copies, which are kept; default: a temporary directory")
+    parser.add_argument("--judge", action="store_true", help="also judge the original tree, and print the result")
     parser.add_argument("options", nargs="*", help="further options of torch-compat admit, after --")
     asked = parser.parse_args(arguments)
     calendar = written_calendar(REPOSITORY / DECIDED)

@@ -34,8 +34,8 @@ def npz() -> bytes:
 FOREIGN = [
     (b"", "empty-file", "an empty file"),
     (POINTER, "git-lfs-pointer", "git lfs pull"),
-    (b"<!DOCTYPE html>\n<html><body>404</body></html>", "html-page", "fetch it again"),
-    (b"\xef\xbb\xbf\r\n <HTML lang=en>\xff", "html-page", "fetch it again"),
+    (b"<!DOCTYPE html>\n<html><body>404</body></html>", "html-page", "download it again"),
+    (b"\xef\xbb\xbf\r\n <HTML lang=en>\xff", "html-page", "download it again"),
     (b"<!-- saved --><html>", "html-page", "an HTML page"),
     (b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', "xml", "look into it"),
     (b"<Error><Code>NoSuchKey</Code></Error>", "xml", "an XML document"),

@@ -144,7 +144,7 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
         ("produce", 2, "Missing argument"),
         ("replay --recorded --reader torch-1.5.1", 2, "--recorded observes nothing, so it cannot be combined with --reader"),
         ("replay --reader torch-1.55.1", 2, "2.0.0, 1.5.1"),
-        ("observe --reader torch-1.55.1", 2, "the release calendar knows no torch release 'torch-1.55.1'"),
+        ("observe --reader torch-1.55.1", 2, "the release calendar has no torch release 'torch-1.55.1'"),
         ("produce torch-1.55.1", 2, "2.0.0, 1.5.1"),
         ("readers build torch-1.55.1", 2, "2.0.0, 1.5.1"),
         ("observe --reader torch-1.5.1", 4, "torch-1.5.1 is not built here"),

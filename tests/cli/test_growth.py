@@ -312,7 +312,7 @@ def test_what_nightly_observes_itself_is_no_record(
     session = Session(growing)
     assert nightly(noxfile(tree.root), session) == 4
     assert session.said[-1] == "exit status 0 of readers available, 4 of what is recorded, 0 of the replay"
-    assert session.said[-2] == 'has not run, or not on all there is: nox -s "observe(torch-1.6.0)" -- --record'
+    assert session.said[-2] == 'has not run, or is incomplete: nox -s "observe(torch-1.6.0)" -- --record'
 
 
 def test_an_index_that_cannot_be_asked_is_never_green(

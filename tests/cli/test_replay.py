@@ -134,7 +134,7 @@ RED = {
     "computes something else": ({"at_call": "value = [value, value]"}, 3),
     "returns nothing": ({"at_call": "value = None"}, 3),
     "loses a value": ({"at_load": "if isinstance(value, dict): value.pop('best')"}, 4),
-    "answers now this and now that": ({"at_call": "value = os.getppid()"}, 3),
+    "gives varying results": ({"at_call": "value = os.getppid()"}, 3),
     "returns NaN": ({"at_call": "value = float('nan')"}, 3),
     "returns a megabyte": ({"at_call": "value = 'x' * 1000000"}, 3),
 }

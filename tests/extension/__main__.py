@@ -93,7 +93,7 @@ def written(manifest: Manifest, folder: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.extension", description=__doc__)
-    parser.add_argument("--no-build", action="store_true", help="only the backend in Python, which needs no compiler")
+    parser.add_argument("--no-build", action="store_true", help="test only the Python backend, which needs no compiler")
     asked = parser.parse_args()
     confirming = Confirming()
     environments = [one for release in confirming.recorded.releases if (one := Environments().get(release)) is not None]

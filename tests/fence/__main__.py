@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", type=int, help="print the program of this number, and run it alone")
+    parser.add_argument("--only", type=int, help="print the program with this number, and run only this program")
     options = parser.parse_args()
     if options.only is not None:
         print(generated(options.seed, options.only).source)

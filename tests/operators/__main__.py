@@ -139,8 +139,8 @@ def _lines(counts: Counter[str]) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, print counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=100_000, help="so many generated pairs")
-    parser.add_argument("--typos", type=int, default=100_000, help="so many texts with typing errors")
+    parser.add_argument("--pairs", type=int, default=100_000, help="number of generated pairs")
+    parser.add_argument("--typos", type=int, default=100_000, help="number of texts with typos")
     parser.add_argument("--seed", type=int, default=pairs.SEED)
     parser.add_argument("--list", action="store_true", help=f"write {UNREAD.name}")
     asked = parser.parse_args(arguments)

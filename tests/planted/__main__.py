@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def main(arguments: list[str] | None = None) -> int:
     """Plant, and count what was noticed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=10_000, help="so many plants; 10,000 unless given")
+    parser.add_argument("--count", type=int, default=10_000, help="number of planted outcomes; default: 10,000")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     place = Root(REPOSITORY)

@@ -53,10 +53,12 @@ UNRECORDED = {
 def main() -> int:
     """Print a line for each reader, and each wrong cell; then for each slip what it counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--reader", action="append", help="only this release; may be given again")
+    parser.add_argument("--reader", action="append", help="only this release; can be repeated")
     parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and quirks and slips in {LOCK}")
-    parser.add_argument("--sample", type=int, metavar="N", help="what has a named cause, and N ordinary programs of each reader")
-    parser.add_argument("--seed", default="0", help="what chooses them: any text")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="run the programs that have a named cause, and N others for each reader"
+    )
+    parser.add_argument("--seed", default="0", help="seed of the sample: any text")
     asked = parser.parse_args()
     if asked.sample is not None and (asked.write or asked.sample < 0):
         parser.error("--sample takes a number from 0 on, and what a sample counts cannot be written")
@@ -80,7 +82,7 @@ def main() -> int:
         print(f"{' '.join(key)}: {found[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
     for key in sorted(key for key, count in found.items() if count == 0):
         failed = True
-        print(f"{' '.join(key)} explains nothing: take it out of the policy", file=sys.stderr)
+        print(f"{' '.join(key)} explains nothing; remove it from the policy", file=sys.stderr)
     for name, text in prediction_texts(root, evidence, counted, found).items():
         path = root.inside(name)
         if asked.write and 0 not in found.values():

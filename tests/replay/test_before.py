@@ -188,7 +188,7 @@ def test_releases_leave_a_small_tree(small_tree: Path, tmp_path: Path, gone: lis
         assert not evidence.corpus.damage
 
 
-@pytest.mark.parametrize(("release", "said"), [("9.9.9", "knows no torch release")])
+@pytest.mark.parametrize(("release", "said"), [("9.9.9", "has no torch release")])
 def test_what_cannot_leave(small_tree: Path, release: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         remove_releases(small_tree, [release])

@@ -73,7 +73,7 @@ def test_what_was_not_kept_is_told_in_words() -> None:
     text = deprecations_md([KEPT, EARLY, UNCLEAR])
     assert "3 deprecations, 3 releases: " in text
     assert "| torch.early\\|x | removal | warned 1.10.2, removed 2.0.0 |" in text
-    assert "## Not kept" in text
+    assert "## Broken timelines" in text
     assert "- **early**: " in text
     assert "too early" in text
     assert "- **unclear**: 1.9.1: it crashes" in text
@@ -83,8 +83,8 @@ def test_what_was_not_kept_is_told_in_words() -> None:
 def test_what_was_promised_and_what_was_not_stand_apart() -> None:
     before = row("before", ("warned", "1.9.1"), ("removed", "1.10.2"), r1_9_1=State.WARNED)
     text = deprecations_md([before])
-    assert "## Not kept" not in text
-    assert "- **before**: " in text.partition("## Not as the policy asks, before it was in force")[2]
+    assert "## Broken timelines" not in text
+    assert "- **before**: " in text.partition("## Departures from the policy before it was in force")[2]
 
 
 @pytest.mark.parametrize("rows", [[], [KEPT]])

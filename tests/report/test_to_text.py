@@ -80,21 +80,21 @@ def test_the_reference_reader_is_a_reader_of_its_own(report: Report) -> None:
     assert "Cells of 2 writers and 2 readers and the reference reader with default options" in text
     (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["reference"]]
     assert row[:3] == ["reference", "6", "3"]
-    assert "of these, modelled by the reference reader alone: 3 pass, 3 not-checked" in text
+    assert "of these, based on the reference reader alone: 3 pass, 3 not-checked" in text
     lines = section(shown(also, full=True), "torchscript: writers (rows)").splitlines()
     assert [line.split()[-1] for line in lines[-2:]] == ["✓", "-"]
-    assert "modelled by" not in shown(report)
+    assert "based on the reference" not in shown(report)
 
 
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
 def test_broken_promises_are_told_with_cause_and_command(report: Report) -> None:
-    text = section(shown(report), "Broken promises (3, 9 in all), newest first")
+    text = section(shown(report), "Broken promises (3 causes, 9 in all), newest first")
     assert "3 × version 9 is too new [bold]not markup[/bold]  [since 2.0.0]" in text
     assert "torch-compat observe --reader torch-2.0.0 --fixture torch-1.0.0/add --show" in text
     assert "3 × no recipe  [newer-loads]" in text
-    text = section(shown(report, full=True), "Broken promises (3, 9 in all), newest first")
+    text = section(shown(report, full=True), "Broken promises (3 causes, 9 in all), newest first")
     assert "3 × version 9 is too new [bold]not markup[/bold]  [newer-loads, since 2.0.0]" in text
     assert "newer-loads:refused:version-9@2.0.0" in text
     assert "programs of 1.0.0, read by 2.0.0, 2.10.0" in text
@@ -103,9 +103,9 @@ def test_broken_promises_are_told_with_cause_and_command(report: Report) -> None
 
 def test_every_finding_stands_in_its_section(report: Report) -> None:
     text = shown(report)
-    silent = section(text, "Values that changed with no version bump and no upgrader (1, 4 in all)")
+    silent = section(text, "Values that changed with no version bump and no upgrader (1 cause, 4 in all)")
     assert "4 × Values changed  [since 2.0.0, up to 1.9.0]" in silent
-    waived = section(text, "Waived: known, explained and counted (2, 6 in all)")
+    waived = section(text, "Waived: known, explained and counted (2 causes, 6 in all)")
     assert "announced" in waived
     assert "crashed  [up to 2.0.0]" in waived
     assert "3 × refused with default" in section(text, "Expected (3)")
@@ -121,14 +121,14 @@ def test_every_finding_stands_in_its_section(report: Report) -> None:
 def test_findings_of_one_kind_that_are_not_about_readers_are_one_line(report: Report) -> None:
     bare = {"first_reader": "", "readers": (), "writers": (), "options": "", "what": "not produced"}
     many = tuple(replace(report.findings[2], id=f"recipes-written:not-produced:r{index}", **bare) for index in range(30))  # type: ignore[arg-type]
-    text = section(shown(replace(report, findings=many)), "Broken promises (1, 90 in all)")
+    text = section(shown(replace(report, findings=many)), "Broken promises (1 cause, 90 in all)")
     assert "90 × no recipe, and 29 more like it" in text
-    assert "Broken promises (30, 90 in all)" in shown(replace(report, findings=many), full=True)
+    assert "Broken promises (30 causes, 90 in all)" in shown(replace(report, findings=many), full=True)
 
 
 @pytest.mark.parametrize(
     ("status", "meaning"),
-    [(0, "every promise that was checked holds"), (1, "a promise is broken"), (4, "incomplete: something that was required")],
+    [(0, "every promise that was checked holds"), (1, "a promise is broken"), (4, "incomplete: a required check")],
 )
 def test_it_ends_with_what_counts(status: int, meaning: str, report: Report) -> None:
     last = shown(replace(report, exit_status=status)).splitlines()[-2:]
@@ -214,12 +214,12 @@ def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_comes_first_is_how_many_questions_were_asked(report: Report) -> None:
     title, *rows = [line.split() for line in shown(report).split("\n\n")[0].splitlines()]
-    assert title[:6] == ["Were", "the", "values", "right?", "13", "questions:"]
+    assert title[:6] == ["Were", "the", "values", "correct?", "13", "questions,"]
     assert rows == [["reader", "asked", "pass", "fail"], ["newer", "8", "7", "1"], ["own", "5", "5", "0"]]
 
 
 def test_bookkeeping_is_counted_apart(report: Report) -> None:
-    assert "Bookkeeping, which says nothing of a release: 99 pass\n" in shown(report)
+    assert "Bookkeeping, which says nothing about releases: 99 pass\n" in shown(report)
     full = shown(report, full=True)
     assert "Values, under all load options (an older reader may refuse): 12 pass, 1 fail\n" in full
     assert "Other promises: 2 fail\n" in full
@@ -228,7 +228,7 @@ def test_bookkeeping_is_counted_apart(report: Report) -> None:
 def test_why_nothing_was_promised_is_said_in_full(report: Report) -> None:
     full = shown(report, full=True)
     assert "  1 × options: it is not there yet; 2.0.0 can be asked  [probes-hold]\n" in full
-    assert "  3 × by the rule itself  [newer-computes]\n" in full
+    assert "  3 × the rule itself says so  [newer-computes]\n" in full
     assert "it is not there yet" not in shown(report)
 
 

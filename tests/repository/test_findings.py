@@ -39,7 +39,7 @@ def test_it_is_current(judged: Report) -> None:
 def test_its_commands_name_what_there_is(corpus: Corpus) -> None:
     readers = load_policy(REPOSITORY / "policies" / "torch").corpus.readers
     commands = COMMAND.findall(document())
-    assert len(commands) == document().count("**Witness:**") > 0
+    assert len(commands) == document().count("**Example:**") > 0
     for command, reader, fixture in commands:
         assert reader in readers, command
         assert fixture in corpus.fixtures, command

@@ -47,6 +47,6 @@ def test_the_document_has_a_section_for_every_tolerance(world: World) -> None:
     observe(world, "beyond", tensor(1.0, 1.00005e-5), "2.0.0")
     wide = TOLERANCE.model_copy(update={"dtype": "float64"})
     text = tolerances_md([TOLERANCE, wide], forgiven(world.evidence()))
-    assert "## float32, *\n\n4 ULP, or 1e-06 and 0.0001 of the value: kernels differ.\n" in text
+    assert "## float32, *\n\n4 ULP, or 1e-06 absolute and 0.0001 relative: kernels differ.\n" in text
     assert "| beyond | `aten::exp` | 1 | 1 | 5e-10 | 5e-05 | 550 | 1.0.0 | 2.0.0 |" in text
-    assert text.endswith("It forgives nothing that is recorded.\n")
+    assert text.endswith("No recorded cell needs this tolerance.\n")

@@ -93,11 +93,11 @@ def main() -> int:
     """One of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("calls", "programs"))
-    parser.add_argument("--count", type=int, help="calls of each overload (200); programs (1000)")
+    parser.add_argument("--count", type=int, help="number of calls per overload (default 200) or of programs (default 1000)")
     parser.add_argument("--seed", type=int, default=20200624)
-    parser.add_argument("--only", default="", help="calls: a regular expression that names of overloads match")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls: how many processes")
-    parser.add_argument("--keep", type=Path, help="a folder for what disagrees")
+    parser.add_argument("--only", default="", help="calls: only overloads whose names match this regular expression")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls: number of processes")
+    parser.add_argument("--keep", type=Path, help="directory for cases that disagree")
     options = parser.parse_args()
     options.count = options.count or {"calls": 200, "programs": 1000}[options.what]
     return compare_calls(options) if options.what == "calls" else compare_programs(options)

@@ -36,7 +36,7 @@ def test_generate_says_what_changed(small_tree: Path, tmp_path: Path, capsys: py
     ("name", "arguments", "status", "said"),
     [
         ("generate", ["--root", "nowhere"], 2, "there is no such directory"),
-        ("rehearse", ["--release", "9.9.9"], 2, "knows no torch release '9.9.9'"),
+        ("rehearse", ["--release", "9.9.9"], 2, "has no torch release '9.9.9'"),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -20,7 +20,7 @@ class Foreign(NamedTuple):
 
 
 PULL = "this is a pointer, not the file: fetch it with `git lfs pull`"
-AGAIN = "the download went wrong: fetch it again, and look at what the server answered"
+AGAIN = "if this was meant to be an archive, download it again and check the response of the server"
 UNPACK = "unpack it first"
 OTHERS = "it is read by its own library, not by PyTorch"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["admit"]
 
 SHOWN = 12  # changed files that are named; of more, their folders
-STATES = {"there": "done before", "done": "done", "incomplete": "INCOMPLETE", "left": "not started", "to-do": "to do"}
+STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "left": "not started", "to-do": "to do"}
 
 
 @click.command()

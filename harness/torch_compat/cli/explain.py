@@ -19,7 +19,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
-from torch_compat.report.timelines import earliest_text
+from torch_compat.report.timelines import earliest_text, step_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +200,7 @@ def _deprecation_says(history: History) -> dict[str, Any]:
     says["state"], says["verdict"] = snapshot.state, str(snapshot.verdict)
     says["broken"] = [breach.text + ("" if breach.promised else " (no promise)") for breach in snapshot.breaches]
     if snapshot.next is not None:
-        says["next"] = f"may be {' or '.join(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
+        says["next"] = f"may {step_text(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
     return says
 
 

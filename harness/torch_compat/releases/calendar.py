@@ -128,5 +128,5 @@ class Calendar(Generic[_Dated]):
 
     def _unknown(self, name: str) -> UsageError:
         nearest = self.known.near(name)[:_SHOWN]
-        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the calendar holds {len(self)} releases"
-        return UsageError(f"the release calendar knows no torch release {name!r}", hint=hint, code="unknown-release")
+        hint = f"nearest: {', '.join(nearest)}" if nearest else f"the calendar has {len(self)} releases"
+        return UsageError(f"the release calendar has no torch release {name!r}", hint=hint, code="unknown-release")

@@ -75,7 +75,7 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
     gone = frozenset(releases)
     for release in sorted(gone):
         if release not in calendar:
-            raise UsageError(f"the release calendar knows no torch release {release!r}", code="unknown-release")
+            raise UsageError(f"the release calendar has no torch release {release!r}", code="unknown-release")
     kept = tuple(release.parsed for release in calendar if release.version not in gone)
     if not kept:
         raise UsageError("no release would be left in the calendar", code="no-calendar")

@@ -134,7 +134,7 @@ class Break:
         """From or up to which release, in words."""
         newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=order)
         older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=order)
-        parts = [f"since {' and '.join(newer)}" if newer else "", f"up to {' and '.join(older)}" if older else ""]
+        parts = [f"since {_listed(newer)}" if newer else "", f"up to {_listed(older)}" if older else ""]
         return ", ".join(filter(None, parts))
 
     @property
@@ -152,6 +152,10 @@ class Break:
         """``readers``, ``writers``, ``families`` of all findings together, in order."""
         found = {value for finding in self.findings for value in getattr(finding, name)}
         return tuple(sorted(found, key=order) if name in {"readers", "writers"} else sorted(found))
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[Break]:

@@ -26,7 +26,9 @@ MARKS: Final[dict[State, str]] = {
     State.NEW: "N",
     State.CANNOT_TELL: "?",
 }
-LEGEND: Final = "(blank) not there yet  · works in silence  w warns  E raises  x gone  N behaves in the new way  ? cannot be told  - not asked"
+LEGEND: Final = (
+    "(blank) not available yet  · works without a warning  w warns  E raises  x removed  N new behavior  ? unknown  - not probed"
+)
 _NOT_ASKED: Final = "-"
 
 
@@ -46,7 +48,7 @@ def deprecations_md(rows: Sequence[Row]) -> str:
     counts = Counter(row.verdict for row in rows)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Kept if counts[verdict])
     lines = [
-        "# What became of deprecated things",
+        "# State of deprecated features",
         "",
         f"{len(rows)} deprecations, {len(releases)} releases: {total}.",
         "",
@@ -54,14 +56,14 @@ def deprecations_md(rows: Sequence[Row]) -> str:
         *deprecation_lines(rows),
         "```",
         "",
-        "| deprecation | kind | what happened | verdict |",
+        "| deprecation | kind | events | verdict |",
         "|---|---|---|---|",
     ]
     for row in rows:
         deprecation = row.history.deprecation
         events = ", ".join(f"{one.event.what} {one.event.release}" for one in row.snapshot.happened)
         lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
-    for title, promised in (("Not kept", True), ("Not as the policy asks, before it was in force", False)):
+    for title, promised in (("Broken timelines", True), ("Departures from the policy before it was in force", False)):
         said = list(_said(rows, promised=promised))
         lines += ["", f"## {title}", "", *said] if said else []
     return "\n".join(escaped_lines(line) for line in lines) + "\n"

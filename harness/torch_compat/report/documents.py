@@ -85,10 +85,11 @@ def _corpus(evidence: Evidence) -> str:
     own = [manifest for manifest in corpus.manifests if manifest.release in scope.writers]
     fixtures, refusals = (sum(len(getattr(one, kind)) for one in own) for kind in ("fixtures", "not_writable"))
     families = ", ".join(f"`{family}`" for family in sorted({fixture.family for one in own for fixture in one.fixtures}))
-    reading = "and read" if scope.readers == scope.writers else f"; {len(scope.readers)} read"
+    reading = " and read them" if scope.readers == scope.writers else f"; {len(scope.readers)} read them"
     return (
-        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, write {reading}. They ran {len(corpus.recipes)} recipes:\n"
-        f"{fixtures} fixtures with goldens, and {refusals} records of what a release cannot write, in the families\n{families}."
+        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, write archives{reading}.\n"
+        f"From {len(corpus.recipes)} recipes, they wrote {fixtures} fixtures with goldens. In {refusals} cases, a release cannot write a recipe, and\n"
+        f"the reason is recorded. The families are {families}."
     )
 
 

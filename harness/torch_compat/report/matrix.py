@@ -36,4 +36,4 @@ def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
             f"{writer.removeprefix('torch-'):{left}}  {' '.join(worst.get((writer, reader), '·') for reader in readers)}"
             for writer in writers
         ]
-        yield f"{family}: writers (rows) read by releases (columns), the gravest outcome of each pair", lines
+        yield f"{family}: writers (rows) read by releases (columns), the most severe outcome of each pair", lines

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["QUIRKS", "SLIPS", "Reader", "document", "spans", "stated"]
 
 HEAD = """\
-<!-- Generated: nox -s predictions -- --write. Not edited by hand. -->
-# What the reference reader says of every release
+<!-- Generated: nox -s predictions -- --write. Do not edit. -->
+# How well the reference reader predicts every release
 
-Each program of the corpus, TorchScript and mobile, is read by the reference reader at the horizon of each release, and held against what
-that release is recorded to have done: whether it loads, refuses, dies or does not end; what each call gives or raises; the state
-before and after. A cell is one program and one release. `nox -s predictions` does all of it again, in some minutes, and fails where a
-cell is told wrongly or this document says something else.
+The reference reader loads each TorchScript and mobile program of the corpus at the horizon of each release, and its results are compared
+with the recorded results of that release: whether it loads the program, refuses it, crashes or does not finish; what each call returns or
+raises; and the state before and after. A cell is one program and one release. `nox -s predictions` repeats all of it in some minutes,
+and fails if a cell is predicted wrongly or differs from this document.
 """
 SLIPS = """
 ## Slips
 
-What releases do against their own rules (`policies/torch/slips.toml`): each is a condition on the archive and a range of releases.
-These cells agree because the reference reader does the same, or says that the release dies.
+Slips are cases where a release departs from its own rules (`policies/torch/slips.toml`). Each one is a condition on the archive and a range
+of releases. These cells agree because the reference reader does the same, or predicts that the release crashes.
 """
 QUIRKS = """
 ## Quirks
 
-Who loads what, where no general rule says so (`policies/torch/needs.toml`), in cells of all families of archives.
-`tests/repository/test_needs.py` counts them.
+Quirks say which releases load an archive where no general rule does (`policies/torch/needs.toml`), for all families of archives.
+`tests/repository/test_needs.py` counts the cells.
 """
 
 

@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from torch_compat.rules.judge import Report
     from torch_compat.rules.timelines import Row
 
-__all__ = ["deprecation_json", "due_json", "earliest_text", "print_deprecations", "row_json"]
+__all__ = ["deprecation_json", "due_json", "earliest_text", "print_deprecations", "row_json", "step_text"]
 
 STYLES: Final = {Kept.BROKEN: "bold red", Kept.CANNOT_TELL: "bold yellow", Kept.KEPT: "green", Kept.NO_PROMISE: "dim"}
 TITLES: Final = {
-    Kept.BROKEN: "Timelines that were not kept",
-    Kept.CANNOT_TELL: "Timelines of which nothing can be told",
-    Kept.KEPT: "Timelines that are kept so far",
-    Kept.NO_PROMISE: "No promise: over before the policy was in force, or not begun",
+    Kept.BROKEN: "Broken timelines",
+    Kept.CANNOT_TELL: "Timelines that cannot be checked",
+    Kept.KEPT: "Timelines kept so far",
+    Kept.NO_PROMISE: "No promise: ended before the policy was in force, or not started",
+}
+_VERBS: Final = {
+    "alternative": "get an alternative",
+    "warned": "warn",
+    "withdrawn": "have its deprecation withdrawn",
+    "error": "raise an error",
+    "removed": "be removed",
+    "switched": "switch to the new behavior",
+    "restored": "be restored",
 }
 
 
@@ -137,17 +146,22 @@ def _next_json(following: Next | None) -> dict[str, Any] | None:
     return {"what": list(following.what), "after": following.after, **_earliest_json(following.earliest)}
 
 
+def step_text(what: Iterable[str]) -> str:
+    """The steps of a timeline as verbs: ``be removed or raise an error``."""
+    return " or ".join(_VERBS[one] for one in what)
+
+
 def earliest_text(bound: Earliest) -> str:
     """From when something may happen, in words; where the calendar ends, it says so."""
     nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
     if not bound.release:
         lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
-        return f"not before {bound.not_before}; in which release the calendar cannot tell, which lacks {lacks}{nightly}"
+        return f"not before {bound.not_before}; the release is unknown, because the calendar lacks {lacks}{nightly}"
     planned = ", planned" if bound.planned else ""
     text = f"from {bound.release} ({bound.day}{planned})"
     if bound.undated:
         lines = bound.undated[0] if len(bound.undated) == 1 else f"one of {bound.undated[0]} to {bound.undated[-1]}"
-        text += f", or {lines}, whose days are not known, if it is not before {bound.not_before}"
+        text += f", or {lines} if released on or after {bound.not_before} (dates not known yet)"
     return text + nightly
 
 
@@ -170,16 +184,16 @@ def _due(row: Row) -> Iterator[tuple[dt.date, str, str, str]]:
     name, snapshot = row.history.deprecation.id, row.snapshot
     following = snapshot.next
     if following is not None:
-        what = " or ".join(following.what)
+        what = step_text(following.what)
         if following.earliest.day is not None:
-            yield following.earliest.day, name, f"may be {what}", following.earliest.release
+            yield following.earliest.day, name, f"may {what}", following.earliest.release
         if following.earliest.nightly is not None:
-            yield following.earliest.nightly, name, f"may be {what} on nightlies", ""
+            yield following.earliest.nightly, name, f"may {what} on nightlies", ""
     if snapshot.due is not None and not any(breach.kind == "too-long" for breach in snapshot.breaches):
-        yield snapshot.due.day, name, "must be gone, as announced", snapshot.due.release
+        yield snapshot.due.day, name, "must be removed, as announced", snapshot.due.release
     for one in row.history.happened:
         if one.point.day > snapshot.day or one.point.planned:
-            yield one.point.day, name, f"is planned to be {one.event.what}", one.point.release
+            yield one.point.day, name, f"is planned to {step_text([one.event.what])}", one.point.release
 
 
 # --------------------------------------------------------------------------------------------------------- for a person
@@ -199,14 +213,14 @@ def print_deprecations(
             _print_row(row, console, waived, full=full)
         console.print()
     if due:
-        console.print(Text("What falls due", style="bold"))
+        console.print(Text("Due next", style="bold"))
         for item in due:
             where = f" in {item['release']}" if item["release"] else ""
             console.print(Text(f"  {item['day']}  {item['id']}: {item['what']}{where}"), soft_wrap=True)
         console.print()
     others = [one for one in report.findings if one.rule not in {"deprecations-timeline", "deprecations-overdue"}]
     if others:
-        console.print(Text("Besides the timelines", style="bold"))
+        console.print(Text("Other findings", style="bold"))
         for one in others:
             note = f" (waived: {one.waiver})" if one.waiver else ""
             console.print(Text(f"  {one.count} × {one.cause}{note}"), soft_wrap=True)
@@ -228,7 +242,7 @@ def _print_row(row: Row, console: Console, waived: set[str], *, full: bool) -> N
     if snapshot.overdue and snapshot.due is not None:
         head += f", overdue since {snapshot.due.day}"
     if snapshot.next is not None and snapshot.next.releases:
-        head += f"; may be {' or '.join(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
+        head += f"; may {step_text(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
     console.print(Text(head), soft_wrap=True)
     if full:
         for one in (*snapshot.happened, *snapshot.planned):

@@ -39,18 +39,18 @@ COLUMNS = {
     "relaxed": {Outcome.RELAXED},
     "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
 }
-QUESTION = "what loaded with default options, once with each reader"
+QUESTION = "one per reader and fixture loaded with default options"
 READERS = {"backward": "newer", "own": "own", "forward": "older", "synthetic": "synthetic"}  # directions, by what the reader is
 ASKED = {
     Asks.VALUES: "Values, under all load options (an older reader may refuse)",
-    Asks.LOADING: "Loading, of the same cells",
+    Asks.LOADING: "Loading, for the same cells",
     Asks.OTHER: "Other promises",
-    Asks.BOOKKEEPING: "Bookkeeping, which says nothing of a release",
+    Asks.BOOKKEEPING: "Bookkeeping, which says nothing about releases",
 }
 MEANING = {
     0: ("every promise that was checked holds, or its breach is waived", "bold green"),
     1: ("a promise is broken", "bold red"),
-    4: ("incomplete: something that was required could not be checked", "bold yellow"),
+    4: ("incomplete: a required check could not be done", "bold yellow"),
 }
 
 
@@ -91,7 +91,9 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console.print()
         console.print(Text(f"No promise ({report.counts[Verdict.NO_PROMISE]})", style="bold"))
         _lines(
-            console, [f"{count} × {why or 'by the rule itself'}  [{what}]" for what, why, count in report.no_promise], full=True
+            console,
+            [f"{count} × {why or 'the rule itself says so'}  [{what}]" for what, why, count in report.no_promise],
+            full=True,
         )
     if report.notes:
         console.print()
@@ -107,7 +109,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     )
     modelled = _listed(report.modelled)
     if modelled:
-        console.print(Text(f"of these, modelled by the reference reader alone: {modelled}"))
+        console.print(Text(f"of these, based on the reference reader alone: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
 
@@ -139,7 +141,7 @@ def _questions(report: Report, console: Console) -> None:
         table.add_column(justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    console.print(Text(f"Were the values right? {total} questions: {QUESTION}", style="bold"))
+    console.print(Text(f"Were the values correct? {total} questions, {QUESTION}", style="bold"))
     console.print(table)
     console.print()
 
@@ -168,7 +170,7 @@ def _summary(report: Report, console: Console) -> None:
         _counts(console, _title(report), ("family", "reader"), rows)
     if options:
         console.print()
-        _counts(console, "Other load options, all families, writers and readers together", ("options", ""), [
+        _counts(console, "Other load options, for all families, writers and readers", ("options", ""), [
             (*key, options[key]) for key in sorted(options)
         ])  # fmt: skip
 
@@ -178,8 +180,8 @@ def _title(report: Report) -> str:
     readers = {reader for _, reader, _, _ in report.outcomes if not is_reference(reader)}
     also = " and the reference reader" if any(is_reference(reader) for _, reader, _, _ in report.outcomes) else ""
     return (
-        f"Cells of {len(writers)} writers and {len(readers)} readers{also} with default options; "
-        "readers by what they are to the writer"
+        f"Cells of {len(writers)} writers and {len(readers)} readers{also} with default options, "
+        "by age of the reader relative to the writer"
     )
 
 
@@ -212,7 +214,12 @@ def _section(console: Console, title: str, found: list[Break], style: str, *, fu
     if not found:
         return
     console.print()
-    console.print(Text(f"{title} ({len(found)}, {sum(one.count for one in found)} in all), newest first", style=style))
+    console.print(
+        Text(
+            f"{title} ({len(found)} {'cause' if len(found) == 1 else 'causes'}, {sum(one.count for one in found)} in all), newest first",
+            style=style,
+        )
+    )
     for one in found if full else found[:MOST]:
         where = f"  [{_where(one) if full else one.since or one.findings[0].rule}]"
         line = Text(f"{one.count} × ", style="bold")

@@ -1,13 +1,14 @@
-"""What a reader said in calls, in errors and warnings, was compared with what the writer said.
+"""Errors and warnings of calls were compared with those of the writer.
 
-What: in every cell whose program was called, or did not load in its writer either, errors were compared with errors and the warnings of
-calls with those of the golden. A cell without this comparison is not checked.
+What: in every cell whose program was called, or whose writer could not load it either, errors were compared with errors, and
+warnings of calls with those of the golden. A cell without this comparison is not checked.
 
-Why: "the writer raised, the reader raised" is no agreement if one says that a tensor has no elements and the other that it has no memory.
+Why: "the writer raised, the reader raised" is not agreement if one error is about an empty tensor and the other about memory.
 
 Example: torch 2.16.0 raises an internal assertion where the writer says which argument is wrong.
 
-Reference: this project. Whether the errors agree, the rules about what is computed say: class and text, without what varies in it.
+Reference: this project. The rules about computed results decide whether two errors agree: by class and by text, without its
+variable parts.
 """
 
 from __future__ import annotations

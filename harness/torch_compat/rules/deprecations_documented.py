@@ -1,12 +1,13 @@
 """Deprecations are documented at every step.
 
-What: in each release that takes a step which must be documented, the documentation of the thing speaks of it: that it is
-deprecated and since when, that a mode was removed, that it was restored. Which steps must be is in the timeline of the kind. What
-the documentation of a release says was recorded with the probe, and another rule holds the policy file to it.
+What: in each release that takes a step which must be documented, the documentation of the deprecated feature mentions it: that
+the feature is deprecated and since when, that a mode was removed, or that it was restored. The timeline of the kind says which
+steps must be documented. The documentation of each release was recorded with the probe, and another rule compares the policy file
+with it.
 
-Why: a warning reaches whoever runs the program; the documentation reaches whoever writes the next one.
+Why: a warning reaches the people who run a program; the documentation reaches the people who write the next one.
 
-Example: a function warns from 1.8.0 on, and its docstring does not mention it before 1.9.0: the step of 1.8.0 is undocumented.
+Example: a function warns since 1.8.0, and its docstring does not mention it before 1.9.0: the step of 1.8.0 is undocumented.
 
 Reference: the policy's page: "update foo's documentation to indicate that Mode A is deprecated, when it was deprecated, and what
 the alternatives to it are", and again when it is removed and restored.

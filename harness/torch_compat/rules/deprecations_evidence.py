@@ -1,15 +1,16 @@
-"""What a policy file says of a deprecation agrees with what releases did.
+"""The policy file of a deprecation agrees with what releases did.
 
-What: in every release that was asked, the deprecated thing is in the state that the events of its file leave it in: silent, warned,
-raising, removed, or behaving as new; everybody sees its warning, unless the file says that Python hides it; its alternative is there
-from the release on that the file names, works, and does not warn itself; its documentation holds the words that the file quotes, from
-that release on and not before, and announces nothing that the file does not quote. Where the probe cannot tell, the file must say so
-and why, and only there.
+What: in every release that ran the probe, the deprecated feature is in the state that follows from the events in its file:
+silent, warning, raising, removed, or with the new behavior. Its warning is visible by default, unless the file says that Python
+hides it. Its alternative exists from the release that the file names, works, and does not warn itself. Its documentation contains
+the words that the file quotes, from that release on and not before, and announces nothing that the file does not quote. If, and
+only if, the probe cannot determine the state, the file must say so and give the reason.
 
-Why: a warning that nobody sees, or that sends people to what warns as well, is none; a timeline that is judged by dates which nobody checked judges nothing. An event must lie between the last release without it
-and the first with it.
+Why: a warning that nobody sees, or that recommends an alternative which also warns, does not help users. A timeline that is
+judged by unchecked dates proves nothing. An event must lie between the last release without it and the first release with it.
 
-Example: a file says that 1.9.0 was the first to warn; the probe's warning was recorded in 1.8.1 already. The file is wrong.
+Example: a file says that 1.9.0 was the first release to warn, but the probe already recorded the warning in 1.8.1. The file is
+wrong.
 
 Reference: this project; the states are recorded under reports/observations, from probes in fixtures/deprecations.
 """

@@ -1,11 +1,11 @@
-"""Every deprecation has a probe, and every release was asked.
+"""Every deprecation has a probe, and every release ran it.
 
-What: the probe that a deprecation names is there, and every release of the corpus was asked with it as it is now; and every probe
-of a deprecation belongs to one, so that nothing that was recorded goes unjudged.
+What: the probe that a deprecation names exists, and every release of the corpus ran its current version. Every probe of a
+deprecation belongs to a deprecation, so that no record stays unjudged.
 
-Why: the history of a deprecation is what releases did, not what a page of release notes says they did.
+Why: the history of a deprecation is what releases did, not what release notes say they did.
 
-Example: somebody writes policies/torch/deprecations/lstsq.toml, and the probe is left for later: the timeline rests on nothing.
+Example: somebody adds policies/torch/deprecations/lstsq.toml without a probe: the timeline has no evidence.
 
 Reference: this project.
 """

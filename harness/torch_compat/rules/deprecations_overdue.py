@@ -1,15 +1,15 @@
-"""What was announced to go does not stay too long.
+"""Deprecated features are removed when their removal was announced.
 
-What: a deprecation whose end was announced for a release, by name, is over in that release, or in the first one that its timeline
-allows, if that is later. From the day of that release on, a thing that is still there is overdue, and stays on record as late when
-it goes.
+What: if the end of a deprecation was announced for a named release, the deprecation ends in that release, or in the first release
+that its timeline allows, if that is later. From the date of that release on, a feature that still exists is overdue. It stays
+recorded as late after it is removed.
 
-Why: a warning that names a release and is not meant teaches people to disregard the next one. A policy fails on both sides: when
-something goes too early, and when it is still there after it should be gone.
+Why: a warning that names a release but is not acted on teaches people to ignore the next warning. A timeline can be broken in
+both directions: the feature can be removed too early, or still exist after it should have been removed.
 
-Example: a warning says "will be removed in 1.10"; 1.10.0 comes, and it only warns. The rule fails from the day of 1.10.0 on.
+Example: a warning says "will be removed in 1.10", but 1.10.0 still only warns. The rule fails from the date of 1.10.0 on.
 
-Reference: this project; the release that was announced stands in the file of the deprecation, with the words that name it.
+Reference: this project; the file of the deprecation names the announced release and quotes the words that announce it.
 """
 
 from __future__ import annotations

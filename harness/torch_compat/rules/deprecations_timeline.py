@@ -1,15 +1,16 @@
 """Deprecations keep the timeline of their kind.
 
-What: each event of a deprecation comes after the step that must precede it, by as many releases and days as the timeline of its
-kind says; on nightlies, where both name one, by as many days. What happened before the policy was in force was not promised. A
-planned event that would come too early fails now, while it can still be moved.
+What: each event of a deprecation follows the step that must precede it, by at least the number of releases and days that the
+timeline of its kind requires, and on nightlies, if both events name a nightly, by at least the number of days. Events from before
+the policy was in force were not promised. A planned event that would come too early fails now, while it can still be moved.
 
-Why: whoever reads the warning has that long to change a program; what goes earlier breaks programs that did nothing wrong.
+Why: the timeline gives people who see the warning time to change their programs. An earlier removal breaks correct programs.
 
-Example: a function first warns in 1.8.0 of 4 March 2021. It may go in 1.10.0 of 21 October, which is two releases and 231 days
-later; not in 1.9.0, which is one release later and on day 103.
+Example: a function first warns in 1.8.0 of 4 March 2021. It may be removed in 1.10.0 of 21 October, which is two releases and 231
+days later; not in 1.9.0, which is one release and 103 days later.
 
-Reference: the policy's page, sections "Changing the behavior of a mode" and "Making an arg keyword-only"; policies/torch/timelines.toml.
+Reference: the policy's page, sections "Changing the behavior of a mode" and "Making an arg keyword-only";
+policies/torch/timelines.toml.
 """
 
 from __future__ import annotations

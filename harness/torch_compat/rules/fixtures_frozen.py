@@ -1,9 +1,9 @@
 """No fixture changed.
 
-What: every archive has the bytes that its manifest entry states, every entry is the one that was frozen, every file in a
-release's folder has an entry, and no entry has gone.
+What: every archive has the bytes that its manifest entry states, every entry is the one that was frozen, every file in the
+directory of a release has an entry, and no entry is missing.
 
-Why: an archive that was edited says nothing about the release that wrote it.
+Why: an edited archive proves nothing about the release that wrote it.
 
 Example: a merge tool rewrites line endings in a stacked-pickle archive.
 

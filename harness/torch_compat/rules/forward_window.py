@@ -1,15 +1,15 @@
-"""A reader that is only a little older than the writer loads and runs what it wrote.
+"""A reader that is only slightly older than the writer loads and runs its archives.
 
-What: inside the policy's forward window (the reader at most so many days older than the writer) an archive loads and
-computes what the writer computed.
+What: inside the policy's forward window (the reader is at most so many days older than the writer), an archive loads and gives
+the results that the writer computed.
 
-Why: systems that train and systems that serve are not updated on the same day.
+Why: training and serving systems are not updated on the same day.
 
-Example: a release that begins to emit a new file format version on the day on which readers learn it breaks every reader
-of the day before.
+Example: a release that writes a new file format version on the day on which readers learn to read it breaks every reader of the
+day before.
 
-Reference: the same policy, on forward compatibility. Its bullet and its explanation disagree on the direction; the policy
-file says which one is encoded.
+Reference: the same policy, on forward compatibility. Its bullet and its explanation disagree on the direction; the policy file
+says which one is encoded.
 """
 
 from __future__ import annotations

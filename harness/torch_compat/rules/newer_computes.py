@@ -1,12 +1,12 @@
-"""A newer reader computes what the older writer computed.
+"""A newer reader computes the same results as the older writer.
 
-What: what a newer release loads has the values, dtypes, shapes, sharing and state of the golden, within the policy's
-tolerances; an error in the writer's memory is an error in the reader. Where it is not, a stated change of an operator has to be the
-cause (a ``refusal`` of ``policies/torch/changes.toml``); then nobody was promised either.
+What: an archive that a newer release loads gives the values, dtypes, shapes, sharing and state of the golden, within the policy's
+tolerances. An error of the writer is an error in the reader, too. If the reader returns a value instead, the cause must be a
+stated change of an operator (a ``refusal`` of ``policies/torch/changes.toml``); then neither result was promised.
 
-Why: an archive that loads and computes something else is worse than one that is refused: nobody notices.
+Why: an archive that loads and gives different results is worse than an archive that is refused, because nobody notices.
 
-Example: division of integer tensors truncated in 1.5.1. A program of that day must truncate in 2.13.0 too.
+Example: division of integer tensors truncated in 1.5.1. A program of that release must also truncate in 2.13.0.
 
 Reference: the same policy, section "Upgraders".
 """

@@ -1,10 +1,10 @@
-"""A newer reader loads what an older writer wrote.
+"""A newer reader loads the archives of an older writer.
 
 What: the load call of a newer release returns for every archive that an older release wrote.
 
 Why: people keep archives for years and cannot write them again.
 
-Example: torch 1.5.1 writes a program; torch 2.13.0 refuses it with an error. That is a failure, whatever the text says.
+Example: torch 1.5.1 writes a program; torch 2.13.0 refuses it with an error. That is a failure, whatever the error says.
 
 Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, on backward compatibility.
 """

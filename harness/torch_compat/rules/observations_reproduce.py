@@ -1,12 +1,12 @@
-"""Observations can be had again.
+"""Observations are reproducible.
 
-What: the two observations of every cell agree, and none contradicts itself; and a fresh observation agrees with the
-recorded one. Bits of floats that stay within the policy's tolerance may differ from machine to machine, and a release that
-corrupts its memory may crash or raise: both are reported as expected, not as failures.
+What: the two observations of every cell agree, neither contradicts itself, and a new observation agrees with the recorded one.
+Floating-point results may differ between machines within the policy's tolerance, and a release that corrupts its memory may crash
+or raise: both are reported as expected, not as failures.
 
-Why: evidence that cannot be had again is none.
+Why: evidence that cannot be reproduced is not evidence.
 
-Example: a release returns uninitialised memory; two processes give two values.
+Example: a release returns uninitialised memory; two processes return two different values.
 
 Reference: this project.
 """

@@ -1,12 +1,12 @@
-"""An older reader never computes something else silently.
+"""An older reader never silently computes different results.
 
-What: a reader older than the writer, outside the forward window, may refuse an archive or raise. It must not load it and
-give other values, and it must not crash, hang, or answer now this and now that.
+What: a reader older than the writer, outside the forward window, may refuse an archive or raise. It must not load the archive and
+return different values, and it must not crash, hang, or give varying results.
 
-Why: this is what file format versions are for: a file states the lowest version that its operators need, and a reader
-that does not know that version refuses.
+Why: this is the purpose of file format versions: a file states the lowest version that its operators need, and a reader that does
+not know this version refuses the file.
 
-Example: torch 2.13.0 writes a program with floor division; torch 1.12.1 loads it and rounds the other way.
+Example: torch 2.13.0 writes a program with floor division; torch 1.12.1 loads it and rounds in the other direction.
 
 Reference: dynamic versioning, pytorch/pytorch#40279.
 """

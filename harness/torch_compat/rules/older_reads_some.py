@@ -1,16 +1,16 @@
-"""An older reader takes something of what a release wrote, or a stated format is why it does not.
+"""An older reader loads at least one archive of a release, or a stated format explains why it does not.
 
-What: a reader older than the writer, outside the forward window, that refuses, or raises in, every archive of one family which a
-release wrote, under one set of load options, does so for a version of a format that it does not know, or for a stated layout
-(``[[layout]]`` of ``policies/torch/formats.toml``); or as the load options are there to do. Each of the archives has to be explained.
-A layout that explains no archive is out of date.
+What: if a reader older than the writer, outside the forward window, refuses or raises in every archive of one family that a
+release wrote, under one set of load options, then each archive must be explained: by a version of a format that the reader does
+not know, by a stated layout (``[[layout]]`` of ``policies/torch/formats.toml``), or by the purpose of the load options. A layout
+that explains no archive is out of date.
 
-Why: one archive that an older reader refuses says little, and nobody was promised it. A writer of whose archives none is read any more
-has changed its format; nobody deploys that unseen.
+Why: a single archive that an older reader refuses says little, and was not promised. But if no archive of a writer loads any
+more, the writer has changed its format, and that should not go unnoticed.
 
-Example: torch 2.16.0 writes another pickle into every program, and torch 2.15.0 raises in all of them; the version stays 10.
+Example: torch 2.16.0 writes a different pickle into every program, and torch 2.15.0 raises in all of them; the version stays 10.
 
-Reference: dynamic versioning, pytorch/pytorch#40279: what changes the format changes its number.
+Reference: dynamic versioning, pytorch/pytorch#40279: a change of the format changes its number.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Waivers for operators are exact.
 
-What: every operator that a waiver names changed with its release, in the way that it says, and became what counts.lock states; no other
-waiver covers the same; it has not expired. What the policy says cannot be known is as many operators as counts.lock states. A waiver
-since a release that is planned waits for it, until it expires.
+What: every operator that a waiver names changed in the release and in the way that the waiver states, and its new schema is the
+one that counts.lock pins. No other waiver covers the same change, and the waiver has not expired. Each gap of the policy covers
+as many operators as counts.lock states. A waiver for a planned release waits for that release, until it expires.
 
-Why: a waiver that covers more than its author looked at hides the next break; one that covers what did not change hides that something
-was mended.
+Why: a waiver that covers more than its author reviewed hides the next break. A waiver for an operator that did not change hides
+that it was fixed.
 
-Example: 40 operators were to say that they write to a list, and one of them is gone instead.
+Example: 40 operators were to be annotated as writing to a list, and one of them is removed instead.
 
-Reference: this project; PyTorch's own list of exceptions is one of patterns, which match anywhere in a schema and whatever changed in
-it, and is cut by date alone.
+Reference: this project. PyTorch's own list of exceptions consists of patterns, which match anywhere in a schema and for any
+change, and are limited only by date.
 """
 
 from __future__ import annotations

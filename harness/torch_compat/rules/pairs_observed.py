@@ -1,12 +1,12 @@
-"""Every pair that the policy asks for was observed.
+"""Every pair that the policy requires was observed.
 
-What: every fixture, under every set of load options that a reader has, was observed with every reader of the policy, as
-the archive, its golden and the options are now. Recorded observations count; files of them that cannot be read fail, and
-so do observations of what is no longer there. What was not observed is named with the session that observes it: that of the
-writer, where nothing that it wrote was observed, since that session lets every reader read a new writer's fixtures. A release
-is asked for from its day in the calendar on.
+What: every reader of the policy observed every fixture, under every set of load options that the reader supports, with the
+current archive, golden and options. Recorded observations count. Recorded files that cannot be read fail, and so do observations
+of things that no longer exist. Missing observations are reported with the nox session that makes them: the session of the writer
+if none of its fixtures was observed, because that session lets every reader load the fixtures of a new writer. A release is
+required from its date in the calendar on.
 
-Why: the common failure of compatibility tests is not a wrong check, but one that silently did not run.
+Why: the most common failure of compatibility tests is not a wrong check, but a check that silently did not run.
 
 Example: a fixture is added, and nobody observes it with the releases that are not built on the author's machine.
 

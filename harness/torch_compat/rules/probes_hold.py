@@ -1,14 +1,14 @@
 """Probes hold.
 
-What: every check of every probe holds in every reader that has the thing it asks about. A check that could not be asked says what
-the release lacks, and some other release answers it; what a release had, a newer one still has. Every release is asked the same
-checks.
+What: every check of every probe holds in every reader that has the feature. A check that could not be run says what the release
+lacks, and is answered by some other release; a feature that a release had also exists in newer releases. All releases run the
+same checks.
 
-Why: load options moved from single functions to one configuration object; whoever still uses the older accessors must
-reach the same settings. A check that was quietly not asked would look like one that holds.
+Why: load options moved from single functions to one configuration object; code that still uses the older accessors must reach the
+same settings. A check that silently did not run would look like a check that holds.
 
-Example: ``set_default_load_endianness`` sets what ``torch.utils.serialization.config.load.endianness`` reads. 2.6.0 lacks the
-configuration object, so that it cannot be asked, and 2.7.1 can. A newer release that lacks it again has lost it.
+Example: ``set_default_load_endianness`` sets the value that ``torch.utils.serialization.config.load.endianness`` reads. 2.6.0
+lacks the configuration object, so the check cannot run there; 2.7.1 has it. A newer release without it has lost the feature.
 
 Reference: pytorch/pytorch#143324.
 """

@@ -1,9 +1,9 @@
-"""A release reads back what it wrote itself.
+"""A release reads back its own archives.
 
-What: the writer of an archive loads it and gets what it had in memory.
+What: the writer of an archive loads it and gets the values that it had in memory.
 
-Why: everything else compares with what the writer had; where the writer itself gets something else, nobody can be blamed
-for agreeing with either.
+Why: all other rules compare with what the writer had in memory. If the writer itself reads back something else, a reader cannot
+be blamed for agreeing with either.
 
 Example: torch 1.5.1 writes archives for the lite interpreter, but has no way to load them from Python.
 

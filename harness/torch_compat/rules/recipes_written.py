@@ -1,11 +1,11 @@
-"""Every recipe was run by every writer.
+"""Every writer ran every recipe.
 
-What: for every recipe and every writer of the policy, the manifest has a fixture, or the evidence that this release cannot
-write one; and that agrees with what the recipe says of itself (``SINCE``, ``UNTIL``). What did not run is named with the
-session that runs it, and counted where it is more than a few.
+What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one;
+and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``). Recipes that did not run are reported with the nox session
+that runs them, and only counted if there are many.
 
-Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a silly reason, is a hole that
-looks like one.
+Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
+like such evidence.
 
 Example: a recipe with a typo is "not writable" everywhere.
 

@@ -1,18 +1,19 @@
-"""The reference reader does what the writer did on reading its own file back.
+"""The reference reader reproduces what each writer recorded when it read its own file back.
 
-What: read at the horizon of its own writer, every program that a release wrote, TorchScript and mobile, ends in the reference
-reader as it did in the writer's own recorded read-back: with the same values, or close ones within the policy's tolerance for
-operator and dtype; refused where the writer refuses it; raised where it raises; dead of the same where the writer died and the
-reference reader knows why (``policies/torch/slips.toml``). What the reference reader lacks is named and not checked. Where the
-writer died of its own file, and the reference reader gives something else, there is nothing to agree with.
+What: the reference reader runs every TorchScript and mobile program at the horizon of the release that wrote it, and its result
+agrees with that release's own recorded read-back: the same values, or close values within the policy's tolerance for operator and
+dtype; a refusal or an error where the writer refused or raised; and the same crash where the writer crashed for a known reason
+(``policies/torch/slips.toml``). Features that the reference reader does not support are named and not checked. If the writer
+crashed on its own file and the reference reader gives a different result, there is nothing to compare with.
 
-Why: what an old program means must not depend on the release under test. The reference reader is trusted as far as it agrees
-with every release about what that release wrote.
+Why: the meaning of an old program must not depend on the release under test. The reference reader is trusted as far as it agrees
+with every release about the archives that the release wrote.
 
-Example: integer division of 1.4 truncates; a reference reader that divides as today's torch gives another value for its files.
+Example: integer division of 1.4 truncates; a reference reader that divides as today's torch gives a different value for its
+files.
 
-Reference: this project. The rule asks where the reference reader was let read (``replay --reader reference``), and says so
-where it was not.
+Reference: this project. The rule applies when the reference reader has run (``replay --reader reference``), and says so when it
+has not.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""A schema that breaks old programs has an upgrader.
+"""A schema change that breaks old programs has an upgrader.
 
-What: every schema of a release that does not work with the next recorded release any more, because the operator has gone or takes
-something else, is one that an upgrader of that release states. Every operator counts, whatever its name begins with: TorchScript
-compiles and saves a call of anything that is registered, and traced programs hold internal operators. What an incomplete set lacks is
-compared with the next set again; what nobody can know is expected only where the policy says why. An upgrader that a release has no more
-is a break as well. Releases before the policy promised nothing.
+What: every schema of a release that does not work with the next recorded release any more, because the operator was removed or
+accepts different arguments, has an upgrader in that release. Every operator counts, whatever its name: TorchScript compiles and
+saves calls of every registered operator, and traced programs contain internal operators. Schemas that an incomplete set lacks are
+compared with the next set again; what cannot be known is expected only if the policy gives the reason. Removing an upgrader is
+also a break. Releases from before the policy promised nothing.
 
-Why: a saved program states operators by name and gives arguments by position, by name or by default. Where the operator has changed
-and nobody rewrites the call, the program does not load, or an extension that registers a kernel for it cannot be imported.
+Why: a saved program names operators, and passes arguments by position, by name or by default. If an operator changed and its
+calls are not rewritten, the program does not load, or an extension that registers a kernel for the operator cannot be imported.
 
-Example: aten::qr is gone in 2.14.1; programs that call torch.qr do not load any more, and no upgrader calls torch.linalg.qr instead.
+Example: aten::qr is removed in 2.14.1; programs that call torch.qr do not load any more, and no upgrader calls torch.linalg.qr
+instead.
 
 Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, section 'Upgraders'; the comparison is that of
 test/forward_backward_compatibility/check_forward_backward_compatibility.py.

@@ -1,14 +1,14 @@
-"""Releases load what no release can write, exactly as far as the policy says.
+"""Releases load synthetic archives exactly as far as the policy says.
 
-What: a synthetic fixture stands for versions of formats that no release of the calendar writes. A reader that takes all of
-them, by the policy, loads it and gives the golden. Every other reader refuses it. Where one does not, nobody was promised
-anything as long as the values are the golden's; other values fail, unless the policy says for what such readers take it, and they
-are to the bit what that comes to.
+What: a synthetic fixture stands for format versions that no release of the calendar writes. A reader that supports all of these
+versions, according to the policy, loads the fixture and gets the golden. Every other reader refuses it. If such a reader loads it
+all the same, nothing was promised as long as the values are those of the golden. Other values fail, unless the policy states
+which format such readers mistake it for, and the values are bitwise those of that format.
 
-Why: what nobody can write any more is what people have only one copy of. And a reader that refuses nothing, though it
-does not know a format, gives wrong numbers to whoever brings an archive from another machine.
+Why: people may have the only copy of an archive that no release can write any more. And a reader that loads a format that it does
+not know gives wrong numbers for archives from another machine.
 
-Example: a big-endian machine saved an archive; torch 2.0.1 does not know the byteorder record and gives every number wrong.
+Example: a big-endian machine saved an archive; torch 2.0.1 does not know the byteorder record and gives wrong numbers.
 
 Reference: this project; the formats are those of policies/torch/formats.toml.
 """

@@ -1,10 +1,10 @@
 """An upgrader states the schema that the operator really had.
 
-What: the old schema that a release's table of upgraders states is the one that the last recorded release before the bump had. Releases
-since the policy are asked; two texts are one schema where PyTorch's own equality says so.
+What: the old schema in a release's table of upgraders is the one that the last recorded release before the version bump had. This
+is checked for releases since the policy; two texts are the same schema if PyTorch's own equality says so.
 
-Why: the old schema is what an old program is compiled with before its calls are rewritten. Where it is another one, calls are matched
-that no program ever made, and those that programs made are not.
+Why: an old program is compiled with the old schema before its calls are rewritten. If the schema is wrong, it matches calls that
+no program ever made, and misses those that programs made.
 
 Example: the old schema of aten::gelu.out ends in `-> Tensor`; the operator of 1.11.0 ends in `-> Tensor(a!)`.
 

@@ -1,11 +1,11 @@
-"""Every version of a format that the policy lists has fixtures.
+"""Every format version that the policy lists has fixtures.
 
-What: for each file format, bytecode, export schema and container that some release writes, the corpus holds an archive of
-it. A version that no release can write says so in the policy, and a synthetic fixture stands for it; the moment a release
-turns out to write one, that statement is wrong and fails. A version is asked for from the day on which a release that writes it,
-or for one that nobody writes a release that reads it, is there.
+What: for each file format, bytecode, export schema and container version that some release writes, the corpus has an archive. For
+a version that no release can write, the policy says so, and a synthetic fixture stands for it; if a release does write it, that
+statement is wrong and fails. A version is required from the date of the first release that writes it or, if none does, of a
+release that reads it.
 
-Why: a version without a fixture is a promise that nobody checks, and such holes stay open for years.
+Why: a version without a fixture is an unchecked promise, and such gaps stay open for years.
 
 Example: file format 6 is only written by torch.package and torch.export; a corpus without either misses it.
 

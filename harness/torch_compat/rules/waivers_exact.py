@@ -1,12 +1,12 @@
 """Waivers are exact.
 
-What: every waiver covers the cells that waivers.lock states of it, with the differences that it states, and no others; it begins and
-ends where cells do, shares none with another waiver, and has not expired. In a release that the lock does not have, what was waived in
-the release before goes on, or the waiver must say that it ended.
+What: every waiver covers exactly the cells and differences that waivers.lock states. Its sets of writers and readers begin and
+end with these cells, it shares no cell with another waiver, and it has not expired. In a release that is not in the lock yet,
+what was waived in the previous release continues, or the waiver must say that it ended.
 
-Why: an exception that grows unseen hides the next defect, and one that covers nothing hides that something was mended.
+Why: an exception that grows unnoticed hides the next defect, and an exception that covers nothing hides that something was fixed.
 
-Example: a waiver for refusals by 1.9.0 and newer, one of which loads the archive again since 2.16.0.
+Example: a waiver for refusals by 1.9.0 and newer, although 2.16.0 loads the archive again.
 
 Reference: this project.
 """

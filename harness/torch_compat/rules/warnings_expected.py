@@ -1,17 +1,19 @@
-"""What a release says while it loads an archive, or runs it, is known.
+"""The warnings of a release, while it loads or runs an archive, are known.
 
-What: every warning is stated as policy (``policies/torch/warnings.toml``): its category and text in each release that says it, and of what.
-One that is not is new; one that is stated with another category was re-categorised; and where a stated warning is not said by a release
-that loads an archive of which other stated releases say it, or by any that loads an archive of which it is always said, it is missing.
-The same holds of each call of a program, whatever the writer of the program said in it. A stated wording that no release of it says,
-though one was asked, is unsaid; so is an operator none of whose programs has the warning.
+What: every warning is stated in ``policies/torch/warnings.toml``, with its category and text in each release that gives it, and
+the archives that cause it. A warning that is not stated is new; a warning with another category was re-categorised. A stated
+warning is missing if a release loads an archive without it although other stated releases warn for the same archive, or if no
+release warns for an archive that must always cause it. The same applies to each call of a program, whatever warnings the writer
+gave in it. A stated wording that no observed release of its set gives is reported, and so is an operator none of whose programs
+causes the warning.
 
-Why: a warning is how a release speaks to those whose archives it will stop reading. A new one is read by everybody, a lost one by
-nobody, and one that became a DeprecationWarning is hidden from users by default.
+Why: releases use warnings to tell users which archives they will stop reading. A new warning is seen by everybody, a lost one by
+nobody, and a warning that became a DeprecationWarning is hidden from users by default.
 
 Example: every load of torch 2.16.0 warns that archives will not be read from 2.17 on.
 
-Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: a deprecation warns for two releases before it ends.
+Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy: a deprecation warns for two releases before it
+ends.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""Under ``weights_only=True`` a release refuses what its own lists rule out, and takes the rest.
+"""Under ``weights_only=True``, a release refuses what its own lists rule out.
 
-What: an archive of ``torch.save`` that our model of a release says it refuses, given or by default, is refused by it. What a
-restricted unpickler refuses although the model says that it takes it fails as any other refusal does, in the rules about loading;
-here, where the reader is older than the writer or no release wrote the archive: an older reader may refuse for its age, but then it
-refuses without ``weights_only``, too.
+What: if the model of a release says that it refuses a ``torch.save`` archive under ``weights_only=True``, given explicitly or by
+default, the release refuses it. If a restricted unpickler refuses an archive that the model says it accepts, the rules about
+loading treat this like any other refusal. This rule checks it where these do not: if the reader is older than the writer, or if
+no release wrote the archive. An older reader may refuse because of its age, but then it also refuses without ``weights_only``.
 
-Why: refusing is the purpose of a restricted unpickler, so its refusals look expected whatever it refuses. One that begins to take
-what runs code, or to refuse plain tensors, is noticed only by who knows what it should do.
+Why: refusing is the purpose of a restricted unpickler, so all of its refusals look expected. Only a model of the unpickler shows
+when it starts to accept pickles that run code, or to refuse plain tensors.
 
-Example: torch 2.15.0 loads an archive that names a class of its writer; its list does not have that class.
+Example: torch 2.15.0 loads an archive that names a class of its writer, although its list does not have that class.
 
-Reference: the documentation of torch.load and torch.serialization.add_safe_globals. The model is policies/torch/weights_only.toml, taken
-from what every release answered, and what it says of each archive policies/torch/weights_only_refusals.toml.
+Reference: the documentation of torch.load and torch.serialization.add_safe_globals. The model is
+policies/torch/weights_only.toml, made from the answers of every release, and its predictions are in
+policies/torch/weights_only_refusals.toml.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Wordings are exact.
 
-What: every text of a ``[[wording]]`` makes errors of the recorded evidence one that would else be two, and every release that is said to
-raise it does, where it was asked. How many cells pass only because of wordings is said in a note.
+What: every text of a ``[[wording]]`` equates errors of the recorded evidence that would otherwise differ, and every observed
+release that is stated to raise it does raise it. A note says how many cells pass only because of wordings.
 
-Why: a text that nobody needs, or a release that never said it, would explain the next error that happens to read like it.
+Why: an unused text, or a release that never raised it, would excuse the next error that happens to look like it.
 
-Example: a wording for 2.0.0 and newer, of which 2.16.0 raises an internal assertion instead.
+Example: a wording for 2.0.0 and newer, although 2.16.0 raises an internal assertion instead.
 
 Reference: this project.
 """
