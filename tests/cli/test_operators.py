@@ -245,6 +245,31 @@ def test_an_upgrader_that_is_named_mends_the_break(run: Run) -> None:
     assert "--upgrader, column" in err
 
 
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode", "aten::div.out",
+        "aten::div.out_mode", "aten::div_.Tensor", "aten::div_.Scalar", "aten::div_.Tensor_mode", "aten::div_.Scalar_mode",
+        "aten::full", "aten::full.out", "aten::linspace", "aten::linspace.out", "aten::logspace", "aten::logspace.out",
+        "aten::gelu", "aten::gelu.out",
+    ],
+)  # fmt: skip
+def test_an_upgrader_for_older_formats_does_not_excuse_a_removal(run: Run, operator: str) -> None:
+    """2.13.0 writes these operators with the version that they were raised to; their upgraders serve what is before it."""
+    texts = sorted(read_set("2.13.0").schemas)
+    old, new = write("old.txt", *texts), write("new.txt", *(text for text in texts if not text.startswith(f"{operator}(")))
+    for older, writer in ((old, "2.15.0"), ("2.13.0", "2.13.0")):
+        status, out, _ = run("check", "--old", older, "--new", new, "--no-waivers")
+        assert status == 1, out
+        assert f"{operator} breaks backward" in out
+        assert "1 broken, 0 waived, 0 with an upgrader" in out
+        if operator.startswith(("aten::div", "aten::full")):
+            assert (
+                f"serves file formats 0 to {3 if 'div' in operator else 4}, but {writer} writes this operator with"
+                in " ".join(out.split())
+            )
+
+
 def test_forward_is_asked_for(run: Run) -> None:
     old, new = write("old", OLD), write("new", "aten::f(Tensor self, int n, int[] m=[1]) -> Tensor")
     assert run("check", "--old", old, "--new", new)[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,6 +13,7 @@ from torch_compat.operators.breaks import (
     DROPPED,
     Break,
     Entry,
+    Upgraders,
     breaks,
     consecutive,
     dropped_upgraders,
@@ -21,6 +23,7 @@ from torch_compat.operators.breaks import (
 from torch_compat.operators.differences import in_words
 from torch_compat.operators.history import FactHistory, History
 from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.operators.written import Writer, Written
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
 
@@ -54,6 +57,8 @@ DO: Final = {
     "container-default": "give {argument} a default that is no list",
 }
 """What mends a break, by its cause."""
+COMING: Final = sys.maxsize
+"""The file format version of an upgrader that is still to come: behind all that are written today."""
 LABEL: Final = 8
 MOST_SHOWN: Final = 10
 
@@ -220,14 +225,16 @@ def check_operators(
         as_of: the day for waivers that expire.
     """
     versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
+    history = History.load()
     entries = upgrader_entries(versions, new.release or versions.releases[-1])
     for text in upgraders:
         try:
-            entries.append(Entry(parse(text, recorded=True).operator, 0, "given with --upgrader", text))
+            entries.append(Entry(parse(text, recorded=True).operator, COMING, "given with --upgrader", text))
         except SchemaError as error:
             message = f"is no schema of an operator: expected {error.expected}, found {error.found}"
             raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
-    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, entries=entries)
+    mended = Upgraders(entries, Writer(Written(versions), history, old.release))
+    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
     if old.release is not None and new.release is not None:
         text = "the upgrader {} of file format {} is gone"
         found += [
@@ -328,7 +335,8 @@ def _step_by_step(
             bit = history.bit(releases[-1])
             newest = [text for text, _, bits in history.facts() if bits & bit and operator_of(text) in names]
             coming = frozenset(waiver.since for waiver in waivers) - {*releases}
-            step(breaks(newest, new.schemas, side=side, entries=entries), coming)
+            mended = Upgraders(entries, Writer(Written(versions), history, releases[-1]))
+            step(breaks(newest, new.schemas, side=side, upgraders=mended), coming)
     last = {one: (steps.get((one.side, one.operator)) or [None]) for one in broken}
     return {one: found[-1] for one, found in last.items() if all(found) and found[-1] is not None}
 
