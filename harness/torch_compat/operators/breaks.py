@@ -111,6 +111,11 @@ class Break(NamedTuple):
         return self.what not in {UNKNOWN, UNREADABLE}
 
     @property
+    def gained_name(self) -> bool:
+        """Whether its overload has a name now that it did not have, and takes the same calls under it."""
+        return self.what == REMOVED and self.taken_by is not None and "." not in self.operator
+
+    @property
     def change(self) -> tuple[Difference, ...]:
         """Everything that differs, where ``what`` is only what PyTorch's check stumbles over first; empty where it is not known."""
         if self.what == DROPPED:

@@ -26,7 +26,7 @@ MEASURED: Final = "file_formats > "
 PLAIN: Final = "add"
 """The program whose operators need no version of their own."""
 MOBILE: Final = "mobile"
-"""The program that was saved as bytecode; it has no version where the release writes no bytecode."""
+"""The program that was saved as bytecode; nothing is recorded of it where the release writes none."""
 NO_OPERATOR: Final = frozenset({MOBILE, "torch.save"})
 BY_NAME: Final = Release("1.11.0")
 """The last release whose versions go by the name of the operator."""
@@ -68,7 +68,8 @@ class Written:
 
     def states_overloads(self, release: str) -> bool:
         """Whether a release writes archives that state overloads: bytecode of the lite interpreter."""
-        return self._measured(MOBILE, release) is not None
+        bit = self._constants.bit(release)
+        return any(bits & bit for bits in self._constants.values(MEASURED + MOBILE).values())
 
 
 class Writer(NamedTuple):
@@ -94,3 +95,7 @@ class Writer(NamedTuple):
     def versions(self, schema: str) -> tuple[int, ...]:
         """The file format versions with which it writes a schema's operator, its own first."""
         return self.written.versions(schema.partition("(")[0], self.of(schema))
+
+    def states_overloads(self, schema: str) -> bool:
+        """Whether it writes archives that state overloads."""
+        return self.written.states_overloads(self.of(schema))
