@@ -28,6 +28,7 @@ def small_survey() -> dict[str, Any]:
                 },
             }
         ),
+        "imported": section({"c10d::f": ["torch.distributed.mine"]}),
         "operator_versions": section({"aten::div": [[4, "div_0_3", "aten::div(Tensor a) -> Tensor"]]}),
         "upgraders": section({"bodies": {"div_0_3": ["def div_0_3(a):\n  return a"]}, "ranges": {"aten::div": [[0, 3]]}}),
         "accepts": section({"torch-save": {"version": {"1": "loads", "9": "refused: too näw"}}, "export": {}}),

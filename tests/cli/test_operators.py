@@ -17,9 +17,10 @@ from torch_compat.cli import main
 from torch_compat.cli._operator_check import check_operators, read_set
 from torch_compat.cli._operators import release_of
 from torch_compat.errors import UsageError
-from torch_compat.operators.history import History
+from torch_compat.operators.history import History, SetHistory
 from torch_compat.policy import load_policy
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
+from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,7 +217,11 @@ def test_a_break_says_what_to_do_and_drafts_the_waiver(run: Run) -> None:
     assert "do      give 'm' a default; or write an upgrader" in out
     assert "do      keep the operator; or write an upgrader" in out
     assert "but     TorchScript code does not name overloads, and aten::g.y(Tensor self) -> Tensor accepts the same calls" in out
-    draft = out[out.index("[operator_waiver]") : out.index("old (2 schemas)")]
+    assert out.startswith(
+        "old (2 schemas) to new (2): 2 broken, 0 waived, 0 with an upgrader, 0 unknown\n    broken: 2 backward, forward not asked"
+    )
+    assert "    operators: 1 removed, 1 changed, 1 added\n" in out
+    draft = out[out.index("[operator_waiver]") :]
     lines = [line for line in draft.splitlines() if "<replace this" not in line]
     table = tomllib.loads("\n".join(lines))["operator_waiver"]
     assert table["covers"] == [
@@ -243,6 +248,116 @@ def test_an_upgrader_that_is_named_mends_the_break(run: Run) -> None:
     status, _, err = run("check", "--old", old, "--new", new, "--upgrader", "aten::f(Tensor")
     assert status == 2
     assert "--upgrader, column" in err
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode", "aten::div.out",
+        "aten::div.out_mode", "aten::div_.Tensor", "aten::div_.Scalar", "aten::div_.Tensor_mode", "aten::div_.Scalar_mode",
+        "aten::full", "aten::full.out", "aten::linspace", "aten::linspace.out", "aten::logspace", "aten::logspace.out",
+        "aten::gelu", "aten::gelu.out",
+    ],
+)  # fmt: skip
+def test_an_upgrader_for_older_formats_does_not_excuse_a_removal(run: Run, operator: str) -> None:
+    """2.13.0 writes these operators with the version that they were raised to; their upgraders serve what is before it."""
+    texts = sorted(read_set("2.13.0").schemas)
+    old, new = write("old.txt", *texts), write("new.txt", *(text for text in texts if not text.startswith(f"{operator}(")))
+    for older, writer in ((old, "2.15.0"), ("2.13.0", "2.13.0")):
+        status, out, _ = run("check", "--old", older, "--new", new, "--no-waivers")
+        assert status == 1, out
+        assert f"{operator} breaks backward" in out
+        assert "1 broken, 0 waived, 0 with an upgrader" in out
+        if operator.startswith(("aten::div", "aten::full")):
+            assert (
+                f"serves file formats 0 to {3 if 'div' in operator else 4}, but {writer} writes this operator with"
+                in " ".join(out.split())
+            )
+
+
+def test_an_overload_that_gains_a_name_breaks_where_archives_state_overloads(run: Run) -> None:
+    """1.7.1 reads what 1.6.0 wrote with ``y & z`` as TorchScript, and refuses it as bytecode: 'ops cannot be found: aten::__and__'.
+
+    PyTorch's own comparison calls it a break in every release. 1.4.0 writes no bytecode.
+    """
+    and_old, and_new = "aten::__and__(int a, int b) -> int", "aten::__and__.int(int a, int b) -> int"
+    found = check_operators(read_set("1.4.0"), read_set("1.5.0"))
+    assert len(found.named) == 80
+    assert "aten::acosh" in {one.operator for one in found.named}
+    assert not set(found.named) & set(found.broken)
+    found = check_operators(read_set("1.6.0"), read_set("1.7.1"))
+    assert not found.named
+    assert "aten::__and__" in {one.operator for one in found.broken}
+    old, new = write("old", and_old), write("new", and_new)
+    status, out, _ = run("check", "--old", old, "--new", new)
+    assert status == 1
+    assert f"{and_new} takes the same calls" in " ".join(out.split())
+
+
+IMPORTED = "c10d_functional::all_reduce"
+
+
+@pytest.mark.parametrize("release", ["2.12.1", "2.13.0", "2.14.1", "2.15.0"])
+def test_a_release_breaks_nothing_of_its_own_dump(run: Run, release: str) -> None:
+    """A dump lacks what only imports register; a real one was compared for each of these releases, and lacks exactly these."""
+    recorded = SetHistory(packaged("fixtures", "operators", "imported.txt"))
+    marked = {key for key, word, bits in recorded.facts() if word != "-" and bits & recorded.bit(release)}
+    assert IMPORTED in marked
+    texts = [text for text in sorted(read_set(release).schemas) if text.partition("(")[0] not in marked]
+    dump = write("dump.txt", *texts)
+    complete = History.load().complete(release)
+    for sides in (("--old", release, "--new", dump), ("--old", dump, "--new", release)):
+        status, out, _ = run("check", *sides, "--forward", "--no-waivers")
+        assert (status, ": 0 broken, 0 waived, 0 with an upgrader, 0 not known" in out) == (
+            0 if complete or sides[1] == dump else 4,
+            True,
+        ), out
+        assert "operators: 0 removed, 0 changed, 0 added" in out
+        assert "left aside, not imported: 13 of torch.distributed._functional_collectives\n" in out
+
+
+def test_what_an_import_registers_is_missed_where_the_file_shows_the_import(run: Run) -> None:
+    texts = sorted(read_set("2.15.0").schemas)
+    nightly = write("nightly.txt", *(text for text in texts if not text.startswith(f"{IMPORTED}(")))
+    status, out, _ = run("check", "--old", "2.15.0", "--new", nightly, "--no-waivers")
+    assert status == 1
+    assert f"{IMPORTED} breaks backward" in out
+    assert "left aside" not in out
+
+
+def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_COMPAT_CACHE", str(tmp_path / "cache"))
+    status, out, err = run("dump", "torch-2.13.0")
+    assert (status, out) == (4, "")
+    assert "torch-2.13.0 is not built here" in err
+    assert "readers build torch-2.13.0; or give python:PATH" in err
+    status, _, err = run("dump", "python:nowhere")
+    assert status == 4
+    assert "nowhere: there is no such program" in err
+    status, _, err = run("dump", "wheel:some.whl")
+    assert status == 2
+    assert "'wheel:some.whl' is no build" in err
+
+
+def test_a_dump_of_a_python_with_torch(run: Run, tmp_path: Path) -> None:
+    """A torch of a few lines stands in the folder of a virtual environment's packages."""
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    assert "No module named 'torch'" in run("dump", f"python:{python}")[2]
+    (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    (site / "torch.py").write_text(
+        "class _C:\n"
+        f"    _jit_get_all_schemas = staticmethod(lambda: [{ADD!r}])\n"
+        "    _jit_get_custom_class_schemas = staticmethod(lambda: ['m(__torch__.torch.classes.mine.K _0) -> ()'])\n"
+    )
+    status, out, _ = run("dump", f"python:{python}")
+    assert (status, out) == (0, f"{ADD}\nm(__torch__.torch.classes.mine.K _0) -> ()\n")
+    assert run("dump", f"python:{python}", "--output", "mine.txt")[1] == "mine.txt: 2 schemas\n"
+    assert read_set("mine.txt").schemas == {ADD}
+    (site / "torch.py").write_text("__version__ = '1.2.0'\nclass _C: pass\n")
+    status, _, err = run("dump", f"python:{python}")
+    assert status == 4
+    assert "torch 1.2.0 has no list of all schemas; 1.3 and newer have" in err
 
 
 def test_forward_is_asked_for(run: Run) -> None:

@@ -9,6 +9,7 @@ import pytest
 from torch_compat.operators.breaks import (
     Break,
     Entry,
+    Upgraders,
     breaks,
     consecutive,
     dropped_upgraders,
@@ -18,6 +19,7 @@ from torch_compat.operators.breaks import (
 )
 from torch_compat.operators.changes import changes
 from torch_compat.operators.history import FactHistory, History
+from torch_compat.operators.written import Writer, Written
 from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
@@ -92,12 +94,76 @@ def test_forward_asks_the_other_way_round() -> None:
     assert breaks([OLD], ["aten::g() -> ()"], side="forward") == []
 
 
-def test_an_upgrader_mends_the_schema_that_it_states() -> None:
+def test_an_upgrader_mends_the_schema_that_it_states(versions: FactHistory) -> None:
     new = ["aten::f(Tensor self) -> Tensor"]
-    stated = Entry("aten::f", 4, "f_0_3", "aten::f(Tensor self, SymInt n) -> Tensor")  # an int to PyTorch
-    assert only(breaks([OLD], new, entries=[stated])).upgrader == "f_0_3"
-    assert only(breaks([OLD], new, entries=[stated._replace(old="aten::f(Tensor self, int k) -> Tensor")])).upgrader is None
-    assert only(breaks([OLD], new, entries=[stated._replace(operator="aten::f.out")])).upgrader is None
+    stated = Entry("aten::f", 11, "f_0_10", "aten::f(Tensor self, SymInt n) -> Tensor")  # an int to PyTorch
+
+    def mended(entry: Entry) -> str | None:
+        upgraders = Upgraders([entry], Writer(Written(versions), History.load(), "2.15.0"))
+        return only(breaks([OLD], new, upgraders=upgraders)).upgrader
+
+    assert mended(stated) == "f_0_10"
+    assert mended(stated._replace(old="aten::f(Tensor self, int k) -> Tensor")) is None
+    assert mended(stated._replace(operator="aten::f.out")) is None
+    assert mended(stated._replace(first=3)) == "f_0_10"
+    assert mended(stated._replace(first=4)) is None  # 2.15.0 writes it with 3
+    assert mended(stated._replace(bump=10)) is None  # and with 10, beside gelu
+
+
+@pytest.mark.parametrize(
+    ("operator", "release", "expected"),
+    [
+        ("aten::div.Tensor", "2.13.0", (4, 5, 8, 9, 10)),
+        ("aten::relu", "2.13.0", (3, 4, 5, 8, 9, 10)),
+        ("aten::gelu", "2.13.0", (10,)),
+        ("aten::gelu", "1.11.0", (3, 4, 5, 8, 9)),
+        ("aten::div.Tensor_mode", "1.11.0", (4, 5, 8, 9)),  # seen when 1.11.0 saved a program with it alone
+        ("aten::linspace", "1.10.2", (3, 4, 5)),
+        ("aten::div.Tensor", "1.5.1", (2,)),
+        ("aten::div.Tensor", "1.4.0", (1,)),
+    ],
+)
+def test_the_versions_that_a_release_writes(
+    versions: FactHistory, operator: str, release: str, expected: tuple[int, ...]
+) -> None:
+    assert Written(versions).versions(operator, release) == expected
+
+
+def test_what_is_written_with_a_later_version_is_not_mended(versions: FactHistory) -> None:
+    """Every operator with an upgrader: taken out of the newest release, none mends what that release itself writes."""
+    history = History.load()
+    entries = upgrader_entries(versions, "2.15.0")
+    for release in ("2.12.1", "2.13.0", "2.15.0"):
+        upgraders = Upgraders(entries, Writer(Written(versions), history, release))
+        for entry in entries:
+            for schema in history.standing(entry.operator, release):
+                assert only(breaks([schema], [], upgraders=upgraders)).upgrader is None, schema
+
+
+def test_why_an_upgrader_does_not_mend(versions: FactHistory) -> None:
+    history = History.load()
+    entries = upgrader_entries(versions, "2.15.0")
+    schema = only_text(history.standing("aten::div.Tensor", "2.13.0"))
+
+    def said(release: str | None) -> Break:
+        return only(breaks([schema], [], upgraders=Upgraders(entries, Writer(Written(versions), history, release))))
+
+    assert said("2.13.0").reason.endswith(
+        "; the upgrader div_Tensor_0_3 serves file formats 0 to 3, but 2.13.0 writes this operator with 4"
+    )
+    assert said(None).reason.endswith("but 2.15.0 writes this operator with 4")  # the newest that has this schema
+    assert said("1.5.1").upgrader == "div_Tensor_0_3"
+
+
+def test_a_file_with_the_old_schema_stands_for_the_release_that_had_it(versions: FactHistory) -> None:
+    upgraders = Upgraders(upgrader_entries(versions, "2.15.0"), Writer(Written(versions), History.load(), None))
+    one = only(breaks(["aten::gelu(Tensor self) -> Tensor"], [], upgraders=upgraders))
+    assert one.upgrader == "gelu_0_9"  # 1.11.0 is the newest with it, and writes no 10
+
+
+def only_text(texts: list[str]) -> str:
+    (one,) = texts
+    return one
 
 
 def test_what_cannot_be_read_is_no_pass() -> None:
@@ -161,7 +227,8 @@ def test_consecutive_releases_are_compared_as_any_two_sets(versions: FactHistory
     for older, newer, lost, broken in consecutive(history, versions):
         before, after = ({text for text, _, bits in history.facts() if bits & history.bit(release)} for release in (older, newer))
         entries, why = upgrader_entries(versions, newer), history.why_incomplete(newer)
-        assert breaks(before, after, incomplete=why, entries=entries) == sorted(one for one in broken if not one.carried)
+        upgraders = Upgraders(entries, Writer(Written(versions), history, older))
+        assert breaks(before, after, incomplete=why, upgraders=upgraders) == sorted(one for one in broken if not one.carried)
         assert lost == len(before - after) == lost_counts(history)[newer]
         if history.releases.index(newer) > history.releases.index("1.4.0"):  # until then overloads have no names
             listed = {

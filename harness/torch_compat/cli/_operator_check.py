@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,6 +14,7 @@ from torch_compat.operators.breaks import (
     DROPPED,
     Break,
     Entry,
+    Upgraders,
     breaks,
     consecutive,
     dropped_upgraders,
@@ -19,8 +22,9 @@ from torch_compat.operators.breaks import (
     upgrader_entries,
 )
 from torch_compat.operators.differences import in_words
-from torch_compat.operators.history import FactHistory, History
+from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.operators.written import Writer, Written
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
 
@@ -54,7 +58,10 @@ DO: Final = {
     "container-default": "give {argument} a default that is not a list",
 }
 """What mends a break, by its cause."""
+COMING: Final = sys.maxsize
+"""The file format version of an upgrader that is still to come: behind all that are written today."""
 LABEL: Final = 8
+NOTHING: Final = "-"
 MOST_SHOWN: Final = 10
 
 
@@ -71,6 +78,14 @@ class SchemaSet(NamedTuple):
     """Why something may be missing."""
 
 
+class Counts(NamedTuple):
+    """How many operators, by name and overload, only one side has, and how many have another schema. None of them was left aside."""
+
+    removed: int
+    changed: int
+    added: int
+
+
 class Checked(NamedTuple):
     """What a check found."""
 
@@ -80,9 +95,16 @@ class Checked(NamedTuple):
     waived: tuple[tuple[Break, str], ...]
     """With the id of the waiver."""
     upgraded: tuple[Break, ...]
+    named: tuple[Break, ...]
+    """Overloads that only gained a name, of a writer whose archives state none: no break."""
+    aside: tuple[tuple[str, str], ...]
+    """``(operator, module)``: missing from a file, and registered by an import that nothing in the file shows."""
+    counts: Counts
     unknown: tuple[Break, ...]
     problems: tuple[tuple[str, str], ...]
     """Waivers that are wrong, and why."""
+    forward: bool
+    """Whether forward was asked."""
 
     @property
     def incomplete(self) -> list[tuple[str, str]]:
@@ -95,6 +117,22 @@ class Checked(NamedTuple):
         """0 nothing is broken, 1 something is or a waiver is wrong, 4 a set is incomplete or cannot be read in full."""
         return 1 if self.broken or self.problems else 4 if self.unknown or self.incomplete else 0
 
+    def summary(self) -> dict[str, int | None]:
+        """Everything in numbers; None for what was not asked."""
+        sides = Counter(one.side for one in self.broken)
+        return {
+            "old": len(self.old.schemas),
+            "new": len(self.new.schemas),
+            **self.counts._asdict(),
+            "broken_backward": sides["backward"],
+            "broken_forward": sides["forward"] if self.forward else None,
+            "waived": len(self.waived),
+            "upgraded": len(self.upgraded),
+            "named": len(self.named),
+            "left_aside": len(self.aside),
+            "unknown": len(self.unknown),
+        }
+
     def document(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -103,7 +141,10 @@ class Checked(NamedTuple):
             "exit_status": self.exit_status,
             "broken": [{**_row(one), "do": _do(one)} for one in self.broken],
             "waived": [{**_row(one), "waiver": waiver} for one, waiver in self.waived],
+            "summary": self.summary(),
             "upgraded": [{**_row(one), "upgrader": one.upgrader} for one in self.upgraded],
+            "named": [_row(one) for one in self.named],
+            "left_aside": [{"operator": operator, "import": module} for operator, module in self.aside],
             "unknown": [_row(one) for one in self.unknown],
             "waivers": [{"waiver": waiver, "problem": problem} for waiver, problem in self.problems],
             "incomplete": [{"set": name, "why": why} for name, why in self.incomplete],
@@ -220,14 +261,18 @@ def check_operators(
         as_of: the day for waivers that expire.
     """
     versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
+    history = History.load()
     entries = upgrader_entries(versions, new.release or versions.releases[-1])
     for text in upgraders:
         try:
-            entries.append(Entry(parse(text, recorded=True).operator, 0, "given with --upgrader", text))
+            entries.append(Entry(parse(text, recorded=True).operator, COMING, "given with --upgrader", text))
         except SchemaError as error:
             message = f"is not an operator schema: expected {error.expected}, found {error.found}"
             raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
-    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, entries=entries)
+    writer = Writer(Written(versions), history, old.release)
+    mended = Upgraders(entries, writer)
+    aside = {**_not_imported(old, new), **_not_imported(new, old)}
+    found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
     if old.release is not None and new.release is not None:
         text = "the upgrader {} of file format {} is gone"
         found += [
@@ -236,7 +281,9 @@ def check_operators(
         ]
     if forward:
         found += breaks(old.schemas, new.schemas, incomplete=new.incomplete, side="forward")
-    broken = [one for one in found if one.known and one.upgrader is None]
+    found = [one for one in found if one.operator not in aside]
+    named = [one for one in found if one.gained_name and one.upgrader is None and not writer.states_overloads(one.old)]
+    broken = [one for one in found if one.known and one.upgrader is None and one not in named]
     left = broken
     waived: list[tuple[Break, str]] = []
     problems: list[tuple[str, str]] = []
@@ -248,9 +295,35 @@ def check_operators(
         tuple(left),
         tuple(waived),
         tuple(one for one in found if one.known and one.upgrader is not None),
+        tuple(named),
+        tuple(sorted(aside.items())),
+        _counts(old.schemas, new.schemas, frozenset(aside)),
         tuple(one for one in found if not one.known),
         tuple(problems),
+        forward,
     )
+
+
+def _not_imported(one: SchemaSet, other: SchemaSet) -> dict[str, str]:
+    """The operators of one side that another side, a file, cannot have, with the module whose import registers them.
+
+    A dump is made by a process that has imported torch alone. Where it has any operator of a module, that module was imported, and what
+    is missing of it has gone.
+    """
+    if other.release is not None:
+        return {}
+    recorded = SetHistory(packaged("fixtures", "operators", "imported.txt"))
+    modules = {name: module for name, module, _ in recorded.facts() if module != NOTHING}
+    present = {operator_of(text) for text in other.schemas}
+    shown = {module for name, module in modules.items() if name in present}
+    operators = {operator_of(text) for text in one.schemas} - present
+    return {name: modules[name] for name in operators if name in modules and modules[name] not in shown}
+
+
+def _counts(old: frozenset[str], new: frozenset[str], aside: frozenset[str]) -> Counts:
+    before, after = ({operator_of(text) for text in texts} - aside for texts in (old, new))
+    differing = {operator_of(text) for text in old ^ new}
+    return Counts(len(before - after), len(before & after & differing), len(after - before))
 
 
 def _waive(
@@ -328,7 +401,8 @@ def _step_by_step(
             bit = history.bit(releases[-1])
             newest = [text for text, _, bits in history.facts() if bits & bit and operator_of(text) in names]
             coming = frozenset(waiver.since for waiver in waivers) - {*releases}
-            step(breaks(newest, new.schemas, side=side, entries=entries), coming)
+            mended = Upgraders(entries, Writer(Written(versions), history, releases[-1]))
+            step(breaks(newest, new.schemas, side=side, upgraders=mended), coming)
     last = {one: (steps.get((one.side, one.operator)) or [None]) for one in broken}
     return {one: found[-1] for one, found in last.items() if all(found) and found[-1] is not None}
 
@@ -342,7 +416,8 @@ def _within(since: str, old: str | None, new: str | None) -> bool:
 
 
 def check_lines(checked: Checked) -> Iterator[str]:
-    """What a check found, for people: each break, what to do about it, and the waiver that would cover all of them."""
+    """What a check found, for people: the numbers, each break, what to do about it, and the waiver that would cover all of them."""
+    yield from _summary(checked)
     for one in checked.broken:
         yield f"{one.operator} breaks {one.side}"
         yield f"    {'old':<{LABEL}}{one.old}"
@@ -366,14 +441,27 @@ def check_lines(checked: Checked) -> Iterator[str]:
     for side in (checked.old, checked.new):
         if side.methods:
             yield f"{side.name}: skipped {side.methods} methods of classes, which are not operators"
-    counts = {
+
+
+def _summary(checked: Checked) -> Iterator[str]:
+    """The numbers, in a few lines."""
+    said = {
         "broken": len(checked.broken),
         "waived": len(checked.waived),
         "with an upgrader": len(checked.upgraded),
         "unknown": len(checked.unknown),
     }
-    said = ", ".join(f"{count} {what}" for what, count in counts.items())
-    yield f"{checked.old.name} ({len(checked.old.schemas)} schemas) to {checked.new.name} ({len(checked.new.schemas)}): {said}"
+    old, new = checked.old, checked.new
+    texts = ", ".join(f"{count} {what}" for what, count in said.items())
+    yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
+    numbers = checked.summary()
+    ahead = "forward not asked (--forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
+    yield f"    broken: {numbers['broken_backward']} backward, {ahead}"
+    yield f"    operators: {checked.counts.removed} removed, {checked.counts.changed} changed, {checked.counts.added} added"
+    if checked.named:
+        yield f"    {len(checked.named)} overloads only gained a name, which no archive of the older side states: no breaks"
+    for module, count in sorted(Counter(module for _, module in checked.aside).items()):
+        yield f"    left aside, not imported: {count} of {module}"
 
 
 def _do(one: Break) -> str:

@@ -36,7 +36,7 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
     if not reference:
         raise UsageError(
             "no command was given",
-            hint="give diff, history or check, or --reference to list the operators of the reference reader",
+            hint="give diff, history, check or dump, or --reference to list the operators of the reference reader",
         )
     from torch_compat.runtime.registry import known  # noqa: PLC0415 - imports every family of operators
 
@@ -139,8 +139,9 @@ def check(
 ) -> int:
     """Check whether programs saved with OLD operators work with NEW.
 
-    OLD and NEW are releases, or files written by PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py, so that
-    a nightly build can be checked. Breaks that are listed in policies/torch/operator_waivers are waived.
+    OLD and NEW are recorded releases, or files written by 'operators dump' or by PyTorch's dump_all_function_schemas.py, so that a
+    nightly build can be checked. A file holds what a process registers that has imported torch alone: operators that other imports
+    register are left out if the file has none of the same import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
     from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
 
@@ -160,6 +161,45 @@ def check(
     else:
         say("\n".join(check_lines(checked)))
     return checked.exit_status
+
+
+@operators.command()
+@click.argument("build", metavar="RELEASE|python:PATH")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there; else to standard output.")
+def dump(build: str, output: Path | None) -> int:
+    """The schemas of a build, one on each line, for 'operators check'.
+
+    RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The lines are those of PyTorch's own
+    test/forward_backward_compatibility/dump_all_function_schemas.py: of a process that has imported torch alone.
+    """
+    from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.errors import EnvironmentUnavailable  # noqa: PLC0415
+    from torch_compat.readers.environments import Environments  # noqa: PLC0415
+    from torch_compat.replay.dump import dump_operators, own_python  # noqa: PLC0415
+
+    kind, colon, path = build.partition(":")
+    if colon and kind != "python":
+        raise UsageError(f"{build!r} is no build", hint="give a release such as 2.13.0, or python:PATH")
+    if colon:
+        environment = own_python(Path(path))
+    else:
+        version = build.removeprefix("torch-")
+        found = Environments().get(version)
+        if found is None:
+            hint = f"torch-compat readers build torch-{version}; or give python:PATH, a Python that has torch"
+            raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
+        environment = found
+        warn_unless_isolated()
+    text = dump_operators(environment)
+    if output is None:
+        say(text, nl=False)
+        return 0
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(output), code="output") from error
+    say(f"{output}: {len(text.splitlines())} schemas")
+    return 0
 
 
 def _row(name: str, kinds: dict[str, tuple[Release, ...]]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ HINT = "take it from version control, or observe that release again and record"
 RELEASES: Final = "operators/releases.jsonl"
 FILES: Final = {
     "schemas": ("operators/schemas.txt", "texts"),
+    "imported": ("operators/imported.txt", "sets"),
     "custom_classes": ("operators/custom_classes.txt", "texts"),
     "kernels": ("operators/kernels.txt", "sets"),
     "native_functions": ("operators/native_functions.txt", "sets"),
@@ -163,7 +164,7 @@ def _flat(value: Any, path: str) -> Iterator[Fact]:
 
 
 def _sets(name: str, entries: Any) -> dict[str, list[str]]:
-    if name == "kernels":
+    if name in {"kernels", "imported"}:
         return {key: [words] if isinstance(words, str) else words for key, words in entries.items()}
     if name == "global_names":
         sets = {key: list(words) for key, words in entries["names"].items()}
@@ -197,6 +198,8 @@ def _entries(name: str, facts: Iterable[Fact]) -> list[Any] | dict[str, Any]:
             sets[key].append(word)
     for words in sets.values():
         words.sort()
+    if name == "imported":
+        return sets
     if name == "kernels":
         return {key: words[0] if words and words[0].startswith("crashed: ") else words for key, words in sets.items()}
     if name == "global_names":

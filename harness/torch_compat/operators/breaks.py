@@ -21,9 +21,10 @@ from torch_compat.operators.compatibility import Verdict, backward, forward
 from torch_compat.operators.differences import differences
 from torch_compat.operators.schema import Schema, parse
 from torch_compat.operators.types import same
+from torch_compat.operators.written import Writer, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch_compat.operators.differences import Difference
     from torch_compat.operators.history import FactHistory, History
@@ -34,6 +35,7 @@ __all__ = [
     "UNKNOWN",
     "Break",
     "Entry",
+    "Upgraders",
     "breaks",
     "change_of",
     "consecutive",
@@ -61,6 +63,21 @@ class Entry(NamedTuple):
     """Its name."""
     old: str
     """The old schema, as the table states it."""
+    first: int = 0
+    """The first file format version that it serves; the last is the one before ``bump``."""
+
+    def serves(self, version: int) -> bool:
+        """Whether a program of this file format version gets it."""
+        return self.first <= version < self.bump
+
+
+class Upgraders(NamedTuple):
+    """What the newer release does for programs of the older one."""
+
+    entries: Sequence[Entry]
+    """The table of the newer release."""
+    writer: Writer
+    """The older release, which decides the file format versions that the programs have."""
 
 
 class Break(NamedTuple):
@@ -81,7 +98,8 @@ class Break(NamedTuple):
     taken_by: str | None = None
     """Another overload of the newer set that takes the same calls: code of TorchScript, which states no overload, still works."""
     upgrader: str | None = None
-    """The upgrader for this very schema, where the newer release has one: the break is mended."""
+    """The upgrader for this very schema, where the newer release has one that serves every file format version with which the older one
+    writes the operator: the break is mended."""
     argument: str | None = None
     """The argument at fault, where it is one."""
     carried: bool = False
@@ -91,6 +109,11 @@ class Break(NamedTuple):
     def known(self) -> bool:
         """Whether it is known to break."""
         return self.what not in {UNKNOWN, UNREADABLE}
+
+    @property
+    def gained_name(self) -> bool:
+        """Whether its overload has a name now that it did not have, and takes the same calls under it."""
+        return self.what == REMOVED and self.taken_by is not None and "." not in self.operator
 
     @property
     def change(self) -> tuple[Difference, ...]:
@@ -169,19 +192,18 @@ def breaks(
     *,
     incomplete: str | None = None,
     side: Literal["backward", "forward"] = "backward",
-    entries: Iterable[Entry] = (),
+    upgraders: Upgraders | None = None,
 ) -> list[Break]:
     """What breaks between two sets of schemas, sorted by operator.
 
     Parameters:
         incomplete: why the newer set is not complete: what is missing there is then not known to be gone.
-        entries: the upgraders of the newer release. They help backward alone.
+        upgraders: those of the newer release, none unless given. They help backward alone.
     """
     olds, news = set(old), set(new)
     groups: dict[str, list[str]] = {}
     for text in news:
         groups.setdefault(_base(text), []).append(text)
-    upgraders = _by_operator(entries) if side == "backward" else {}
     found = []
     for text in olds - news:
         group = groups.get(_base(text), ())
@@ -196,7 +218,7 @@ def _break(
     group: Sequence[str],
     incomplete: str | None,
     side: Literal["backward", "forward"],
-    upgraders: Mapping[str, list[Entry]],
+    upgraders: Upgraders | None,
 ) -> Break | None:
     """What becomes of one schema of the older set; ``group`` is what the newer one has under its name."""
     operator = operator_of(text)
@@ -221,23 +243,33 @@ def _break(
             return None
         found.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))
     # Who else takes the call is asked only of what breaks: most schemas that went are there in another form that works.
-    upgrader = next((one.upgrader for one in upgraders.get(operator, ()) if same_schema(one.old, text)), None)
+    upgrader, short = _upgraded(text, upgraders) if upgraders is not None and side == "backward" else (None, "")
     rest = sorted(other for other in group if operator_of(other) != operator) if side == "backward" else ()
     taken_by = next((other for other in rest if _takes(other, old)), None)
-    return found[0]._replace(taken_by=taken_by, upgrader=upgrader)
+    return found[0]._replace(taken_by=taken_by, upgrader=upgrader, reason=found[0].reason + short)
+
+
+def _upgraded(text: str, upgraders: Upgraders) -> tuple[str | None, str]:
+    """The upgrader that serves every program with an old schema; where there are upgraders that do not serve all, why not."""
+    operator = operator_of(text)
+    fitting = [one for one in upgraders.entries if one.operator == operator and same_schema(one.old, text)]
+    if not fitting:
+        return None, ""
+    writer = upgraders.writer
+    own, *others = writer.versions(text)
+    left = [version for version in (own, *others) if not any(one.serves(version) for one in fitting)]
+    last = fitting[-1]
+    if not left:
+        return last.upgrader, ""
+    beside = "" if left[0] == own else ", in programs with other operators that need it"
+    serves = f"the upgrader {last.upgrader} serves file formats {last.first} to {last.bump - 1}"
+    return None, f"; {serves}, but {writer.of(text)} writes this operator with {left[0]}{beside}"
 
 
 def _takes(text: str, old: Schema) -> bool:
     """Whether another overload takes every call of an old schema."""
     new = _parsed(text)
     return not isinstance(new, str) and backward(new._replace(overload=old.overload), old).compatible
-
-
-def _by_operator(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        found.setdefault(entry.operator, []).append(entry)
-    return found
 
 
 def upgrader_entries(versions: FactHistory, release: str) -> list[Entry]:
@@ -251,7 +283,13 @@ def upgrader_entries(versions: FactHistory, release: str) -> list[Entry]:
     if shown is None:
         return []
     bit = versions.bit(shown)
-    return [Entry(operator, *entry) for operator, value, bits in versions.facts() if bits & bit for entry in loads(value)]
+    found = []
+    for operator, value, bits in versions.facts():
+        first = 0
+        for bump, upgrader, old in sorted(loads(value)) if bits & bit else ():
+            found.append(Entry(operator, bump, upgrader, old, first))
+            first = bump
+    return found
 
 
 def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[Entry]:
@@ -295,12 +333,13 @@ def consecutive(
                 gone[at].append((base, text))
             ends ^= low
     carried: list[tuple[str, str]] = []
+    written = Written(versions)
     for at in range(1, len(releases)):
         lost, incomplete = gone[at], history.why_incomplete(releases[at])
         if at < since and incomplete is None:
             carried = []
             continue
-        upgraders = _by_operator(upgrader_entries(versions, releases[at])) if side == "backward" else {}
+        upgraders = Upgraders(upgrader_entries(versions, releases[at]), Writer(written, history, releases[at - 1]))
         bit = 1 << at
         found, unknown = [], []
         for base, text in lost + carried:

@@ -19,6 +19,7 @@ import re
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -244,6 +245,65 @@ def schemas(torch):
     else:
         found = {as_text(schema) for schema in objects}
     return section(how + ". " + PRINTED, sorted(found), why)
+
+
+IMPORTING = r"""
+import importlib.util, json, sys
+from importlib.machinery import SourceFileLoader
+
+import torch
+
+wanted = json.loads(sys.argv[1])
+texts = lambda: [str(schema) for schema in torch._C._jit_get_all_schemas()]
+plain = texts()
+known, seen, running, found = set(plain), [len(plain)], [], {}
+
+
+def note():
+    if len(torch._C._jit_get_all_schemas()) != seen[0]:  # a thousand modules: texts are made only where something came
+        fresh = texts()
+        for text in set(fresh) - known:
+            found[text] = running[-1]
+        known.update(fresh)
+        seen[0] = len(fresh)
+
+
+def executed(self, module, before=SourceFileLoader.exec_module):
+    note()
+    running.append(module.__name__)
+    try:
+        before(self, module)
+    finally:
+        note()
+        running.pop()
+
+
+SourceFileLoader.exec_module = executed
+running.append("")
+for name in wanted:
+    try:
+        __import__(name)
+    except Exception:  # of what cannot be imported alone, the operators stay unexplained, and that is noticed
+        pass
+sys.stdout.write("\n" + json.dumps([plain, found]))
+"""
+
+
+def imported(torch):
+    """``{operator: [module]}`` of those operators of the section ``schemas`` that ``import torch`` alone does not register."""
+    if not hasattr(torch._C, "_jit_get_all_schemas"):
+        return section("Not obtained.", {}, "This release has no list of all schemas (torch._C._jit_get_all_schemas).")
+    wanted = sorted(name for name in sys.modules if name.split(".")[0] == "torch")
+    command = [sys.executable, "-c", IMPORTING, json.dumps(wanted)]
+    said = subprocess.check_output(command, stderr=subprocess.DEVNULL)
+    plain, found = json.loads(said.decode("utf-8").rpartition("\n")[2])
+    here = {str(schema) for schema in torch._C._jit_get_all_schemas()}
+    entries = {text.partition("(")[0]: [found[text]] for text in here - set(plain)}
+    return section(
+        "torch._C._jit_get_all_schemas() in a process that has imported torch alone, and again after each module that was "
+        "imported where the schemas were asked for: the module that was executed when the operator appeared.",
+        entries,
+    )
 
 
 PRINTED = "A single return without a name stands without the parentheses that some releases print around it."
@@ -1210,6 +1270,7 @@ def halves(torch):
 
 SECTIONS = (
     schemas,
+    imported,
     custom_classes,
     operator_versions,
     upgraders,
