@@ -1,13 +1,15 @@
-"""``python tools/programs.py FOLDER [--writer X ...] [--reader X ...] [--only PROGRAM ...] [--reasons]``: what nobody fitted anything to.
+"""``python tools/programs.py FOLDER [--set SET] [--writer X] [--reader X] [--only PROGRAM] [--reasons]``: what nobody fitted anything to.
 
 The programs of ``fixtures/programs`` were fixed before any release ran them, and are no recipes: no policy, need or operator was written by
-them. Four releases write them into FOLDER, eight others read what was written, and what happens is held against two forecasts:
+them. They stand in sets, each written after what the set before it had found was mended. Four releases write them into FOLDER, eight others
+read what was written, and what happens is held against two forecasts:
 
 * ``inspect``: whether the release loads the archive, with default options, and with ``weights_only=True`` where it has the argument;
 * ``reference``: what the reference reader does at the horizon of that release, values, shapes, types, state and errors.
 
 What a release did is kept in FOLDER and not asked for again; the forecasts are made anew each time. The last lines count cells by
-kind of forecast and of program: right, wrong, and lacking, where the reference reader says that it lacks something; that is not right.
+kind of forecast, by kind of program and by reader: right, wrong, and lacking, where the reference reader says that it lacks something;
+that is not right.
 ``--reasons`` prints for each refused cell that was forecast why, beside what the release said. Exit status 1 if a cell is wrong or lacking,
 2 for wrong usage, 4 if a release is not built here or nothing was compared.
 """
@@ -80,16 +82,17 @@ class Cell(NamedTuple):
 
 
 def kinds_of(programs: Path) -> dict[str, str]:
-    """The kind of each program (the folder in which it lies) by its name.
+    """The kind of each program (the folders in which it lies) by its name.
 
     Raises:
         CorpusError: two programs have one name.
     """
     found: dict[str, str] = {}
-    for path in sorted(programs.glob("*/*.py")):
+    for path in sorted(programs.rglob("*.py")):
+        kind = " ".join(path.relative_to(programs).parent.parts)
         if path.stem in found:
-            raise CorpusError(f"{path.stem} is {found[path.stem]} and {path.parent.name}", where=str(programs))
-        found[path.stem] = path.parent.name
+            raise CorpusError(f"{path.stem} is {found[path.stem]} and {kind}", where=str(programs))
+        found[path.stem] = kind
     return found
 
 
@@ -102,7 +105,7 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
     """
     recipes = folder / "fixtures" / "recipes"
     recipes.mkdir(parents=True, exist_ok=True)
-    for path in sorted(programs.glob("*/*.py")):
+    for path in sorted(programs.rglob("*.py")):
         shutil.copyfile(path, recipes / path.name)
     for version in writers:
         corpus = load_corpus(folder / "fixtures")
@@ -189,17 +192,17 @@ def interpreted(
 
 
 def table(cells: Collection[Cell], kinds: dict[str, str]) -> list[str]:
-    """The counts, a line for each kind of forecast and of program, and one for all."""
+    """The counts, a line for each kind of forecast and of program, for each kind of forecast and reader, and one for all."""
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell in cells:
-        for key in ((cell.kind, kinds[cell.program]), (cell.kind, "all"), ("all", "all")):
+        for key in ((cell.kind, kinds[cell.program]), (cell.kind, f"by {cell.reader}"), (cell.kind, "all"), ("all", "all")):
             rows.setdefault(key, Counter())[cell.verdict] += 1
     lines = []
     for (kind, programs), counts in sorted(rows.items()):
         total = sum(counts.values())
         share = 100 * counts[RIGHT] / total
         lines.append(
-            f"{kind:21} {programs:12} {total:5} cells, {counts[RIGHT]:5} right ({share:.2f} %), "
+            f"{kind:21} {programs:18} {total:5} cells, {counts[RIGHT]:5} right ({share:.2f} %), "
             f"{counts[WRONG]:3} wrong, {counts[LACKING]:3} lacking"
         )
     return lines
@@ -221,31 +224,36 @@ def compared(arguments: list[str] | None) -> int:
     """Write, read and compare; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where archives and observations are kept")
+    parser.add_argument("--set", metavar="SET", help="the programs of one set; else of all")
     parser.add_argument("--writer", action="append", metavar="X", help=f"else {', '.join(WRITERS)}")
     parser.add_argument("--reader", action="append", metavar="X", help=f"else {', '.join(READERS)}")
     parser.add_argument("--only", action="append", metavar="PROGRAM", help="compare only this program; may be given again")
     parser.add_argument("--reasons", action="store_true", help="print why each refusal was forecast, and what was said")
     asked = parser.parse_args(arguments)
-    kinds = kinds_of(PROGRAMS)
+    programs = PROGRAMS / (asked.set or "")
+    kinds = kinds_of(programs)
+    if not kinds:
+        raise UsageError(f"there are no programs in {programs}", code="unknown-set")
     if unknown := set(asked.only or ()) - kinds.keys():
-        raise UsageError(f"there is no program {min(unknown)!r} in {PROGRAMS}", code="unknown-program")
+        raise UsageError(f"there is no program {min(unknown)!r} in {programs}", code="unknown-program")
+    only = kinds.keys() & (asked.only or kinds)
     place = Root(REPOSITORY)
     policy = place.policy(counted=False)
     versions = sorted(asked.reader or READERS, key=Release)
     with uncollected():
-        corpus = written(asked.folder, PROGRAMS, policy, asked.writer or WRITERS)
+        corpus = written(asked.folder, programs, policy, asked.writer or WRITERS)
         observed = read(asked.folder, corpus, policy, versions)
         evidence = Evidence(policy, corpus, observed, {}, dt.datetime.now(dt.UTC).date())
-        chosen = [one for one in corpus.fixtures.values() if asked.only is None or one.recipe in asked.only]
-        cells = [one for one in inspected(corpus, observed, rules_of(place)) if asked.only is None or one.program in asked.only]
+        chosen = [one for one in corpus.fixtures.values() if one.recipe in only]
+        cells = [one for one in inspected(corpus, observed, rules_of(place)) if one.program in only]
         cells += interpreted(corpus, observed, evidence, chosen)
     for cell in sorted(cells):
         if cell.verdict is not RIGHT or (asked.reasons and cell.text):
             print(f"{cell.verdict} {cell.kind}: {cell.program} of {cell.writer} read by {cell.reader}: {cell.text}")
-    refused = Counter(kinds[one.recipe] for one in corpus.not_writable.values())
-    programs = Counter(kinds[name] for name in {one.recipe for one in chosen})
-    for kind in sorted(programs):
-        print(f"{programs[kind]} {kind} programs were written; {refused[kind]} times a writer refused one")
+    refused = Counter(kinds[one.recipe] for one in corpus.not_writable.values() if one.recipe in only)
+    counts = Counter(kinds[name] for name in {one.recipe for one in chosen})
+    for kind in sorted(counts):
+        print(f"{counts[kind]} {kind} programs were written; {refused[kind]} times a writer refused one")
     print(*table(cells, kinds), sep="\n")
     if not cells:
         print("nothing was compared", file=sys.stderr)

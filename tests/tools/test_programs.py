@@ -25,9 +25,11 @@ def tool() -> dict[str, Any]:
     return runpy.run_path(str(TOOL))
 
 
-def test_there_are_forty_of_each_kind(tool: dict[str, Any]) -> None:
-    kinds = list(tool["kinds_of"](tool["PROGRAMS"]).values())
-    assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80)
+def test_there_are_forty_of_each_kind_in_each_set(tool: dict[str, Any]) -> None:
+    for one in sorted(tool["PROGRAMS"].iterdir()):
+        if one.is_dir():
+            kinds = list(tool["kinds_of"](one).values())
+            assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80), one.name
 
 
 def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Path) -> None:
@@ -36,6 +38,12 @@ def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Pa
         (tmp_path / kind / "one.py").write_text("", encoding="utf-8")
     with pytest.raises(CorpusError, match="one is adversarial and ordinary"):
         tool["kinds_of"](tmp_path)
+
+
+def test_the_kind_of_a_program_names_its_set_where_all_are_asked(tool: dict[str, Any]) -> None:
+    kinds = tool["kinds_of"](tool["PROGRAMS"])
+    assert kinds["nms_loop"] == "first ordinary"
+    assert kinds["viterbi"] == "second ordinary"
 
 
 def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
@@ -77,6 +85,7 @@ def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> N
         "all all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
         "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 1 lacking",
         "reference all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
+        "reference by 1.6.0 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
         "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 lacking",
     ]
 
@@ -95,7 +104,11 @@ def test_a_program_that_was_changed_after_its_first_run_is_noticed(
 
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
-    [(["--only", "nothing"], 2, "there is no program 'nothing'"), (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here")],
+    [
+        (["--only", "nothing"], 2, "there is no program 'nothing'"),
+        (["--set", "no"], 2, "there are no programs in"),
+        (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here"),
+    ],
 )
 def test_what_cannot_be_compared_is_said(
     arguments: list[str],
