@@ -5,16 +5,19 @@ The releases were asked: see ``evidence`` in policies/torch/changes.toml, and fi
 
 from __future__ import annotations
 
+import io
 import math
+import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.runtime.archives import program
+from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.program import load
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -80,6 +83,29 @@ def test_a_list_is_equal_to_itself_from_1_6_on() -> None:
     assert told(two, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
     assert told(two, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [False, True]
     assert told(two, "1.6.0", [0.0], [-0.0]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("body", "since"),
+    [
+        ("return (torch.eq([a], [a]), torch.ne([a], [a]))", [True, False]),
+        ("xs = [a, 1.]\nreturn (torch.eq(xs, [a, 1.]), xs)", [True, [NAN, 1.0]]),
+        ("xs = [torch.mul(a, b)]\nif torch.gt(b, 0.):\n  r = torch.eq(xs, [torch.mul(a, b)])\nelse:\n  r = False\nreturn r", True),
+        ("return torch.eq(torch.slice([a], 0, 1, 1), torch.slice([a], 0, 1, 1))", True),
+        ("xs = [a]\nys = [a]\nreturn (torch.eq(xs, ys), xs, ys)", [False, [NAN], [NAN]]),
+        ("xs = [a]\nxs = [b]\nreturn torch.eq(xs, [a])", False),
+        ("xs = [a]\na = torch.add(a, 1.)\nreturn torch.eq(xs, [a])", False),
+        ("xs = [a]\n_0 = torch.append(xs, b)\nreturn torch.eq(xs, [a])", False),
+        ("return torch.eq([nan], [nan])", False),
+    ],
+)
+def test_a_list_that_is_written_out_twice_is_one_list_from_1_6_on(body: str, since: Any) -> None:
+    """Fifteen such programs were asked of 1.5.1, 1.6.0, 1.8.1, 1.12.1, 2.4.1 and 2.15.0."""
+    lines = body.replace("\n", "\n  ")
+    source = f"def forward(self: __torch__.m.Model,\n    {FLOATS}):\n  {lines}\n"
+    assert repr(told(source, "2.15.0", NAN, 1.0)) == repr(since)
+    before = told(source, "1.5.1", NAN, 1.0)
+    assert (before[0] if isinstance(before, list) else before) is False
 
 
 def test_a_list_of_tensors_is_equal_to_itself_where_each_tensor_is() -> None:
@@ -263,3 +289,19 @@ def test_points_become_an_integral() -> None:
 def test_sequences_are_padded() -> None:
     source = method("torch.pad_sequence([x, y], True, -1.)", "x: Tensor,\n    y: Tensor")
     assert told(source, "2.15.0", np.array([1.0, 2.0]), np.array([3.0])) == [[1.0, 2.0], [3.0, -1.0]]
+
+
+def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone() -> None:
+    """TorchScript calls the class with the value where a pickle has a tuple of arguments; 1.10.2, 2.1.2 and 2.13.0 write it so."""
+    source = (
+        "class Model(Module):\n  __parameters__ = []\n  training : bool\n  kind : __torch__.m.Kind\n"
+        "  def forward(self: __torch__.m.Model) -> str:\n    return self.kind.name\n"
+        "class Kind(Enum):\n  A = 1\n  B = 2\n"
+    )
+    state = b"X\x04\0\0\0kindc__torch__.m\nKind\nK\x02R"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as made:
+        for info in old.infolist():
+            record = old.read(info)
+            made.writestr(info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record)
+    assert load(stream.getvalue(), "reference@2.15.0").run("forward", ()) == "B"

@@ -113,6 +113,13 @@ def test_a_batch_times_a_vector_is_a_matrix_times_a_vector_from_1_12_on() -> Non
     assert "addmv" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.12.1")))
 
 
+@pytest.mark.parametrize(("horizon", "computes"), [("1.5.1", False), ("1.6.0", True), ("1.8.1", True)])
+def test_max_of_two_tensors_is_not_taken_for_max_of_one(horizon: str, computes: bool) -> None:
+    """Two vectors were not asked: they are taken for two matrices, not for one vector, which 1.8 still refuses."""
+    assert (halves.said("aten::max", "float16", (1, 1), 2, Release(horizon)) == halves.COMPUTES) is computes
+    assert halves.said("aten::max", "float16", (1,), 1, Release("1.8.1")) != halves.COMPUTES
+
+
 @pytest.mark.parametrize(("release", "known"), [("1.1.0", False), ("1.2.0", True), ("2.15.0", True)])
 def test_inputs_of_a_dtype_that_a_release_does_not_have_cannot_be_made(release: str, known: bool) -> None:
     body = {"tensor": {"dtype": "bfloat16", "shape": [1], "strides": [1], "bytes": "gD8="}}

@@ -84,16 +84,18 @@ def to_list(value: Any, type_: Type) -> Any:
     return value.array.tolist()
 
 
-def of_itself(function: Callable[..., Any], *, equal: bool) -> Callable[..., Any]:
-    """A comparison of a value with itself, which is answered without a look at it where it is a float.
+def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:
+    """A comparison of a value with itself, which is answered without a look at it where it is a float, or a list of no tensors.
 
     Parameters:
         function: ``eq`` or ``ne``, for all other values.
+        kinds: of these two kinds of values, those for which this holds.
         equal: which of the two.
     """
 
     def compare(self: Any, other: Any) -> Any:
-        if self.__class__ is float and other.__class__ is float:
+        kind = self.__class__
+        if kind is other.__class__ and kind in kinds and not (kind is list and self and self[0].__class__ is Tensor):
             return equal
         return function(self, other)
 
