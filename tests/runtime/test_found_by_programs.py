@@ -90,7 +90,10 @@ def test_a_list_is_equal_to_itself_from_1_6_on() -> None:
     [
         ("return (torch.eq([a], [a]), torch.ne([a], [a]))", [True, False]),
         ("xs = [a, 1.]\nreturn (torch.eq(xs, [a, 1.]), xs)", [True, [NAN, 1.0]]),
-        ("xs = [torch.mul(a, b)]\nif torch.gt(b, 0.):\n  r = torch.eq(xs, [torch.mul(a, b)])\nelse:\n  r = False\nreturn r", True),
+        (
+            "xs = [torch.mul(a, b)]\nif torch.gt(b, 0.):\n  r = torch.eq(xs, [torch.mul(a, b)])\nelse:\n  r = False\nreturn r",
+            True,
+        ),
         ("return torch.eq(torch.slice([a], 0, 1, 1), torch.slice([a], 0, 1, 1))", True),
         ("xs = [a]\nys = [a]\nreturn (torch.eq(xs, ys), xs, ys)", [False, [NAN], [NAN]]),
         ("xs = [a]\nxs = [b]\nreturn torch.eq(xs, [a])", False),
@@ -303,5 +306,7 @@ def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone()
     with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as made:
         for info in old.infolist():
             record = old.read(info)
-            made.writestr(info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record)
+            made.writestr(
+                info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record
+            )
     assert load(stream.getvalue(), "reference@2.15.0").run("forward", ()) == "B"

@@ -59,7 +59,10 @@ INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
-EQUAL_TO_ITSELF: dict[type, Release] = {list: Release("1.6.0"), float: Release("1.10.0")}  # the first that knows x == x without a look
+EQUAL_TO_ITSELF: dict[type, Release] = {
+    list: Release("1.6.0"),
+    float: Release("1.10.0"),
+}  # the first that knows x == x without a look
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
