@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import runpy
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.recordings import readers_of
@@ -75,6 +77,23 @@ def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], smal
     assert verdicts(replace(reader, cells={**reader.cells, cell: planted})) == ["wrong", "right"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([1.0, 3e-6, np.inf], True),  # 25 last places of the greatest number, though nothing of the small one is right
+        ([1.0, 3e-5, np.inf], False),
+        ([1.0, np.nan, np.inf], False),
+        ([1.0, 0.0, -np.inf], False),
+    ],
+)
+def test_rounding_is_measured_by_the_greatest_number_of_a_tensor(tool: dict[str, Any], given: list[float], said: bool) -> None:
+    def result(values: list[float]) -> dict[str, Any]:
+        data = base64.b64encode(np.array(values, np.float32).tobytes()).decode()
+        return {"value": {"tensor": {"dtype": "float32", "shape": [3], "strides": [1], "storage": 0, "bytes": data}}}
+
+    assert tool["rounded"](result([1.0, 0.0, np.inf]), result(given)) is said
+
+
 def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> None:
     cells = [
         tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "")
@@ -82,11 +101,11 @@ def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> N
     ]
     lines = tool["table"](cells, {"a": "ordinary", "b": "adversarial"})
     assert [" ".join(line.split()) for line in lines] == [
-        "all all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
-        "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 1 lacking",
-        "reference all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
-        "reference by 1.6.0 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
-        "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 lacking",
+        "all all 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference all 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference by 1.6.0 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 rounded, 0 lacking",
     ]
 
 
