@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.archives import archive, program
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.program import load
@@ -310,3 +310,36 @@ def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone()
                 info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record
             )
     assert load(stream.getvalue(), "reference@2.15.0").run("forward", ()) == "B"
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        ("torch.bernoulli(x)", [1.0, 0.0]),
+        ("torch.bernoulli(torch.slice(x, 0, 0, 0))", []),
+        ("torch.bernoulli(torch.mul(x, 2.))", "raises"),
+        ("torch.randint(3, 4, [2])", [3, 3]),
+        ("torch.randint(1, [2])", [0, 0]),
+        ("torch.randint(0, 9, [0])", []),
+        ("torch.randint(4, 4, [0])", "raises"),
+        ("torch.rand([0, 2])", []),
+        ("torch.randn([0])", []),
+        ("torch.randperm(1)", [0]),
+        ("torch.multinomial(x, 3, True)", [0, 0, 0]),
+        ("torch.multinomial(x, 1)", [0]),
+    ],
+)
+def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: Any) -> None:
+    assert told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0])) == made
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.bernoulli(torch.mul(x, 0.5))", "torch.randint(0, 2, [1])", "torch.rand([1])", "torch.randn([1])", "torch.randperm(2)",
+        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(x, 2)",
+    ],
+)  # fmt: skip
+def test_random_numbers_are_not_drawn(body: str) -> None:
+    with pytest.raises(Unsupported, match="draws no random numbers"):
+        told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))

@@ -580,7 +580,80 @@ def _refused(name: str) -> None:
 
 
 for _name in (
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
-    "bernoulli", "bernoulli_", "multinomial", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
+    "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
+    "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
 ):  # fmt: skip
     _refused(_name)
+
+
+def _drawn(name: str) -> None:
+    def call(size: list[int], *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        del generator
+        _options(options)
+        shape = to_size(size)
+        if 0 not in shape:
+            raise random(f"aten::{name}")
+        return _out(np.empty(shape, _kind(dtype, _default(), out)), out)
+
+    operator(f"aten::{name}", gradient=False)(call)
+
+
+_drawn("rand")
+_drawn("randn")
+
+
+@operator("aten::randint", of="any", gradient=False)
+def randint(
+    low: int, high: Any, size: Any = None, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
+    """Integers from low (0 where it is not given) up to high, which stays out; known where there is one, or nothing is drawn."""
+    del generator
+    _options(options)
+    if size is None:
+        low, high, size = 0, low, high
+    if low >= high:
+        raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    shape = to_size(size)
+    if high - low > 1 and 0 not in shape:
+        raise random("aten::randint")
+    return _out(np.full(shape, low, _kind(dtype, INT64, out)), out)
+
+
+@operator("aten::randperm", of="any", gradient=False)
+def randperm(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+    """The numbers up to n in any order; known where there is one order."""
+    del generator
+    _options(options)
+    if n < 0:
+        raise fail(f"n must be non-negative, got{n}")
+    if n > 1:
+        raise random("aten::randperm")
+    return _out(np.zeros(n, _kind(dtype, INT64, out)), out)
+
+
+@operator("aten::bernoulli", gradient=False)
+def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """One with a probability; known where that is 0 or 1."""
+    del generator
+    if p is None and self.array.dtype.kind in "iub":
+        raise not_implemented("bernoulli_tensor_cpu_p_", self.array.dtype)
+    chances = self.array if p is None else np.full(self.array.shape, p)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    if not ((chances == 0) | (chances == 1)).all():
+        raise random("aten::bernoulli")
+    return _out(chances.astype(self.array.dtype), out)
+
+
+@operator("aten::multinomial", gradient=False)
+def multinomial(
+    self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """Places by their weights; known where each row has one weight above zero, and is asked for one place or with replacement."""
+    del generator
+    weights = self.array
+    certain = weights.ndim in {1, 2} and weights.dtype.kind == "f" and num_samples > 0 and (replacement or num_samples == 1)
+    if not certain or not np.isfinite(weights).all() or (weights < 0).any() or ((weights > 0).sum(-1) != 1).any():
+        raise random("aten::multinomial")
+    places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
+    return _out(np.repeat(places, num_samples, axis=-1), out)
