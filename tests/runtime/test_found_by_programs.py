@@ -343,3 +343,17 @@ def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: An
 def test_random_numbers_are_not_drawn(body: str) -> None:
     with pytest.raises(Unsupported, match="draws no random numbers"):
         told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "last"),
+    [("torch.randint(0, 1, [1])", "1.12.1"), ("torch.randint(1, [1])", "1.12.1"), ("torch.randperm(1)", "1.8.1")],
+)
+def test_random_integers_were_floats_in_programs(body: str, last: str) -> None:
+    """Asked of 1.4.0 to 2.0.1: outside of programs they are integers in all of them."""
+    dtypes = [
+        str(program(method(body, "n: int"), f"reference@{horizon}").run("forward", (1,)).dtype) for horizon in (last, "1.13.1")
+    ]
+    assert [one.removeprefix("torch.") for one in dtypes] == ["float32", "int64"]
+    given = method(body.replace("[1])", "[1], dtype=None)").replace("perm(1)", "perm(1, dtype=None)"), "n: int")
+    assert str(program(given, "reference@2.15.0").run("forward", (1,)).dtype).removeprefix("torch.") == "float32"

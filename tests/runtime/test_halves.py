@@ -140,3 +140,15 @@ def test_who_says_that_inputs_cannot_be_made_agrees_with_who_says_the_same() -> 
     assert compare(result(NOT_ASKED), result(NOT_ASKED)).result == "same"
     assert compare(result("E"), result(NOT_ASKED)).result == "raised"
     assert compare(result(NOT_ASKED), result("E")).result == "same"  # as any error for another, where they are not compared
+
+
+@pytest.mark.parametrize(("horizon", "computes"), [("1.7.1", False), ("1.8.1", True)])
+def test_a_mask_in_front_does_not_hide_floats_of_16_bits(horizon: str, computes: bool) -> None:
+    one = Tensor(np.array([1.0, 2.0], np.float16))
+    mask = Tensor(np.array([True, False]))
+    where = resolve("aten::where", Release(horizon))
+    if computes:
+        assert where(mask, one, one).array.tolist() == [1.0, 2.0]
+    else:
+        with pytest.raises(Raised, match="not implemented for 'Half'"):
+            where(mask, one, one)

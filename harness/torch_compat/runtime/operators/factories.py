@@ -572,6 +572,9 @@ _window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
 # --------------------------------------------------------------------------------------------------------------- random
 
 
+LONG = 4  # the number of torch.int64
+
+
 def _refused(name: str) -> None:
     def call(*_args: Any, **_keywords: Any) -> Tensor:
         raise random(f"aten::{name}")
@@ -602,33 +605,54 @@ _drawn("rand")
 _drawn("randn")
 
 
-@operator("aten::randint", of="any", gradient=False)
-def randint(
-    low: int, high: Any, size: Any = None, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any
-) -> Tensor:
-    """Integers from low (0 where it is not given) up to high, which stays out; known where there is one, or nothing is drawn."""
-    del generator
-    _options(options)
-    if size is None:
-        low, high, size = 0, low, high
-    if low >= high:
-        raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    shape = to_size(size)
-    if high - low > 1 and 0 not in shape:
-        raise random("aten::randint")
-    return _out(np.full(shape, low, _kind(dtype, INT64, out)), out)
+def _integers(since: str, kind: int | None) -> None:
+    """Of the dtype that the schema has as its default: none up to 1.12, which is that of floats, integers since; None is none in all."""
+
+    def call(
+        low: int,
+        high: Any,
+        size: Any = None,
+        *,
+        dtype: Any = kind,
+        generator: Any = None,
+        out: Tensor | None = None,
+        **options: Any,
+    ) -> Tensor:
+        del generator
+        _options(options)
+        if size is None:
+            low, high, size = 0, low, high
+        if low >= high:
+            raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        shape = to_size(size)
+        if high - low > 1 and 0 not in shape:
+            raise random("aten::randint")
+        return _out(np.full(shape, low, _kind(dtype, _default(), out)), out)
+
+    operator("aten::randint", of="any", gradient=False, since=since)(call)
 
 
-@operator("aten::randperm", of="any", gradient=False)
-def randperm(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-    """The numbers up to n in any order; known where there is one order."""
-    del generator
-    _options(options)
-    if n < 0:
-        raise fail(f"n must be non-negative, got{n}")
-    if n > 1:
-        raise random("aten::randperm")
-    return _out(np.zeros(n, _kind(dtype, INT64, out)), out)
+_integers("1.0.0", None)
+_integers("1.13.0", LONG)
+
+
+def _order(since: str, kind: int | None) -> None:
+    """Of the dtype that the schema has as its default: none up to 1.8, integers since."""
+
+    def call(n: int, *, dtype: Any = kind, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        del generator
+        _options(options)
+        if n < 0:
+            raise fail(f"n must be non-negative, got{n}")
+        if n > 1:
+            raise random("aten::randperm")
+        return _out(np.zeros(n, _kind(dtype, _default(), out)), out)
+
+    operator("aten::randperm", of="any", gradient=False, since=since)(call)
+
+
+_order("1.0.0", None)
+_order("1.9.0", LONG)
 
 
 @operator("aten::bernoulli", gradient=False)
@@ -642,7 +666,7 @@ def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor
         raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if not ((chances == 0) | (chances == 1)).all():
         raise random("aten::bernoulli")
-    return _out(chances.astype(self.array.dtype), out)
+    return _out((chances == 1).astype(self.array.dtype), out)
 
 
 @operator("aten::multinomial", gradient=False)
@@ -655,5 +679,6 @@ def multinomial(
     certain = weights.ndim in {1, 2} and weights.dtype.kind == "f" and num_samples > 0 and (replacement or num_samples == 1)
     if not certain or not np.isfinite(weights).all() or (weights < 0).any() or ((weights > 0).sum(-1) != 1).any():
         raise random("aten::multinomial")
+    meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
     places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
-    return _out(np.repeat(places, num_samples, axis=-1), out)
+    return _out(np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy(), out)
