@@ -636,23 +636,23 @@ _integers("1.0.0", None)
 _integers("1.13.0", LONG)
 
 
-def _order(since: str, kind: int | None) -> None:
-    """Of the dtype that the schema has as its default: none up to 1.8, integers since."""
+def _order(since: str, otherwise: Callable[[], np.dtype[Any]]) -> None:
+    """Where it is given no dtype: of floats up to 1.8, of integers since, also where it is given None."""
 
-    def call(n: int, *, dtype: Any = kind, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+    def call(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         del generator
         _options(options)
         if n < 0:
             raise fail(f"n must be non-negative, got{n}")
         if n > 1:
             raise random("aten::randperm")
-        return _out(np.zeros(n, _kind(dtype, _default(), out)), out)
+        return _out(np.zeros(n, _kind(dtype, otherwise(), out)), out)
 
     operator("aten::randperm", of="any", gradient=False, since=since)(call)
 
 
-_order("1.0.0", None)
-_order("1.9.0", LONG)
+_order("1.0.0", _default)
+_order("1.9.0", lambda: INT64)
 
 
 @operator("aten::bernoulli", gradient=False)
