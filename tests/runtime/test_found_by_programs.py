@@ -362,3 +362,105 @@ def test_random_integers_were_floats_in_programs(body: str, last: str, none: str
 
     assert [dtype(body, horizon) for horizon in (last, "1.13.1")] == ["float32", "int64"]
     assert dtype(f"{body[:-1]}, dtype=None)", "2.15.0") == none
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("12", 12), (" +3", 3), ("\t-7", -7), ("9223372036854775807", 2**63 - 1), ("9223372036854775808", "stoll"), ("", "stoll"), ("x", "stoll"),
+     ("5 ", "invalid literal"), ("1_0", "invalid literal"), ("0x10", "invalid literal"), ("1.5", "invalid literal")],
+)  # fmt: skip
+def test_texts_become_integers_as_c_reads_them(text: str, made: Any) -> None:
+    """Ten texts were asked of 1.6.0 to 2.15.0, which agree."""
+    call = program(method("int(s)", "s: str"), "reference@2.15.0")
+    if isinstance(made, int):
+        assert call.run("forward", (text,)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", (text,))
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("0x1p3", 8.0), (" 2", 2.0), ("-Infinity", -math.inf), ("-.5", -0.5), ("1.", 1.0), ("1e999", "stod"), ("1e-999", "stod"), ("", "stod"),
+     ("5e-324", "stod"), ("0e-999", 0.0), ("1.5x", "could not convert"), ("2 ", "could not convert"), ("infx", "could not convert"),
+     ("1_0", "could not convert")],
+)  # fmt: skip
+def test_texts_become_floats_as_c_reads_them(text: str, made: Any) -> None:
+    """Twelve texts were asked of 1.6.0 to 2.15.0, which agree."""
+    call = program(method("float(s)", "s: str"), "reference@2.15.0")
+    if isinstance(made, float):
+        assert call.run("forward", (text,)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", (text,))
+
+
+def test_an_integer_beside_a_float_is_compared_as_a_float() -> None:
+    source = method("(torch.eq(i, x), torch.eq(x, i), torch.lt(x, i), torch.ge(x, i))", "i: int,\n    x: float")
+    for horizon in ("1.5.1", "2.15.0"):
+        assert told(source, horizon, 2**53 + 1, 2.0**53) == [True, True, False, True]
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "2.15.0"])
+def test_texts_inside_of_what_is_shown_have_no_quotes(horizon: str) -> None:
+    source = method('torch.format("{} {}", xs, d)', "xs: List[str],\n    d: Dict[str, str]")
+    assert told(source, horizon, ["a", "b c"], {"k": "v"}) == "[a, b c] {k: v}"
+
+
+@pytest.mark.parametrize(
+    ("horizon", "step", "made"),
+    [("1.7.1", 2, [1, 3]), ("2.15.0", 2, [1, 3]), ("1.8.1", -1, []), ("1.7.1", -1, "n .which is 18446744073709551615. >= this->size.. .which is 4"),
+     ("1.7.1", 0, "std::bad_alloc"), ("1.8.1", 0, "List slice should have non-zero step")],
+)  # fmt: skip
+def test_slices_of_lists_step_forward_only(horizon: str, step: int, made: Any) -> None:
+    call = program(method("torch.slice(xs, 1, 6, k)", "xs: List[int],\n    k: int"), f"reference@{horizon}")
+    if isinstance(made, list):
+        assert call.run("forward", ([0, 1, 2, 3], step)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", ([0, 1, 2, 3], step))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1.0, 2.0], [3.0]], "length 2 at dim 1 .got 1"),
+        ([[1.0], []], "length 1 at dim 1 .got 0"),
+        ([[], [1.0]], "length 0 at dim 1 .got 1"),
+    ],
+)
+def test_rows_of_several_lengths_make_no_tensor(rows: list[list[float]], said: str) -> None:
+    call = program(method("torch.tensor(xs)", "xs: List[List[float]]"), "reference@2.15.0")
+    with pytest.raises(Raised, match=f"Expected sequence of {said}"):
+        call.run("forward", (rows,))
+    assert call.run("forward", ([[], []],)).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [("torch.tensor(xs)", "int64"), ("torch.tensor(ys)", "bool"), ("torch.tensor(zs)", "float32"), ("torch.tensor(annotate(List[int], []))", "int64"),
+     ("torch.tensor(xs, dtype=6)", "float32")],
+)  # fmt: skip
+def test_an_empty_list_makes_a_tensor_of_what_it_is_said_to_hold(body: str, kind: str) -> None:
+    source = method(body, "xs: List[int],\n    ys: List[List[bool]],\n    zs: List[float]")
+    made = program(source, "reference@2.15.0").run("forward", ([], [[]], []))
+    assert str(made.dtype).removeprefix("torch.") == kind
+
+
+def test_the_number_of_a_truth_value_was_an_integer() -> None:
+    source = method("torch.item(x)", "x: Tensor")
+    assert [repr(told(source, horizon, np.array([True]))) for horizon in ("1.8.1", "1.9.1")] == ["1", "True"]
+
+
+def test_texts_are_sorted_from_1_7_on() -> None:
+    source = method("torch.sorted(xs)", "xs: List[str]")
+    assert told(source, "1.6.0", ["b", "a"]) == "raises"
+    assert told(source, "1.6.0", []) == []
+    assert told(source, "1.7.1", ["b", "a"]) == ["a", "b"]
+
+
+def test_texts_are_parted_from_the_end() -> None:
+    source = method("(torch.rpartition(s, t), torch.partition(s, t))", "s: str,\n    t: str")
+    assert told(source, "2.15.0", "a-b-c", "-") == [["a-b", "-", "c"], ["a", "-", "b-c"]]
+    assert told(source, "2.15.0", "abc", "-") == [["", "", "abc"], ["abc", "", ""]]
+    assert told(source, "2.15.0", "abc", "") == [["abc", "", ""], ["", "", "abc"]]

@@ -60,6 +60,8 @@ READING = frozenset({
     "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
 })  # fmt: skip
 """What takes a list, and neither writes into it nor gives it on."""
+OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
+"""What looks at the type of a list also where the list is empty."""
 NO_VALUE = frozenset({"torch.item"})
 """What gives a number whose type is not in the source."""
 
@@ -77,6 +79,7 @@ class Body:
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
         self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
+        self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -225,6 +228,8 @@ class Body:
         target = node.targets[0]
         self._forget([node])
         if isinstance(target, ast.Name):
+            if target.id not in self.declared and (type_ := _annotated(node.value)) is not None:
+                self.declared[target.id] = type_
             if isinstance(node.value, ast.List) and len(node.value.elts) <= ITEMS and self.unit.host.itself:
                 self.displays[target.id] = copy.deepcopy(node.value)
             alone = target.id not in self.literals or target.id in self.aliases
@@ -524,7 +529,12 @@ class Body:
             plain = _PLAIN_CALLS.get(name)
             if plain is not None and len(node.args) == plain[0] and not node.keywords:
                 return plain[1](self, node)
-            node.func = self._name(self.unit.operator("aten::" + name[6:].rpartition(".")[2], node), node)
+            operator = "aten::" + name[6:].rpartition(".")[2]
+            if name in OF_ELEMENTS and node.args and (kind := self._elements(node.args[0])) in called.ELEMENTS:
+                of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
+                node.func = self._table_name(f"{operator} of {kind}", of, node)
+                return self._arguments(node)
+            node.func = self._name(self.unit.operator(operator, node), node)
             return self._arguments(node)
         if name.startswith("ops."):
             space, _, rest = name[4:].partition(".")
@@ -568,6 +578,28 @@ class Body:
             for one in called_
         )
         return bool(variables) and not attributes and pure
+
+    def _elements(self, node: ast.expr) -> str:
+        """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
+        type_ = _annotated(node)
+        if isinstance(node, ast.Name):
+            type_ = self.declared.get(node.id)
+            if type_ is None and self.info is not None:
+                said = next((one for name, one in self.info.parameters if name == node.id), None)
+                type_ = read_type(said) if said is not None else None
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+            and self.cls is not None
+        ):
+            said = self.cls.attributes.get(node.attr)
+            type_ = read_type(said) if said is not None else None
+        if type_ is None or type_.kind != "List":
+            return ""
+        while type_.kind == "List":
+            type_ = type_.args[0]
+        return str(type_)
 
     def _one_list(self, node: ast.Call) -> bool:
         """Whether one side is a list that is written out, and the other a variable that is the same list, which nothing has written into."""
@@ -786,6 +818,14 @@ class Body:
         """``x if c else y``."""
         node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
         return node
+
+
+def _annotated(node: ast.expr) -> Type | None:
+    """The type of ``annotate(List[T], x)``; None of anything else."""
+    if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
+        return None
+    said = node.args[0]
+    return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
 
 
 def _not(body: Body, node: ast.Call) -> ast.expr:

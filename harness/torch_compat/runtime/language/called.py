@@ -84,6 +84,24 @@ def to_list(value: Any, type_: Type) -> Any:
     return value.array.tolist()
 
 
+ELEMENTS = {"int": 4, "bool": 11}  # the numbers of the dtypes that tensors of them have
+
+
+def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """``torch.tensor`` of a list that is said to hold integers or truth values: of their dtype, also where it holds none."""
+
+    def made(data: Any, *, dtype: Any = None, **keywords: Any) -> Any:
+        if dtype is None and data.__class__ is list and not _holds(data):
+            dtype = ELEMENTS[kind]
+        return function(data, dtype=dtype, **keywords)
+
+    return made
+
+
+def _holds(data: list[Any]) -> bool:
+    return any(one.__class__ is not list or _holds(one) for one in data)
+
+
 def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:
     """A comparison of a value with itself, which is answered without a look at it where it is a float, or a list of no tensors.
 

@@ -225,6 +225,7 @@ def _tensors() -> None:
                 kind = INT64 if int in kinds else bools
             if data.__class__ is float:
                 checked_scalar(data, kind)
+            _same_lengths(data)
             wide: Any = FLOAT64 if kind == FLOAT32 else kind
             array = np.asarray(data, wide).astype(kind)
             made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
@@ -242,6 +243,24 @@ def _tensors() -> None:
 
 
 _tensors()
+
+
+def _same_lengths(data: Any, dim: int = 0) -> None:
+    """Lists in lists are as long as the first of them.
+
+    Raises:
+        Raised: one is not.
+    """
+    row = data
+    level = [data]
+    while row.__class__ in {list, tuple}:
+        for one in level:
+            if len(one) != len(row):
+                raise fail(f"Expected sequence of length {len(row)} at dim {dim} (got {len(one)})")
+        level = [item for one in level for item in one]
+        if not level:
+            return
+        row, dim = level[0], dim + 1
 
 
 def _leaves(data: Any, budget: Budget) -> list[Any]:
