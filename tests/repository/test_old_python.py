@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parents[2]
 FILES = [
     *sorted(REPOSITORY.glob("fixtures/awaiting/*.py")),
-    *sorted(REPOSITORY.glob("fixtures/programs/*/*.py")),
+    *sorted(REPOSITORY.glob("fixtures/programs/*/*/*.py")),
     *sorted(REPOSITORY.glob("fixtures/deprecations/*.py")),
     *sorted(REPOSITORY.glob("fixtures/recipes/*.py")),
     *sorted(REPOSITORY.glob("fixtures/probes/*.py")),

@@ -5,16 +5,19 @@ The releases were asked: see ``evidence`` in policies/torch/changes.toml, and fi
 
 from __future__ import annotations
 
+import io
 import math
+import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.runtime.archives import program
-from torch_compat.errors import Raised
+from tests.runtime.archives import archive, program
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.program import load
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -80,6 +83,32 @@ def test_a_list_is_equal_to_itself_from_1_6_on() -> None:
     assert told(two, "1.5.1", [NAN, 1.0], [NAN, 1.0]) == [False, True]
     assert told(two, "1.6.0", [NAN, 1.0], [NAN, 1.0]) == [False, True]
     assert told(two, "1.6.0", [0.0], [-0.0]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("body", "since"),
+    [
+        ("return (torch.eq([a], [a]), torch.ne([a], [a]))", [True, False]),
+        ("xs = [a, 1.]\nreturn (torch.eq(xs, [a, 1.]), xs)", [True, [NAN, 1.0]]),
+        (
+            "xs = [torch.mul(a, b)]\nif torch.gt(b, 0.):\n  r = torch.eq(xs, [torch.mul(a, b)])\nelse:\n  r = False\nreturn r",
+            True,
+        ),
+        ("return torch.eq(torch.slice([a], 0, 1, 1), torch.slice([a], 0, 1, 1))", True),
+        ("xs = [a]\nys = [a]\nreturn (torch.eq(xs, ys), xs, ys)", [False, [NAN], [NAN]]),
+        ("xs = [a]\nxs = [b]\nreturn torch.eq(xs, [a])", False),
+        ("xs = [a]\na = torch.add(a, 1.)\nreturn torch.eq(xs, [a])", False),
+        ("xs = [a]\n_0 = torch.append(xs, b)\nreturn torch.eq(xs, [a])", False),
+        ("return torch.eq([nan], [nan])", False),
+    ],
+)
+def test_a_list_that_is_written_out_twice_is_one_list_from_1_6_on(body: str, since: Any) -> None:
+    """Fifteen such programs were asked of 1.5.1, 1.6.0, 1.8.1, 1.12.1, 2.4.1 and 2.15.0."""
+    lines = body.replace("\n", "\n  ")
+    source = f"def forward(self: __torch__.m.Model,\n    {FLOATS}):\n  {lines}\n"
+    assert repr(told(source, "2.15.0", NAN, 1.0)) == repr(since)
+    before = told(source, "1.5.1", NAN, 1.0)
+    assert (before[0] if isinstance(before, list) else before) is False
 
 
 def test_a_list_of_tensors_is_equal_to_itself_where_each_tensor_is() -> None:
@@ -263,3 +292,175 @@ def test_points_become_an_integral() -> None:
 def test_sequences_are_padded() -> None:
     source = method("torch.pad_sequence([x, y], True, -1.)", "x: Tensor,\n    y: Tensor")
     assert told(source, "2.15.0", np.array([1.0, 2.0]), np.array([3.0])) == [[1.0, 2.0], [3.0, -1.0]]
+
+
+def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone() -> None:
+    """TorchScript calls the class with the value where a pickle has a tuple of arguments; 1.10.2, 2.1.2 and 2.13.0 write it so."""
+    source = (
+        "class Model(Module):\n  __parameters__ = []\n  training : bool\n  kind : __torch__.m.Kind\n"
+        "  def forward(self: __torch__.m.Model) -> str:\n    return self.kind.name\n"
+        "class Kind(Enum):\n  A = 1\n  B = 2\n"
+    )
+    state = b"X\x04\0\0\0kindc__torch__.m\nKind\nK\x02R"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive({"__torch__/m.py": source}))) as old, zipfile.ZipFile(stream, "w") as made:
+        for info in old.infolist():
+            record = old.read(info)
+            made.writestr(
+                info.filename, record.replace(b"u" + b"b.", state + b"ub.") if info.filename == "m/data.pkl" else record
+            )
+    assert load(stream.getvalue(), "reference@2.15.0").run("forward", ()) == "B"
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        ("torch.bernoulli(x)", [1.0, 0.0]),
+        ("torch.bernoulli(torch.slice(x, 0, 0, 0))", []),
+        ("torch.bernoulli(torch.mul(x, 2.))", "raises"),
+        ("torch.randint(3, 4, [2])", [3, 3]),
+        ("torch.randint(1, [2])", [0, 0]),
+        ("torch.randint(0, 9, [0])", []),
+        ("torch.randint(4, 4, [0])", "raises"),
+        ("torch.rand([0, 2])", []),
+        ("torch.randn([0])", []),
+        ("torch.randperm(1)", [0]),
+        ("torch.multinomial(x, 3, True)", [0, 0, 0]),
+        ("torch.multinomial(x, 1)", [0]),
+    ],
+)
+def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: Any) -> None:
+    assert told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0])) == made
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.bernoulli(torch.mul(x, 0.5))", "torch.randint(0, 2, [1])", "torch.rand([1])", "torch.randn([1])", "torch.randperm(2)",
+        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(x, 2)",
+    ],
+)  # fmt: skip
+def test_random_numbers_are_not_drawn(body: str) -> None:
+    with pytest.raises(Unsupported, match="draws no random numbers"):
+        told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "last", "none"),
+    [
+        ("torch.randint(0, 1, [1])", "1.12.1", "float32"),
+        ("torch.randint(1, [1])", "1.12.1", "float32"),
+        ("torch.randperm(1)", "1.8.1", "int64"),
+    ],
+)
+def test_random_integers_were_floats_in_programs(body: str, last: str, none: str) -> None:
+    """Asked of 1.4.0 to 2.0.1: outside of programs they are integers in all of them. Older programs give None as the dtype."""
+
+    def dtype(said: str, horizon: str) -> str:
+        made = program(method(said, "n: int"), f"reference@{horizon}").run("forward", (1,))
+        return str(made.dtype).removeprefix("torch.")
+
+    assert [dtype(body, horizon) for horizon in (last, "1.13.1")] == ["float32", "int64"]
+    assert dtype(f"{body[:-1]}, dtype=None)", "2.15.0") == none
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("12", 12), (" +3", 3), ("\t-7", -7), ("9223372036854775807", 2**63 - 1), ("9223372036854775808", "stoll"), ("", "stoll"), ("x", "stoll"),
+     ("5 ", "invalid literal"), ("1_0", "invalid literal"), ("0x10", "invalid literal"), ("1.5", "invalid literal")],
+)  # fmt: skip
+def test_texts_become_integers_as_c_reads_them(text: str, made: Any) -> None:
+    """Ten texts were asked of 1.6.0 to 2.15.0, which agree."""
+    call = program(method("int(s)", "s: str"), "reference@2.15.0")
+    if isinstance(made, int):
+        assert call.run("forward", (text,)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", (text,))
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("0x1p3", 8.0), (" 2", 2.0), ("-Infinity", -math.inf), ("-.5", -0.5), ("1.", 1.0), ("1e999", "stod"), ("1e-999", "stod"), ("", "stod"),
+     ("5e-324", "stod"), ("0e-999", 0.0), ("1.5x", "could not convert"), ("2 ", "could not convert"), ("infx", "could not convert"),
+     ("1_0", "could not convert")],
+)  # fmt: skip
+def test_texts_become_floats_as_c_reads_them(text: str, made: Any) -> None:
+    """Twelve texts were asked of 1.6.0 to 2.15.0, which agree."""
+    call = program(method("float(s)", "s: str"), "reference@2.15.0")
+    if isinstance(made, float):
+        assert call.run("forward", (text,)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", (text,))
+
+
+def test_an_integer_beside_a_float_is_compared_as_a_float() -> None:
+    source = method("(torch.eq(i, x), torch.eq(x, i), torch.lt(x, i), torch.ge(x, i))", "i: int,\n    x: float")
+    for horizon in ("1.5.1", "2.15.0"):
+        assert told(source, horizon, 2**53 + 1, 2.0**53) == [True, True, False, True]
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "2.15.0"])
+def test_texts_inside_of_what_is_shown_have_no_quotes(horizon: str) -> None:
+    source = method('torch.format("{} {}", xs, d)', "xs: List[str],\n    d: Dict[str, str]")
+    assert told(source, horizon, ["a", "b c"], {"k": "v"}) == "[a, b c] {k: v}"
+
+
+@pytest.mark.parametrize(
+    ("horizon", "step", "made"),
+    [("1.7.1", 2, [1, 3]), ("2.15.0", 2, [1, 3]), ("1.8.1", -1, []), ("1.7.1", -1, "n .which is 18446744073709551615. >= this->size.. .which is 4"),
+     ("1.7.1", 0, "std::bad_alloc"), ("1.8.1", 0, "List slice should have non-zero step")],
+)  # fmt: skip
+def test_slices_of_lists_step_forward_only(horizon: str, step: int, made: Any) -> None:
+    call = program(method("torch.slice(xs, 1, 6, k)", "xs: List[int],\n    k: int"), f"reference@{horizon}")
+    if isinstance(made, list):
+        assert call.run("forward", ([0, 1, 2, 3], step)) == made
+    else:
+        with pytest.raises(Raised, match=made):
+            call.run("forward", ([0, 1, 2, 3], step))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1.0, 2.0], [3.0]], "length 2 at dim 1 .got 1"),
+        ([[1.0], []], "length 1 at dim 1 .got 0"),
+        ([[], [1.0]], "length 0 at dim 1 .got 1"),
+    ],
+)
+def test_rows_of_several_lengths_make_no_tensor(rows: list[list[float]], said: str) -> None:
+    call = program(method("torch.tensor(xs)", "xs: List[List[float]]"), "reference@2.15.0")
+    with pytest.raises(Raised, match=f"Expected sequence of {said}"):
+        call.run("forward", (rows,))
+    assert call.run("forward", ([[], []],)).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [("torch.tensor(xs)", "int64"), ("torch.tensor(ys)", "bool"), ("torch.tensor(zs)", "float32"), ("torch.tensor(annotate(List[int], []))", "int64"),
+     ("torch.tensor(xs, dtype=6)", "float32")],
+)  # fmt: skip
+def test_an_empty_list_makes_a_tensor_of_what_it_is_said_to_hold(body: str, kind: str) -> None:
+    source = method(body, "xs: List[int],\n    ys: List[List[bool]],\n    zs: List[float]")
+    made = program(source, "reference@2.15.0").run("forward", ([], [[]], []))
+    assert str(made.dtype).removeprefix("torch.") == kind
+
+
+def test_the_number_of_a_truth_value_was_an_integer() -> None:
+    source = method("torch.item(x)", "x: Tensor")
+    assert [repr(told(source, horizon, np.array([True]))) for horizon in ("1.8.1", "1.9.1")] == ["1", "True"]
+
+
+def test_texts_are_sorted_from_1_7_on() -> None:
+    source = method("torch.sorted(xs)", "xs: List[str]")
+    assert told(source, "1.6.0", ["b", "a"]) == "raises"
+    assert told(source, "1.6.0", []) == []
+    assert told(source, "1.7.1", ["b", "a"]) == ["a", "b"]
+
+
+def test_texts_are_parted_from_the_end() -> None:
+    source = method("(torch.rpartition(s, t), torch.partition(s, t))", "s: str,\n    t: str")
+    assert told(source, "2.15.0", "a-b-c", "-") == [["a-b", "-", "c"], ["a", "-", "b-c"]]
+    assert told(source, "2.15.0", "abc", "-") == [["", "", "abc"], ["abc", "", ""]]
+    assert told(source, "2.15.0", "abc", "") == [["abc", "", ""], ["", "", "abc"]]

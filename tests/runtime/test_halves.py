@@ -113,6 +113,13 @@ def test_a_batch_times_a_vector_is_a_matrix_times_a_vector_from_1_12_on() -> Non
     assert "addmv" in str(halves.said("aten::matmul", "float16", (3, 1), 2, Release("1.12.1")))
 
 
+@pytest.mark.parametrize(("horizon", "computes"), [("1.5.1", False), ("1.6.0", True), ("1.8.1", True)])
+def test_max_of_two_tensors_is_not_taken_for_max_of_one(horizon: str, computes: bool) -> None:
+    """Two vectors were not asked: they are taken for two matrices, not for one vector, which 1.8 still refuses."""
+    assert (halves.said("aten::max", "float16", (1, 1), 2, Release(horizon)) == halves.COMPUTES) is computes
+    assert halves.said("aten::max", "float16", (1,), 1, Release("1.8.1")) != halves.COMPUTES
+
+
 @pytest.mark.parametrize(("release", "known"), [("1.1.0", False), ("1.2.0", True), ("2.15.0", True)])
 def test_inputs_of_a_dtype_that_a_release_does_not_have_cannot_be_made(release: str, known: bool) -> None:
     body = {"tensor": {"dtype": "bfloat16", "shape": [1], "strides": [1], "bytes": "gD8="}}
@@ -133,3 +140,15 @@ def test_who_says_that_inputs_cannot_be_made_agrees_with_who_says_the_same() -> 
     assert compare(result(NOT_ASKED), result(NOT_ASKED)).result == "same"
     assert compare(result("E"), result(NOT_ASKED)).result == "raised"
     assert compare(result(NOT_ASKED), result("E")).result == "same"  # as any error for another, where they are not compared
+
+
+@pytest.mark.parametrize(("horizon", "computes"), [("1.7.1", False), ("1.8.1", True)])
+def test_a_mask_in_front_does_not_hide_floats_of_16_bits(horizon: str, computes: bool) -> None:
+    one = Tensor(np.array([1.0, 2.0], np.float16))
+    mask = Tensor(np.array([True, False]))
+    where = resolve("aten::where", Release(horizon))
+    if computes:
+        assert where(mask, one, one).array.tolist() == [1.0, 2.0]
+    else:
+        with pytest.raises(Raised, match="not implemented for 'Half'"):
+            where(mask, one, one)

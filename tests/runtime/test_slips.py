@@ -296,9 +296,12 @@ def test_a_death_is_told_in_the_form_of_a_reply() -> None:
     assert "reference@1.8.1" in done["crashed"]["predicted"]
 
 
+@pytest.mark.parametrize("named", ["", "  __buffers__ = []\n"])
 @pytest.mark.parametrize(("horizon", "buffers"), [("1.8.1", ["w"]), ("1.9.1", [])])
-def test_up_to_1_8_each_declared_tensor_is_a_buffer_where_the_source_names_none(horizon: str, buffers: list[str]) -> None:
-    source = "class Model(Module):\n  __parameters__ = []\n  training : bool\n  w : Tensor\n  def forward(self: __torch__.m.Model) -> int:\n    return 1\n"
+def test_up_to_1_8_each_declared_tensor_is_a_buffer_whatever_the_source_names(
+    horizon: str, buffers: list[str], named: str
+) -> None:
+    source = f"class Model(Module):\n  __parameters__ = []\n{named}  training : bool\n  w : Tensor\n  def forward(self: __torch__.m.Model) -> int:\n    return 1\n"
     module = program(source, f"reference@{horizon}", attributes={"w": None})
     module.object.a_w = Tensor(np.array([1.0], np.float32))  # type: ignore[attr-defined]
     assert [name for name, kind, _ in module.named_tensors() if kind == "buffer"] == buffers

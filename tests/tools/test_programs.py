@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import runpy
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.recordings import readers_of
@@ -25,9 +27,11 @@ def tool() -> dict[str, Any]:
     return runpy.run_path(str(TOOL))
 
 
-def test_there_are_forty_of_each_kind(tool: dict[str, Any]) -> None:
-    kinds = list(tool["kinds_of"](tool["PROGRAMS"]).values())
-    assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80)
+def test_there_are_forty_of_each_kind_in_each_set(tool: dict[str, Any]) -> None:
+    for one in sorted(tool["PROGRAMS"].iterdir()):
+        if one.is_dir():
+            kinds = list(tool["kinds_of"](one).values())
+            assert (kinds.count("ordinary"), kinds.count("adversarial"), len(kinds)) == (40, 40, 80), one.name
 
 
 def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Path) -> None:
@@ -36,6 +40,12 @@ def test_two_programs_of_one_name_are_refused(tool: dict[str, Any], tmp_path: Pa
         (tmp_path / kind / "one.py").write_text("", encoding="utf-8")
     with pytest.raises(CorpusError, match="one is adversarial and ordinary"):
         tool["kinds_of"](tmp_path)
+
+
+def test_the_kind_of_a_program_names_its_set_where_all_are_asked(tool: dict[str, Any]) -> None:
+    kinds = tool["kinds_of"](tool["PROGRAMS"])
+    assert kinds["nms_loop"] == "first ordinary"
+    assert kinds["viterbi"] == "second ordinary"
 
 
 def test_a_release_that_refuses_what_was_forecast_to_load_is_wrong(tool: dict[str, Any], small_tree: Path) -> None:
@@ -67,6 +77,23 @@ def test_another_value_than_the_release_gave_is_wrong(tool: dict[str, Any], smal
     assert verdicts(replace(reader, cells={**reader.cells, cell: planted})) == ["wrong", "right"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([1.0, 3e-6, np.inf], True),  # 25 last places of the greatest number, though nothing of the small one is right
+        ([1.0, 3e-5, np.inf], False),
+        ([1.0, np.nan, np.inf], False),
+        ([1.0, 0.0, -np.inf], False),
+    ],
+)
+def test_rounding_is_measured_by_the_greatest_number_of_a_tensor(tool: dict[str, Any], given: list[float], said: bool) -> None:
+    def result(values: list[float]) -> dict[str, Any]:
+        data = base64.b64encode(np.array(values, np.float32).tobytes()).decode()
+        return {"value": {"tensor": {"dtype": "float32", "shape": [3], "strides": [1], "storage": 0, "bytes": data}}}
+
+    assert tool["rounded"](result([1.0, 0.0, np.inf]), result(given)) is said
+
+
 def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> None:
     cells = [
         tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "")
@@ -74,10 +101,11 @@ def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> N
     ]
     lines = tool["table"](cells, {"a": "ordinary", "b": "adversarial"})
     assert [" ".join(line.split()) for line in lines] == [
-        "all all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
-        "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 1 lacking",
-        "reference all 4 cells, 2 right (50.00 %), 1 wrong, 1 lacking",
-        "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 lacking",
+        "all all 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference adversarial 3 cells, 1 right (33.33 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference all 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference by 1.6.0 4 cells, 2 right (50.00 %), 1 wrong, 0 rounded, 1 lacking",
+        "reference ordinary 1 cells, 1 right (100.00 %), 0 wrong, 0 rounded, 0 lacking",
     ]
 
 
@@ -95,7 +123,11 @@ def test_a_program_that_was_changed_after_its_first_run_is_noticed(
 
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
-    [(["--only", "nothing"], 2, "there is no program 'nothing'"), (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here")],
+    [
+        (["--only", "nothing"], 2, "there is no program 'nothing'"),
+        (["--set", "no"], 2, "there are no programs in"),
+        (["--writer", "2.2.0"], 4, "torch-2.2.0 is not built here"),
+    ],
 )
 def test_what_cannot_be_compared_is_said(
     arguments: list[str],

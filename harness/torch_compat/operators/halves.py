@@ -5,9 +5,9 @@ again with tensors without elements; of each release it says ``computes``, or wh
 float32 was asked, so whatever was raised is about the dtype.
 
 A call of a program is taken for the question of the same operator whose tensors have the same numbers of dimensions and that has as many
-arguments; failing that, for those with the same numbers of dimensions, and then for all of the operator; of matmul, for the product that it makes of
-tensors with such numbers. Where these disagree, nothing
-is claimed. An operator in place that was not asked is taken for the one that is not.
+arguments; failing that, for those with the same numbers of dimensions, then for those with as many tensors, since max of two tensors is
+another kernel than max of one, and then for all of the operator; of matmul, for the product that it makes of tensors with such numbers.
+Where these disagree, nothing is claimed. An operator in place that was not asked is taken for the one that is not.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Rel
     for near in (
         [told for one, told in asked if one.ranks == ranks and one.given == count],
         [told for one, told in asked if one.ranks == ranks],
+        [told for one, told in asked if len(one.ranks) == len(ranks) and one.ranks[:1] == ranks[:1]],
+        [told for one, told in asked if len(one.ranks) == len(ranks)],
         [told for one, told in asked if one.ranks[:1] == ranks[:1]],
         [told for _, told in asked],
     ):

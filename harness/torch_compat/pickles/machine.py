@@ -285,7 +285,9 @@ def _run(
                             func = func.type
                         rebuild = func.rebuild if func.__class__ is Global else None
                     if args.__class__ is not tuple and args.__class__ is not Size:
-                        raise Corrupt(f"calls something with a {args.__class__.__name__} for its arguments", code="bad-call")
+                        if func.__class__ is not Global or not func.module.startswith("__torch__"):
+                            raise Corrupt(f"calls something with a {args.__class__.__name__} for its arguments", code="bad-call")
+                        args = (args,)  # a member of an enumeration: TorchScript writes its value, and no tuple around it
                     if called.get(id(func)) != len(args):
                         notes.called(func, args, called)
                     made += 1

@@ -29,7 +29,7 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release) -> Callable[.
 
     def guard(*args: Any, **keywords: Any) -> Any:
         first = args[0] if args else None
-        if first.__class__ is Tensor and first.array.dtype not in NAMES:  # nearly every call
+        if first.__class__ is Tensor and first.array.dtype not in NAMES and first.array.dtype.kind != "b":  # nearly every call
             return call(*args, **keywords)
         error = _refusal(name, args, keywords, horizon)
         if error is None:

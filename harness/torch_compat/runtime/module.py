@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Module", "translated"]
 
 CALLED = "__call__"
-# From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is.
+# From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
 BUFFERS_SAID = Release("1.9.0")
 # What numpy says of a tensor that no memory could hold
 TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
@@ -192,7 +192,7 @@ def _names(object_: ScriptObject, kind: str, said_only: bool) -> list[str]:
     info: ClassInfo = object_.info
     if kind == "parameter":
         return info.parameters
-    if info.said_buffers or said_only:
+    if said_only:
         return info.buffers
     tensor = parse_type("Tensor")
     return [

@@ -59,7 +59,10 @@ INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
-EQUAL_TO_ITSELF = Release("1.10.0")  # the first that simplifies x == x of floats
+EQUAL_TO_ITSELF: dict[type, Release] = {
+    list: Release("1.6.0"),
+    float: Release("1.10.0"),
+}  # the first that knows x == x without a look
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
@@ -222,13 +225,17 @@ class Program:
             return _lacking(error)
 
     @property
-    def itself(self) -> bool:
-        """Whether a float is equal to itself, also where it is NaN: what runs bytecode makes nothing of its own of it."""
-        return not self.mobile and self.horizon.release >= EQUAL_TO_ITSELF
+    def itself(self) -> frozenset[type]:
+        """The kinds of values that are equal to themselves, also with NaN: equal expressions are computed once, and a list has an
+        identity (1.6), a float is not looked at (1.10). What runs bytecode makes nothing of its own of it.
+        """
+        if self.mobile:
+            return frozenset()
+        return frozenset(kind for kind, since in EQUAL_TO_ITSELF.items() if self.horizon.release >= since)
 
     def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """``eq`` or ``ne`` of a value with itself."""
-        return called.of_itself(self.operator(name, unit, line), equal=name == "aten::eq")
+        return called.of_itself(self.operator(name, unit, line), self.itself, equal=name == "aten::eq")
 
     def written(self, unit: Unit, line: int) -> Callable[..., Any]:
         """``index_put`` of a list of tensors."""

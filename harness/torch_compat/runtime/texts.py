@@ -12,8 +12,8 @@ from torch_compat.runtime.values import Budget, Device, EnumMember, Future, Scri
 __all__ = ["joined", "shown"]
 
 
-def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> str:
-    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text in quotes if inside.
+def shown(value: Any, *, budget: Budget | None = None) -> str:
+    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text without quotes wherever it is.
 
     Raises:
         Raised: it is too large.
@@ -30,15 +30,15 @@ def shown(value: Any, *, inside: bool = False, budget: Budget | None = None) -> 
             return "-nan" if math.copysign(1, value) < 0 else "nan"
         return f"{value:.17g}"
     if kind is str:
-        return f'"{value}"' if inside else str(value)
+        return str(value)
     if kind is list or kind is dict or isinstance(value, tuple):
         budget = budget or Budget()
         budget.take(len(value))
-        items = [shown(item, inside=True, budget=budget) for item in value]
+        items = [shown(item, budget=budget) for item in value]
         if kind is list:
             return "[" + joined(items, ", ") + "]"
         if kind is dict:
-            values = [shown(item, inside=True, budget=budget) for item in value.values()]
+            values = [shown(item, budget=budget) for item in value.values()]
             return "{" + joined([f"{one}: {other}" for one, other in zip(items, values, strict=True)], ", ") + "}"
         return "(" + joined(items, ", ") + ("," if len(value) == 1 else "") + ")"
     if kind is EnumMember:

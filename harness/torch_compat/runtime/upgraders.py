@@ -106,7 +106,7 @@ class _Host:
         self.horizon = max(horizon, FIRST)
         self.steps = Steps(1 << 62)  # they loop nowhere
         self.once = False
-        self.itself = False
+        self.itself: frozenset[type] = frozenset()
         self.listed = False
         self.source = 0
 

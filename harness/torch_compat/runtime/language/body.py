@@ -6,6 +6,7 @@ See :mod:`torch_compat.runtime.language.unit` for what the source looks like and
 from __future__ import annotations
 
 import ast
+import copy
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from torch_compat.runtime.language.inference import (
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from torch_compat.runtime.language.unit import ClassInfo, FunctionInfo, Unit
 
@@ -54,6 +55,13 @@ COMPARE: dict[type, str] = {
 }  # fmt: skip
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 
+READING = frozenset({
+    "torch.eq", "torch.ne", "torch.len", "torch.__contains__", "torch.count", "torch.index", "torch.add", "torch.slice", "torch.list",
+    "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
+})  # fmt: skip
+"""What takes a list, and neither writes into it nor gives it on."""
+OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
+"""What looks at the type of a list also where the list is empty."""
 NO_VALUE = frozenset({"torch.item"})
 """What gives a number whose type is not in the source."""
 
@@ -70,6 +78,8 @@ class Body:
         self.temporaries = 0
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
+        self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
+        self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -216,7 +226,12 @@ class Body:
         if len(node.targets) != 1:
             raise self.unit.fail(node, "assigns to several targets")
         target = node.targets[0]
+        self._forget([node])
         if isinstance(target, ast.Name):
+            if target.id not in self.declared and (type_ := _annotated(node.value)) is not None:
+                self.declared[target.id] = type_
+            if isinstance(node.value, ast.List) and len(node.value.elts) <= ITEMS and self.unit.host.itself:
+                self.displays[target.id] = copy.deepcopy(node.value)
             alone = target.id not in self.literals or target.id in self.aliases
             self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
             self.aliases.pop(target.id, None)
@@ -264,19 +279,26 @@ class Body:
     def if_(self, node: ast.If) -> ast.stmt:
         """``if``, with or without ``else``."""
         node.test = self.expr(node.test)
+        branches = [*node.body, *node.orelse]
+        names = self._set_in(branches)
         node.body = self.block(node.body)
+        self._forget_names(names)
         if node.orelse:
             node.orelse = self.block(node.orelse)
+            self._forget_names(names)
         return node
 
     def while_(self, node: ast.While) -> ast.stmt:
         """``while``; each round pays a step."""
         if node.orelse:
             raise self.unit.fail(node, "has a loop with else")
+        names = self._set_in(node.body)
+        self._forget_names(names)
         node.test = self.expr(node.test)
         tick = self._table_name("tick", self.unit.host.steps.tick, node)
         first = ast.Expr(ast.Call(tick, [], [], lineno=node.lineno, col_offset=0), lineno=node.lineno, col_offset=0)
         node.body = [first, *self.block(node.body)]
+        self._forget_names(names)
         return node
 
     def for_(self, node: ast.For) -> ast.stmt:
@@ -288,8 +310,11 @@ class Body:
             raise self.unit.fail(node, "loops over what is no range")
         loop.args = [self.expr(arg) for arg in loop.args]
         loop.func = self._table_name("range", self.unit.host.steps.rounds, node)
+        names = self._set_in([node])
+        self._forget_names(names)
         node.target = self.target(node.target)
         node.body = self.block(node.body)
+        self._forget_names(names)
         node.type_comment = None
         return node
 
@@ -456,6 +481,8 @@ class Body:
         """A call: of a form of the language, a builtin, an operator, a function or a method."""
         self.calls += 1
         func = node.func
+        if self.displays and dotted(func) not in READING:
+            self._forget_names({arg.id for arg in node.args if isinstance(arg, ast.Name)}.intersection(self.displays))
         if isinstance(func, ast.Name):
             if self.known(func.id):
                 node.func = self._callee(func)
@@ -502,7 +529,12 @@ class Body:
             plain = _PLAIN_CALLS.get(name)
             if plain is not None and len(node.args) == plain[0] and not node.keywords:
                 return plain[1](self, node)
-            node.func = self._name(self.unit.operator("aten::" + name[6:].rpartition(".")[2], node), node)
+            operator = "aten::" + name[6:].rpartition(".")[2]
+            if name in OF_ELEMENTS and node.args and (kind := self._elements(node.args[0])) in called.ELEMENTS:
+                of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
+                node.func = self._table_name(f"{operator} of {kind}", of, node)
+                return self._arguments(node)
+            node.func = self._name(self.unit.operator(operator, node), node)
             return self._arguments(node)
         if name.startswith("ops."):
             space, _, rest = name[4:].partition(".")
@@ -524,7 +556,7 @@ class Body:
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
         host, line = self.unit.host, node.lineno
-        if name in {"torch.eq", "torch.ne"} and host.itself and self._of_itself(node):
+        if name in {"torch.eq", "torch.ne"} and host.itself and (self._of_itself(node) or self._one_list(node)):
             found = "aten::" + name[6:]
             node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)
             return self._arguments(node)
@@ -546,6 +578,55 @@ class Body:
             for one in called_
         )
         return bool(variables) and not attributes and pure
+
+    def _elements(self, node: ast.expr) -> str:
+        """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
+        type_ = _annotated(node)
+        if isinstance(node, ast.Name):
+            type_ = self.declared.get(node.id)
+            if type_ is None and self.info is not None:
+                said = next((one for name, one in self.info.parameters if name == node.id), None)
+                type_ = read_type(said) if said is not None else None
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+            and self.cls is not None
+        ):
+            said = self.cls.attributes.get(node.attr)
+            type_ = read_type(said) if said is not None else None
+        if type_ is None or type_.kind != "List":
+            return ""
+        while type_.kind == "List":
+            type_ = type_.args[0]
+        return str(type_)
+
+    def _one_list(self, node: ast.Call) -> bool:
+        """Whether one side is a list that is written out, and the other a variable that is the same list, which nothing has written into."""
+        if len(node.args) != 2 or node.keywords or not any(isinstance(one, ast.List) for one in node.args):
+            return False
+        both = [self.displays.get(one.id, one) if isinstance(one, ast.Name) else one for one in node.args]
+        return self._of_itself(ast.Call(node.func, both, []))
+
+    def _set_in(self, body: list[ast.stmt]) -> set[str]:
+        """The variables that statements set; none where no variable is known to be a list that was written out."""
+        names: set[str] = set()
+        if self.unit.host.itself:
+            variables_of(body, names, set())
+        return names
+
+    def _forget(self, body: list[ast.stmt]) -> None:
+        if self.displays:
+            self._forget_names(self._set_in(body))
+
+    def _forget_names(self, names: Collection[str]) -> None:
+        """These variables are something else from here on, and so is what is written out with them."""
+        if self.displays and names:
+            self.displays = {
+                name: made
+                for name, made in self.displays.items()
+                if name not in names and not any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(made))
+            }
 
     def _lists_tensors(self, node: ast.expr) -> bool:
         """Whether an expression is a list of tensors, and not of optional ones."""
@@ -737,6 +818,14 @@ class Body:
         """``x if c else y``."""
         node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
         return node
+
+
+def _annotated(node: ast.expr) -> Type | None:
+    """The type of ``annotate(List[T], x)``; None of anything else."""
+    if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
+        return None
+    said = node.args[0]
+    return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
 
 
 def _not(body: Body, node: ast.Call) -> ast.expr:

@@ -84,16 +84,36 @@ def to_list(value: Any, type_: Type) -> Any:
     return value.array.tolist()
 
 
-def of_itself(function: Callable[..., Any], *, equal: bool) -> Callable[..., Any]:
-    """A comparison of a value with itself, which is answered without a look at it where it is a float.
+ELEMENTS = {"int": 4, "bool": 11}  # the numbers of the dtypes that tensors of them have
+
+
+def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """``torch.tensor`` of a list that is said to hold integers or truth values: of their dtype, also where it holds none."""
+
+    def made(data: Any, *, dtype: Any = None, **keywords: Any) -> Any:
+        if dtype is None and data.__class__ is list and not _holds(data):
+            dtype = ELEMENTS[kind]
+        return function(data, dtype=dtype, **keywords)
+
+    return made
+
+
+def _holds(data: list[Any]) -> bool:
+    return any(one.__class__ is not list or _holds(one) for one in data)
+
+
+def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:
+    """A comparison of a value with itself, which is answered without a look at it where it is a float, or a list of no tensors.
 
     Parameters:
         function: ``eq`` or ``ne``, for all other values.
+        kinds: of these two kinds of values, those for which this holds.
         equal: which of the two.
     """
 
     def compare(self: Any, other: Any) -> Any:
-        if self.__class__ is float and other.__class__ is float:
+        kind = self.__class__
+        if kind is other.__class__ and kind in kinds and not (kind is list and self and self[0].__class__ is Tensor):
             return equal
         return function(self, other)
 

@@ -74,8 +74,8 @@ class Host(Protocol):
     source: int
 
     @property
-    def itself(self) -> bool:
-        """Whether a float is equal to itself, also where it is NaN (1.10 and newer)."""
+    def itself(self) -> frozenset[type]:
+        """The kinds of values that are equal to themselves, also with NaN: lists (1.6 and newer), floats (1.10 and newer)."""
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
@@ -135,7 +135,6 @@ class ClassInfo:
         kind: ``module``, ``class``, ``namedtuple``, ``enum`` or ``interface``.
         parameters: names of the attributes that are parameters.
         buffers: those that are buffers, as far as the source says so.
-        said_buffers: whether it says so (1.6 and newer).
         attributes: annotations by name, in order.
         constants: values of ``Final`` attributes and defaults.
         methods: by name.
@@ -143,14 +142,13 @@ class ClassInfo:
         hooks: names of forward hooks and forward pre-hooks.
     """
 
-    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name", "said_buffers")  # fmt: skip
+    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name")  # fmt: skip
 
     def __init__(self, qualified_name: str, kind: str) -> None:
         self.qualified_name = qualified_name
         self.kind = kind
         self.parameters: list[str] = []
         self.buffers: list[str] = []
-        self.said_buffers = False
         self.attributes: dict[str, ast.expr] = {}
         self.constants: dict[str, Any] = {}
         self.methods: dict[str, FunctionInfo] = {}
@@ -317,7 +315,6 @@ class Unit:
                     info.parameters = names
                 elif name == "__buffers__":
                     info.buffers = names
-                    info.said_buffers = True
                 elif name == "__forward_hooks__":
                     info.hooks = names
                 else:

@@ -69,18 +69,54 @@ def select_list(a: list[Any], index: int) -> Any:
     return a[_index(a, index)]
 
 
+def _first(a: list[Any], start: int | None, end: int | None) -> int | None:
+    """Where a slice of a list begins; None where it is empty."""
+    low, high, _ = slice(start, end).indices(len(a))
+    return low if low < high else None
+
+
 @operator("aten::slice", of="list")
+def slice_list_1_0(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
+    """a[start:end:step], which steps out of the list where step is no step forward."""
+    bounded(len(a))
+    at = _first(a, start, end)
+    if step > 0 or at is None:
+        return a[start:end:step] if at is not None else []
+    if step == 0:
+        raise raised("RuntimeError", "std::bad_alloc")
+    outside = at % -step + step
+    raise raised(
+        "RuntimeError", f"vector::_M_range_check: __n (which is {outside + (1 << 64)}) >= this->size() (which is {len(a)})"
+    )
+
+
+@operator("aten::slice", of="list", since="1.8.0")
 def slice_list(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
     """a[start:end:step]."""
     bounded(len(a))
-    return a[start:end:step]
+    return a[start : end : _stepped(step)]
+
+
+def _stepped(step: int) -> int:
+    if step == 0:
+        raise raised("RuntimeError", "List slice should have non-zero step")
+    return step
 
 
 @operator("aten::slice", of="str")
+def slice_str_1_0(a: str, start: int | None = None, end: int | None = None, step: int = 1) -> str:
+    """a[start:end]."""
+    if step != 1:
+        raise raised("RuntimeError", "Slicing a string only supports step=1")
+    bounded(len(a))
+    return a[start:end]
+
+
+@operator("aten::slice", of="str", since="1.8.0")
 def slice_str(a: str, start: int | None = None, end: int | None = None, step: int = 1) -> str:
     """a[start:end:step]."""
     bounded(len(a))
-    return a[start:end:step]
+    return a[start : end : _stepped(step)]
 
 
 @operator("aten::add", of="list")
@@ -303,13 +339,37 @@ def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
     return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)]
 
 
+def _no_texts(values: list[Any]) -> None:
+    if values and values[0].__class__ is str:
+        raise raised(
+            "RuntimeError",
+            "To sort a list of str must be of Tensors, ints, floats, bools or a User Defined Class that defines the __lt__ compare method, "
+            "got list of str",
+        )
+
+
 @operator("aten::sort", of="list")
+def sort_1_0(a: list[Any], reverse: bool = False) -> None:
+    """Sort in place, no texts."""
+    _no_texts(a)
+    a[:] = _order(a, reverse=reverse)
+
+
+@operator("aten::sort", of="list", since="1.7.0")
 def sort(a: list[Any], reverse: bool = False) -> None:
     """Sort in place."""
     a[:] = _order(a, reverse=reverse)
 
 
 @operator("aten::sorted", of="any")
+def sorted_1_0(a: list[Any], *, reverse: bool = False) -> list[Any]:
+    """A sorted copy, of no texts."""
+    _no_texts(a)
+    bounded(len(a))
+    return _order(list(a), reverse=reverse)
+
+
+@operator("aten::sorted", of="any", since="1.7.0")
 def sorted_(a: list[Any], *, reverse: bool = False) -> list[Any]:
     """A sorted copy."""
     bounded(len(a))
@@ -662,6 +722,14 @@ def partition(self: str, separator: str) -> tuple[str, str, str]:
     if not separator:
         return "", "", self
     return self.partition(separator)
+
+
+@operator("aten::rpartition", of="str")
+def rpartition(self: str, separator: str) -> tuple[str, str, str]:
+    """The same from the end; an empty one is found at the end."""
+    if not separator:
+        return self, "", ""
+    return self.rpartition(separator)
 
 
 @operator("aten::join", of="str")

@@ -225,6 +225,7 @@ def _tensors() -> None:
                 kind = INT64 if int in kinds else bools
             if data.__class__ is float:
                 checked_scalar(data, kind)
+            _same_lengths(data)
             wide: Any = FLOAT64 if kind == FLOAT32 else kind
             array = np.asarray(data, wide).astype(kind)
             made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
@@ -242,6 +243,24 @@ def _tensors() -> None:
 
 
 _tensors()
+
+
+def _same_lengths(data: Any, dim: int = 0) -> None:
+    """Lists in lists are as long as the first of them.
+
+    Raises:
+        Raised: one is not.
+    """
+    row = data
+    level = [data]
+    while row.__class__ in {list, tuple}:
+        for one in level:
+            if len(one) != len(row):
+                raise fail(f"Expected sequence of length {len(row)} at dim {dim} (got {len(one)})")
+        level = [item for one in level for item in one]
+        if not level:
+            return
+        row, dim = level[0], dim + 1
 
 
 def _leaves(data: Any, budget: Budget) -> list[Any]:
@@ -572,6 +591,9 @@ _window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
 # --------------------------------------------------------------------------------------------------------------- random
 
 
+LONG = 4  # the number of torch.int64
+
+
 def _refused(name: str) -> None:
     def call(*_args: Any, **_keywords: Any) -> Tensor:
         raise random(f"aten::{name}")
@@ -580,7 +602,102 @@ def _refused(name: str) -> None:
 
 
 for _name in (
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
-    "bernoulli", "bernoulli_", "multinomial", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
+    "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
+    "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
 ):  # fmt: skip
     _refused(_name)
+
+
+def _drawn(name: str) -> None:
+    def call(size: list[int], *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        del generator
+        _options(options)
+        shape = to_size(size)
+        if 0 not in shape:
+            raise random(f"aten::{name}")
+        return _out(np.empty(shape, _kind(dtype, _default(), out)), out)
+
+    operator(f"aten::{name}", gradient=False)(call)
+
+
+_drawn("rand")
+_drawn("randn")
+
+
+def _integers(since: str, kind: int | None) -> None:
+    """Of the dtype that the schema has as its default: none up to 1.12, which is that of floats, integers since; None is none in all."""
+
+    def call(
+        low: int,
+        high: Any,
+        size: Any = None,
+        *,
+        dtype: Any = kind,
+        generator: Any = None,
+        out: Tensor | None = None,
+        **options: Any,
+    ) -> Tensor:
+        del generator
+        _options(options)
+        if size is None:
+            low, high, size = 0, low, high
+        if low >= high:
+            raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        shape = to_size(size)
+        if high - low > 1 and 0 not in shape:
+            raise random("aten::randint")
+        return _out(np.full(shape, low, _kind(dtype, _default(), out)), out)
+
+    operator("aten::randint", of="any", gradient=False, since=since)(call)
+
+
+_integers("1.0.0", None)
+_integers("1.13.0", LONG)
+
+
+def _order(since: str, otherwise: Callable[[], np.dtype[Any]]) -> None:
+    """Where it is given no dtype: of floats up to 1.8, of integers since, also where it is given None."""
+
+    def call(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        del generator
+        _options(options)
+        if n < 0:
+            raise fail(f"n must be non-negative, got{n}")
+        if n > 1:
+            raise random("aten::randperm")
+        return _out(np.zeros(n, _kind(dtype, otherwise(), out)), out)
+
+    operator("aten::randperm", of="any", gradient=False, since=since)(call)
+
+
+_order("1.0.0", _default)
+_order("1.9.0", lambda: INT64)
+
+
+@operator("aten::bernoulli", gradient=False)
+def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """One with a probability; known where that is 0 or 1."""
+    del generator
+    if p is None and self.array.dtype.kind in "iub":
+        raise not_implemented("bernoulli_tensor_cpu_p_", self.array.dtype)
+    chances = self.array if p is None else np.full(self.array.shape, p)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    if not ((chances == 0) | (chances == 1)).all():
+        raise random("aten::bernoulli")
+    return _out((chances == 1).astype(self.array.dtype), out)
+
+
+@operator("aten::multinomial", gradient=False)
+def multinomial(
+    self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """Places by their weights; known where each row has one weight above zero, and is asked for one place or with replacement."""
+    del generator
+    weights = self.array
+    certain = weights.ndim in {1, 2} and weights.dtype.kind == "f" and num_samples > 0 and (replacement or num_samples == 1)
+    if not certain or not np.isfinite(weights).all() or (weights < 0).any() or ((weights > 0).sum(-1) != 1).any():
+        raise random("aten::multinomial")
+    meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
+    places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
+    return _out(np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy(), out)

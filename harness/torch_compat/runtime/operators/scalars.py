@@ -5,7 +5,9 @@ from __future__ import annotations
 import cmath
 import functools
 import math
-from typing import Any
+import re
+import sys
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.dtypes import Dtype
@@ -14,7 +16,11 @@ from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import bounded, raised
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 HALF = 1 << 63
+LONGEST_NUMBER = 64  # digits, beyond which an integer is not looked at
 FULL = (1 << 64) - 1
 
 
@@ -244,39 +250,54 @@ def invert(a: int) -> int:
     return ~a
 
 
+def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two numbers as C compares them: an integer beside a float as a float, which may round it."""
+    if a.__class__ is float and b.__class__ is int:
+        return a, float(b)
+    if a.__class__ is int and b.__class__ is float:
+        return float(a), b
+    return a, b
+
+
 @operator("aten::eq", of="scalar")
 def eq(a: Any, b: Any) -> bool:
     """A == b."""
+    a, b = _alike(a, b)
     return bool(a == b)
 
 
 @operator("aten::ne", of="scalar")
 def ne(a: Any, b: Any) -> bool:
     """A != b."""
+    a, b = _alike(a, b)
     return bool(a != b)
 
 
 @operator("aten::lt", of="scalar")
 def lt(a: Any, b: Any) -> bool:
     """A < b."""
+    a, b = _alike(a, b)
     return bool(a < b)
 
 
 @operator("aten::le", of="scalar")
 def le(a: Any, b: Any) -> bool:
     """A <= b."""
+    a, b = _alike(a, b)
     return bool(a <= b)
 
 
 @operator("aten::gt", of="scalar")
 def gt(a: Any, b: Any) -> bool:
     """A > b."""
+    a, b = _alike(a, b)
     return bool(a > b)
 
 
 @operator("aten::ge", of="scalar")
 def ge(a: Any, b: Any) -> bool:
     """A >= b."""
+    a, b = _alike(a, b)
     return bool(a >= b)
 
 
@@ -337,20 +358,59 @@ def to_int(value: Any) -> int:
             return -HALF
         return int(value)
     if value.__class__ is str:
-        try:
-            return int(wrapped(int(value, 10)))
-        except ValueError:
-            raise raised("RuntimeError", "stoll") from None
+        return int(_read(value, _INTEGER, "stoll", "invalid literal for int() with base 10", _int64))
     return int(_number(value))
+
+
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
+_FLOAT = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?(?:0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
+    r"|inf(?:inity)?|nan(?:\([0-9a-z_]*\))?))",
+    re.IGNORECASE,
+)
+
+
+def _read(text: str, form: re.Pattern[str], function: str, refused: str, convert: Callable[[str], Any]) -> Any:
+    """A text as a function of C++ reads it: white space in front, and nothing behind.
+
+    Raises:
+        Raised: it does not begin with a number, or the number is out of range (the function says so); or something is behind it.
+    """
+    found = form.match(text)
+    value = None if found is None else convert(found[1])
+    if found is None or value is None:
+        raise raised("RuntimeError", function)
+    if found.end() != len(text):
+        raise raised("RuntimeError", f"{refused}: '{text}'")
+    return value
+
+
+def _int64(text: str) -> int | None:
+    value = int(text) if len(text) < LONGEST_NUMBER else HALF
+    return value if -HALF <= value < HALF else None
+
+
+def _double(text: str) -> float | None:
+    """None where a number is too large, or so small that digits are lost."""
+    low = text.lower()
+    if "n" in low and "x" not in low:
+        return float(low.partition("(")[0])
+    try:
+        value = float.fromhex(low) if "x" in low else float(low)
+    except OverflowError:
+        return None
+    lost = abs(value) < sys.float_info.min and any(
+        digit in "123456789abcdf" for digit in re.split("[ep]", low.replace("0x", ""))[0]
+    )
+    return None if math.isinf(value) or lost else value
 
 
 def to_float(value: Any) -> float:
     """A number, a tensor of one element, or a text as a float."""
     value = _real_part(scalar_of(value))
-    try:
-        return float(value)
-    except ValueError:
-        raise raised("RuntimeError", "stod") from None
+    if value.__class__ is str:
+        return float(_read(value, _FLOAT, "stod", "could not convert string to float", _double))
+    return float(value)
 
 
 @operator("aten::Int", of="any")
@@ -448,8 +508,15 @@ def first_item(a: Any) -> Any:
 
 
 @operator("aten::item", of="any")
+def item_1_0(a: Any) -> Any:
+    """The number of a tensor of one element; 1 of True."""
+    found = scalar_of(a)
+    return int(found) if found.__class__ is bool else found
+
+
+@operator("aten::item", of="any", since="1.9.0")
 def item(a: Any) -> Any:
-    """The number of a tensor of one element."""
+    """The same, of the kind that the tensor has."""
     return scalar_of(a)
 
 
@@ -541,7 +608,7 @@ def _float_function(name: str, function: Any) -> None:
 
 
 for _name in ("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-              "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"):  # fmt: skip
+              "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians", "fabs"):  # fmt: skip
     _float_function(_name, getattr(math, _name))
 
 
@@ -601,6 +668,12 @@ def angle(a: Any) -> float:
 def polar(a: Any, b: Any) -> complex:
     """The complex number of a length and an angle."""
     return complex(a * math.cos(b), a * math.sin(b))
+
+
+@operator("aten::modf", of="scalar")
+def modf(a: Any) -> tuple[float, float]:
+    """The fraction and the whole part, both with the sign of the number."""
+    return math.modf(a)
 
 
 @operator("aten::frexp", of="scalar")
