@@ -461,7 +461,7 @@ def _summary(checked: Checked) -> Iterator[str]:
     if checked.named:
         yield f"    {len(checked.named)} overloads only gained a name, which no archive of the older side states: no breaks"
     for module, count in sorted(Counter(module for _, module in checked.aside).items()):
-        yield f"    left aside, not imported: {count} of {module}"
+        yield f"    left out, not imported: {count} of {module}"
 
 
 def _do(one: Break) -> str:
