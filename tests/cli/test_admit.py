@@ -323,7 +323,7 @@ def test_what_is_taken_out_comes_back_byte_for_byte(admission: Command, tree: Tr
     ("name", "old", "new", "said"),
     [
         ("policies/torch/releases.toml", "2026-07-15", "2026-07-16", "policies/torch/releases.toml: line"),
-        ("reports/findings.md", "# What", "# Who", "reports/findings.md: line 1 is"),
+        ("reports/findings.md", "# Findings", "# Who", "reports/findings.md: line 1 is"),
         (f"fixtures/{NAME}/state.pt", "", "x", "the archive says something else"),
         ("fixtures/FROZEN", f"{NAME}/state", f"{NAME}/estate", "is pinned otherwise"),
         ("fixtures/recipes/state.py", "epoch", "era", "fixtures/recipes/state.py: line"),
