@@ -297,7 +297,7 @@ def test_nightly_asks_for_a_release_until_it_is_there(
     for ready, status in ((sessions.produce, 1), (sessions.observe, 4)):
         session = Session(growing)
         assert nightly(sessions, session) == status
-        assert session.said[-1].startswith("exit status 0 of readers available")
+        assert session.said[-1].startswith("exit status: 0 for readers available")
         asked_for = [line.rpartition(": ")[2] for line in session.said if line.startswith("has not run")]
         assert asked_for == [line.removeprefix("run ") for line in ((PRODUCE, OBSERVE) if status == 1 else (OBSERVE,))]
         ready(Session(growing, ["--record"] if ready is sessions.observe else []), INVENTED)
@@ -311,7 +311,7 @@ def test_what_nightly_observes_itself_is_no_record(
     tree.recording("1.6.0").unlink()
     session = Session(growing)
     assert nightly(noxfile(tree.root), session) == 4
-    assert session.said[-1] == "exit status 0 of readers available, 4 of what is recorded, 0 of the replay"
+    assert session.said[-1] == "exit status: 0 for readers available, 4 for the recorded observations, 0 for the replay"
     assert session.said[-2] == 'has not run, or is incomplete: nox -s "observe(torch-1.6.0)" -- --record'
 
 
@@ -321,7 +321,7 @@ def test_an_index_that_cannot_be_asked_is_never_green(
     index.unreached = "Could not fetch URL https://index.example/torch/: connection error: refused - skipping"
     session = Session(growing)
     assert nightly(noxfile(tree.root), session) == 4
-    assert session.said[-1] == "exit status 4 of readers available, 0 of what is recorded, 0 of the replay"
+    assert session.said[-1] == "exit status: 4 for readers available, 0 for the recorded observations, 0 for the replay"
 
 
 def test_a_step_that_is_killed_is_no_success(
