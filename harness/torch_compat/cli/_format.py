@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from torch_compat.cli._status import exit_status
 
-__all__ = ["exit_status", "format_option", "print_json", "say", "trust_option"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["exit_status", "format_option", "print_json", "say", "trust_option", "write_output"]
 
 Command = Callable[..., Any]
 
@@ -46,6 +49,23 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
     """
     (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write the file that an option of a command names.
+
+    Raises:
+        UsageError: its directory does not exist. A mistyped path creates none.
+        WriteError: the file cannot be written.
+    """
+    from torch_compat.errors import UsageError  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.writes import put  # noqa: PLC0415
+
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"cannot be written: there is no directory {path.parent}", where=str(path), hint="create it first", code="output"
+        )
+    put(path, text, encoding="utf-8")
 
 
 def print_json(document: dict[str, Any]) -> None:

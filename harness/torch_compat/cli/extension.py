@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._format import format_option, print_json, say, write_output
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
-from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +141,7 @@ def record(
 def _give(manifest: Manifest, output: Path | None, format_: str) -> None:
     text = manifest.text()
     if output is not None:
-        put(output, text, encoding="utf-8")
+        write_output(output, text)
     if output is None or format_ == "json":
         say(text, nl=False)
         return

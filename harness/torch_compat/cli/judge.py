@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_note, profile_option, under_profile
-from torch_compat.cli._output import format_option, stdout
+from torch_compat.cli._format import format_option, write_output
+from torch_compat.cli._output import stdout
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.operators import read_operators
@@ -22,7 +23,6 @@ from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge as judge_evidence
-from torch_compat.writes import put
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -66,7 +66,7 @@ def judge(root: Path | None, as_of: str | None, profile: str | None, findings: P
         report = judge_evidence(gather(place, policy, as_of=day_of(as_of, policy) if as_of else None))
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
-        put(findings, findings_md(report), encoding="utf-8")
+        write_output(findings, findings_md(report))
     print_formatted(report, format_, full=full)
     return report.exit_status
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._format import format_option, print_json, say, write_output
 from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -194,10 +194,7 @@ def dump(build: str, output: Path | None) -> int:
     if output is None:
         say(text, nl=False)
         return 0
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot be written: {error.strerror}", where=str(output), code="output") from error
+    write_output(output, text)
     say(f"{output}: {len(text.splitlines())} schemas")
     return 0
 
