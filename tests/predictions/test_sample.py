@@ -132,7 +132,7 @@ def test_equal_calls_of_1_0_that_give_two_tensors_are_noticed(repository: Drawn,
 @pytest.mark.parametrize("name", ["list-slices-without-bounds", "newer-debug-records"])
 def test_a_slip_that_is_forgotten_is_noticed(name: str, repository: Drawn, planted: pytest.MonkeyPatch) -> None:
     kept = tuple(one for one in slips.every() if one.id != name)
-    planted.setattr(slips, "_every", lambda: kept)
+    planted.setattr(slips, "every", lambda: kept)
     slips.slips_of.cache_clear()
     slips.running.cache_clear()
     try:

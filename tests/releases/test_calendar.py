@@ -31,7 +31,7 @@ def test_an_unknown_release_offers_the_nearest(small: Policy) -> None:
     with pytest.raises(UsageError, match=r"no torch release '1\.10\.2' \(nearest: 1\.10\.1") as caught:
         small.calendar["1.10.2"]
     assert caught.value.code == "unknown-release"
-    with pytest.raises(UsageError, match="holds 3 releases"):
+    with pytest.raises(UsageError, match="has 3 releases"):
         small.calendar["nonsense"]
 
 
@@ -85,7 +85,7 @@ def test_what_the_calendar_lacks_is_like_the_nearest_of_its_line(small: Policy) 
     assert small.calendar.nearest(Release("1.10.9")).version == "1.10.1"
     assert small.calendar.nearest(Release("1.11.0a0+git0123abc")).version == "1.10.1"
     assert small.calendar.nearest(Release("1.0.0")).version == "1.9.0"
-    with pytest.raises(UsageError, match="holds 0 releases"):
+    with pytest.raises(UsageError, match="has 0 releases"):
         Calendar([]).nearest(Release("1.0.0"))
 
 

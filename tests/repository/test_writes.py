@@ -31,6 +31,7 @@ ELSEWHERE: Final = {
     "harness/torch_compat/readers/environments.py": CACHE,
     "harness/torch_compat/readers/survey.py": OLD,
     "harness/torch_compat/readers/torch_release.py": CACHE,
+    "harness/torch_compat/readers/wire.py": "memory without a name in any folder",
     "harness/torch_compat/replay/before.py": COPY,
     "harness/torch_compat/replay/extension.py": SCRATCH,
     "harness/torch_compat/state/fill.py": "the archive that its caller names",

@@ -48,6 +48,7 @@ def record(world: World, tmp_path: Path) -> Write:
         )
         rows = sorted(f"{name}\t{json.dumps(entries)}\t{shown}\n" for name, entries in (upgraders or {}).items())
         (folder / "operator_versions.txt").write_text(f"# history 1 facts\n{head}" + "".join(rows))
+        (folder / "constants.txt").write_text(f'# history 1 facts\n{head}file_formats > add\t["version",3]\t1.0.0..\n')
         world.operators = read_operators(tmp_path)
 
     return write

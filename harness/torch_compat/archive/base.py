@@ -147,13 +147,27 @@ class Mapped(mmap.mmap):
 
     def find(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
         """Where bytes first stand between two offsets; -1 where they do not."""
-        at: int = self[start:stop].find(wanted)
-        return at if at < 0 else at + start
+        stop = len(self) if stop is None else min(stop, len(self))
+        length, step = len(wanted), AHEAD
+        while start + length <= stop:  # more and more at a time: what is near costs little
+            end = min(start + step + length - 1, stop)
+            at: int = self[start:end].find(wanted)
+            if at >= 0:
+                return start + at
+            start, step = end - length + 1, min(2 * step, READ)
+        return -1
 
     def rfind(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
         """Where bytes last stand between two offsets; -1 where they do not."""
-        at: int = self[start:stop].rfind(wanted)
-        return at if at < 0 else at + start
+        stop = len(self) if stop is None else min(stop, len(self))
+        length, step = len(wanted), AHEAD
+        while start + length <= stop:
+            first = max(stop - step - length + 1, start)
+            at: int = self[first:stop].rfind(wanted)
+            if at >= 0:
+                return first + at
+            stop, step = first + length - 1, min(2 * step, READ)
+        return -1
 
     def _part(self, start: int, stop: int) -> bytes:
         parts = []

@@ -452,7 +452,7 @@ class Member:
         if self._fault is not None:
             raise self._fault
         if self.method != DEFLATED or self.flags & ENCRYPTED or max(self._size, self._other_size) <= AT_ONCE:
-            self.content(check=True, mapped=False)
+            self.content(check=True)
             return
         shared, crc, length = self._shared, 0, 0
         sizes = (self._size, self._other_size)
