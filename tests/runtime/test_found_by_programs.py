@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -464,3 +464,31 @@ def test_texts_are_parted_from_the_end() -> None:
     assert told(source, "2.15.0", "a-b-c", "-") == [["a-b", "-", "c"], ["a", "-", "b-c"]]
     assert told(source, "2.15.0", "abc", "-") == [["", "", "abc"], ["abc", "", ""]]
     assert told(source, "2.15.0", "abc", "") == [["abc", "", ""], ["", "", "abc"]]
+
+
+@pytest.mark.parametrize("indexing", ["ij", "xy"])
+def test_grids_are_views_of_what_they_are_made_of(indexing: Literal["ij", "xy"]) -> None:
+    """Asked of 1.0.0, 1.5.1, 1.7.1, 1.12.1 and 2.15.0."""
+    x, y = Tensor(np.array([1.0, 2.0, 9.0])[:2]), Tensor(np.array([3.0, 4.0, 5.0]))
+    made = program(method(f'torch.meshgrid([x, y], indexing="{indexing}")', "x: Tensor,\n    y: Tensor"), "reference@2.15.0").run(
+        "forward", (x, y)
+    )
+    assert [one.array.tolist() for one in made] == [one.tolist() for one in np.meshgrid(x.array, y.array, indexing=indexing)]
+    assert [one.storage is given.storage for one, given in zip(made, (x, y), strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "horizon", "taken"), [(np.int32, "1.13.1", False), (np.int32, "2.0.0", True), (np.int16, "2.15.0", False)]
+)
+def test_places_of_int32_are_taken_from_2_0_on(dtype: Any, horizon: str, taken: bool) -> None:
+    args = np.array([0.0, 1.0]), np.array([1], dtype)
+    parameters = "x: Tensor,\n    i: Tensor"
+    assert told(method("torch.index(x, [i])", parameters), horizon, *args) == ([1.0] if taken else "raises")
+    put = method("torch.index_put_(x, [i], v)", f"{parameters},\n    v: Tensor")
+    assert told(put, horizon, *args, np.array([5.0])) == ([0.0, 5.0] if taken else "raises")
+
+
+@pytest.mark.parametrize("name", ["isnan", "isinf"])
+def test_tests_of_floats_give_integers_up_to_2_6(name: str) -> None:
+    source = method(f"torch.{name}(a)", "a: float")
+    assert [repr(told(source, horizon, 1.0)) for horizon in ("1.5.1", "2.6.0", "2.7.1")] == ["0", "0", "False"]

@@ -94,6 +94,14 @@ def test_rounding_is_measured_by_the_greatest_number_of_a_tensor(tool: dict[str,
     assert tool["rounded"](result([1.0, 0.0, np.inf]), result(given)) is said
 
 
+@pytest.mark.parametrize(("given", "said"), [(float(np.float32(0.1)) + 2**-27, True), (0.1 + 1e-9, False)])
+def test_a_number_that_was_taken_out_of_a_tensor_is_measured_as_it_was_there(
+    tool: dict[str, Any], given: float, said: bool
+) -> None:
+    wanted = float(np.float32(0.1)) if said else 0.1
+    assert tool["rounded"]({"value": {"float": wanted}}, {"value": {"float": given}}) is said
+
+
 def test_what_the_reference_reader_lacks_is_not_right(tool: dict[str, Any]) -> None:
     cells = [
         tool["Cell"]("reference", name, "1.5.1", "1.6.0", verdict, "")

@@ -33,13 +33,17 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 Index = list[Tensor | None]
+PLACES = (np.dtype(np.int64), np.dtype(np.int32))
 MASKS = (BOOL, np.dtype(np.uint8))
 
 # ------------------------------------------------------------------------------------------------------------ advanced
 
 
-def _index(array: Array, indices: Any) -> tuple[Any, ...]:
+def _index(array: Array, indices: Any, *, ints: bool) -> tuple[Any, ...]:
     """Indices as numpy takes them: masks as places, checked, and a new place for the result as torch's.
+
+    Parameters:
+        ints: whether places of int32 are taken.
 
     Raises:
         Raised: of another type, or out of range.
@@ -66,8 +70,8 @@ def _index(array: Array, indices: Any) -> tuple[Any, ...]:
             found.extend(np.nonzero(places))
             at += places.ndim
             continue
-        if places.dtype.kind not in "iu":
-            raise raised("IndexError", "tensors used as indices must be long, int, byte or bool tensors")
+        if places.dtype not in PLACES[: 1 + ints]:
+            raise raised("IndexError", f"tensors used as indices must be long, {'int, ' if ints else ''}byte or bool tensors")
         if at >= array.ndim:
             raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim}")
         size = array.shape[at]
@@ -109,16 +113,7 @@ def _one_mask(indices: Any) -> bool:
     return len(found) == 1 and found[0].dtype in MASKS
 
 
-@operator("aten::index", "aten::_unsafe_index")
-def index(self: Tensor, indices: Any) -> Tensor:
-    """Elements at places."""
-    if not indices:
-        raise raised("IndexError", "at least one index must be provided")
-    _some(self.array, indices)
-    return Tensor(np.asarray(self.array[_index(self.array, indices)]).copy())
-
-
-def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool) -> Tensor:
+def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool, ints: bool = True) -> Tensor:
     """Write elements at places, or add to them one after the other."""
     target, value = self.array, values.array
     if value.dtype != target.dtype:
@@ -127,7 +122,7 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
             "the source."
         )
     _some(target, indices, filled=value.size == 1 and not accumulate and _one_mask(indices))
-    where = _index(target, indices)
+    where = _index(target, indices, ints=ints)
     unaliased(target)
     if value.ndim > 1 and value.shape[0] == 1 and (accumulate or value.size > 1 or not _one_mask(indices)):
         shape = np.broadcast_to(np.zeros((), BOOL), target.shape)[where].shape
@@ -145,23 +140,36 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
     return self
 
 
-@operator("aten::index_put_")
-def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write elements at places."""
-    return index_put_of(self, indices, values, accumulate=accumulate)
+def _indexing(since: str, *, ints: bool) -> None:
+    """Elements at places, read and written; places of int32 are taken, or not."""
+
+    def index(self: Tensor, indices: Any) -> Tensor:
+        if not indices:
+            raise raised("IndexError", "at least one index must be provided")
+        _some(self.array, indices)
+        return Tensor(np.asarray(self.array[_index(self.array, indices, ints=ints)]).copy())
+
+    def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints)
+
+    def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
+        del unsafe  # they are checked, whatever it says
+        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints)
+
+    def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+        return index_put_of(Tensor(self.array.copy()), indices, values, accumulate=accumulate, ints=ints)
+
+    operator("aten::index", since=since)(index)
+    operator("aten::index_put_", since=since)(index_put_)
+    operator("aten::_index_put_impl_", since=since)(index_put_impl_)
+    operator("aten::index_put", since=since)(index_put)
+    if ints:  # they came later
+        operator("aten::_unsafe_index")(index)
+        operator("aten::_unsafe_index_put")(index_put)
 
 
-@operator("aten::_index_put_impl_")
-def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
-    """Write elements at places; they are checked, whatever ``unsafe`` says."""
-    del unsafe
-    return index_put_of(self, indices, values, accumulate=accumulate)
-
-
-@operator("aten::index_put", "aten::_unsafe_index_put")
-def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with elements at places."""
-    return index_put_of(Tensor(self.array.copy()), indices, values, accumulate=accumulate)
+_indexing("1.0.0", ints=False)
+_indexing("2.0.0", ints=True)
 
 
 # ------------------------------------------------------------------------------------------------------- along a dimension

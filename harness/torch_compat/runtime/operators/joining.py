@@ -128,9 +128,6 @@ def block_diag(tensors: list[Tensor]) -> Tensor:
     return Tensor(whole)
 
 
-_grid: Any = np.meshgrid
-
-
 @operator("aten::meshgrid")
 def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
     """Coordinates of a grid."""
@@ -138,9 +135,19 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
         raise fail(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if not tensors:
         raise fail("meshgrid expects a non-empty TensorList")
-    vectors = [one.array.reshape(-1) for one in tensors]
-    sized(*(one.size for one in vectors), len(vectors))
-    return [Tensor(one) for one in _grid(*vectors, indexing=indexing)]
+    if any(one.ndim > 1 for one in tensors):
+        raise fail("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
+    shape = [one.numel for one in tensors]
+    sized(*shape, len(shape))
+    places = list(range(len(shape)))
+    if indexing == "xy" and len(shape) > 1:
+        shape[0], shape[1], places[0], places[1] = shape[1], shape[0], 1, 0
+    made = []
+    for place, one in zip(places, tensors, strict=True):
+        steps = [0] * len(shape)
+        steps[place] = one.strides[0] if one.ndim else 1
+        made.append(one.as_strided(tuple(shape), tuple(steps)))  # a view of it, in every release
+    return made
 
 
 @operator("aten::cartesian_prod")

@@ -624,16 +624,28 @@ def copysign(a: Any, b: Any) -> float:
     return math.copysign(a, b)
 
 
-@operator("aten::isnan", of="scalar")
+@operator("aten::isnan", of="scalar", since="2.7.0")
 def isnan(a: Any) -> bool:
     """Whether a is not a number."""
     return cmath.isnan(a) if a.__class__ is complex else math.isnan(a)
 
 
-@operator("aten::isinf", of="scalar")
+@operator("aten::isnan", of="scalar")
+def isnan_1_0(a: Any) -> int | bool:
+    """The same; of a float 1 or 0."""
+    return isnan(a) if a.__class__ is complex else int(isnan(a))
+
+
+@operator("aten::isinf", of="scalar", since="2.7.0")
 def isinf(a: Any) -> bool:
     """Whether a is infinite."""
     return cmath.isinf(a) if a.__class__ is complex else math.isinf(a)
+
+
+@operator("aten::isinf", of="scalar")
+def isinf_1_0(a: Any) -> int | bool:
+    """The same; of a float 1 or 0."""
+    return isinf(a) if a.__class__ is complex else int(isinf(a))
 
 
 @operator("aten::isfinite", of="scalar")
