@@ -85,7 +85,7 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
     operators = formats >= UPGRADED
     if operators:
         (target / "fixtures" / "operators").mkdir()
-        for name in ("schemas.txt", "operator_versions.txt"):
+        for name in ("schemas.txt", "operator_versions.txt", "constants.txt"):
             shutil.copyfile(source / "fixtures" / "operators" / name, target / "fixtures" / "operators" / name)
     _copy_policies(source / "policies", target / "policies", releases, formats, operators=operators)
     _waive(target)

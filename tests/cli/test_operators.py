@@ -334,9 +334,11 @@ def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch:
     status, _, err = run("dump", "python:nowhere")
     assert status == 4
     assert "nowhere: there is no such program" in err
-    status, _, err = run("dump", "wheel:some.whl")
-    assert status == 2
-    assert "'wheel:some.whl' is no build" in err
+    for build in ("wheel:some.whl", "venv/bin/python"):
+        status, _, err = run("dump", build)
+        assert status == 2
+        assert f"'{build}' is no build" in err
+        assert "or python:PATH" in err
 
 
 def test_a_dump_of_a_python_with_torch(run: Run, tmp_path: Path) -> None:

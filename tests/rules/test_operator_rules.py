@@ -48,7 +48,8 @@ def record(world: World, tmp_path: Path) -> Write:
         )
         rows = sorted(f"{name}\t{json.dumps(entries)}\t{shown}\n" for name, entries in (upgraders or {}).items())
         (folder / "operator_versions.txt").write_text(f"# history 1 facts\n{head}" + "".join(rows))
-        (folder / "constants.txt").write_text(f'# history 1 facts\n{head}file_formats > add\t["version",3]\t1.0.0..\n')
+        written = 'file_formats > add\t["version",3]\t1.0.0..\n'
+        (folder / "constants.txt").write_text(f"# history 1 facts\n{head}{written}")
         world.operators = read_operators(tmp_path)
 
     return write
@@ -132,6 +133,10 @@ def test_an_upgrader_mends_a_break(world: World, record: Write) -> None:
     assert causes(world, BREAKS) == []
     record(*facts, upgraders={"aten::f": [[4, "f_0_3", OLD.replace("int n", "int k")]]})
     assert [what for _, what, _ in causes(world, BREAKS)] == ["type"]
+    record(*facts, upgraders={"aten::f": [[3, "f_0_2", OLD]]})
+    ((verdict, what, text),) = causes(world, BREAKS)
+    assert (verdict, what) == ("fail", "type")
+    assert "f_0_2 serves file formats 0 to 2, but 1.1.1 writes this operator with 3" in text
 
 
 def test_an_upgrader_that_goes_breaks(world: World, record: Write) -> None:

@@ -178,7 +178,7 @@ def dump(build: str, output: Path | None) -> int:
     from torch_compat.replay.dump import dump_operators, own_python  # noqa: PLC0415
 
     kind, colon, path = build.partition(":")
-    if colon and kind != "python":
+    if (colon and kind != "python") or (not colon and "/" in build):
         raise UsageError(f"{build!r} is no build", hint="give a release such as 2.13.0, or python:PATH")
     if colon:
         environment = own_python(Path(path))
