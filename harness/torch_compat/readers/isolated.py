@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import math
 import os
 import signal
 import site
@@ -294,14 +295,14 @@ class Child:
 
     def grant(self) -> None:
         """Give it processor time for one more call, now and then. What it uses while nobody asks it anything is not given back."""
-        if self._took > self.spec.seconds / 2:
+        if self._took > self.spec.seconds / 8:  # what is left of the last grant is always enough for a call
             import resource  # noqa: PLC0415 - not on every system
 
             self._granted += self._took
             self._took = 0.0
             with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):  # it is gone, or has no more to get
                 _, most = resource.prlimit(self.pid, resource.RLIMIT_CPU)
-                resource.prlimit(self.pid, resource.RLIMIT_CPU, (int(self._granted), most))
+                resource.prlimit(self.pid, resource.RLIMIT_CPU, (math.ceil(self._granted), most))
 
     def end(self) -> dict[str, Any]:
         """How a child ended that closed its connection, in the form of a reader's reply: ``{"stage", "exit", "said"}`` and ``signal``."""
