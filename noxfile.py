@@ -60,14 +60,14 @@ def replay(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Look for new releases, judge the recorded observations, then make new observations and judge again, as of today.
 
-    Fails if the package index has a release that the calendar lacks, or if fixtures or observations of a release in the calendar are
-    missing; prints the sessions to run. New observations do not replace missing recorded ones.
+    Fails if the package index has a release that the calendar lacks, if fixtures or observations of a release in the calendar are
+    missing, or if no release is built here to observe; prints the sessions to run. New observations do not replace missing recorded ones.
     """
     session.install(".")
     as_of = ["--as-of", dt.datetime.now(dt.UTC).date().isoformat()]
     offered = status(session, "readers", "available")
     recorded, report = output(session, "judge", *as_of, "--format", "json")
-    replayed = status(session, "replay", *as_of, *session.posargs)
+    replayed = status(session, "replay", "--require", "any", *as_of, *session.posargs)
     for line in not_run(report):
         session.log(f"has not run, or is incomplete: {line}")
     ends = (offered, recorded, replayed)

@@ -17,6 +17,7 @@ HARNESS = Path(torch_compat.__file__).parent
 BY_OTHER_MEANS = {
     "cli/_operator_check.py": "a list that the user names",
     "cli/_processes.py": "a pipe of our own",
+    "cli/_terminal.py": "opens /dev/null",
     "cli/_values.py": "arguments that the user names",
     "cli/explain.py": "rules of the package itself",
     "cli/extension.py": "a list that the user names",

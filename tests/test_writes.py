@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -266,6 +267,22 @@ def test_a_time_that_is_none(root: Path, monkeypatch: pytest.MonkeyPatch, said: 
     monkeypatch.setenv(TIMEOUT, said)
     with pytest.raises(UsageError, match="expected a number of seconds"):
         change(root)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_cannot_be_cleaned_up_does_not_hide_what_went_wrong(
+    root: Path, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    def failing(number: int) -> Callable[..., Any]:
+        def fail(*_: Any, **__: Any) -> Any:
+            raise OSError(number, os.strerror(number))
+
+        return fail
+
+    monkeypatch.setattr(os, "write", failing(errno.ENOSPC))
+    monkeypatch.setattr(os, "unlink", failing(errno.EACCES))
+    with pytest.raises(WriteError, match="the disk is full"), contextlib.nullcontext() if alone else changing(root):
+        put(root / "a.txt", "a")
 
 
 def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,12 @@ from typing import ClassVar
 
 __all__ = [
     "ArchiveError",
+    "BuildError",
     "CorpusError",
     "Corrupt",
     "EnvironmentUnavailable",
     "HarnessError",
+    "NoArchive",
     "NothingSelected",
     "PolicyError",
     "Problem",
@@ -94,6 +96,20 @@ class Unsupported(ArchiveError):  # noqa: N818 - a name of the published interfa
     default_code = "unsupported"
 
 
+class NoArchive(Unsupported):
+    """The file is no archive of PyTorch at all.
+
+    Attributes:
+        what: what it is instead: ``a text file``.
+    """
+
+    default_code = "no-archive"
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None, code: str | None = None) -> None:
+        super().__init__(f"is {what}, not an archive that PyTorch writes", where=where, hint=hint, code=code)
+        self.what = what
+
+
 class Unsafe(ArchiveError):  # noqa: N818 - a name of the published interface
     """Reading on would execute or import something that the archive chose."""
 
@@ -161,6 +177,13 @@ class WrongVersion(ReaderError):  # noqa: N818 - a name of the published interfa
     """The torch that answered is not the torch that was asked for. Nothing it says is recorded."""
 
     default_code = "wrong-version"
+
+
+class BuildError(HarnessError):
+    """A build of torch that the user named cannot be used: it cannot be imported, states no version, or changed meanwhile."""
+
+    default_code = "build"
+    exit_status = 2
 
 
 class Refused(HarnessError):  # noqa: N818 - a name of the published interface

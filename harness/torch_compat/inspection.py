@@ -7,155 +7,29 @@ executed or imported, and torch is not needed.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.allowance import HASHED
+from torch_compat.allowance import HASHED, NESTED, Allowance
+from torch_compat.archive import Damage, TarArchive, ZipArchive
 from torch_compat.archive.base import close, read_raw, windows
 from torch_compat.archive.container import recognised_archive
-from torch_compat.errors import ArchiveError, Corrupt, UsageError
-from torch_compat.formats.facts import fill
-from torch_compat.formats.identify import recognised
+from torch_compat.errors import ArchiveError, Corrupt, NoArchive, Unsafe, UsageError
+from torch_compat.formats import Facts, distributed
+from torch_compat.formats.facts import fill, name_of
+from torch_compat.formats.identify import FOLDERS, recognised
+from torch_compat.inspected import Inspected
 from torch_compat.needs import of as needs_of
-from torch_compat.needs.signs import COMPILED, not_looked_at
-from torch_compat.pickles import cut, dangerous
+from torch_compat.needs.signs import not_looked_at
+from torch_compat.pickles import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from torch_compat.archive import Damage
     from torch_compat.archive.base import Raw
     from torch_compat.errors import HarnessError
-    from torch_compat.formats import Facts, Producer
-    from torch_compat.needs import Needs
 
 __all__ = ["Inspected", "files_of", "inspect", "look_at"]
-
-
-class Inspected:
-    """One file: what was found out, as far as it could be.
-
-    Attributes:
-        path: as it was given.
-        size, sha256: of the file; None where it could not even be opened, the digest also where the file is too large.
-        omitted: what was not done because the file is too large, by name, with the reason.
-        facts: None where it is no archive, or nothing of it can be read.
-        damage: what contradicts itself in it, and what is ambiguous.
-        needs: None where it cannot be read to its end, and so nobody can say.
-        error: why it could not be read further, or the first damage; None where all of it is sound.
-    """
-
-    __slots__ = ("damage", "error", "facts", "needs", "omitted", "path", "sha256", "size")
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.size: int | None = None
-        self.sha256: str | None = None
-        self.facts: Facts | None = None
-        self.damage: list[Damage] = []
-        self.needs: Needs | None = None
-        self.omitted: dict[str, str] = {}
-        self.error: HarnessError | None = None
-
-    def row(self) -> dict[str, Any]:
-        """The object that stands for it in JSON."""
-        row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
-        if self.facts is None:
-            row.update(UNKNOWN)
-        else:
-            row.update(_identified(*_identity(self.facts)))
-            row.update(NOT_SAID if self.needs is None else _needed(self.needs))
-            row.update(_held(self.facts))
-        row["sixteen_bits"] = self.sixteen_bits
-        self._judge(row)
-        return row
-
-    def json(self) -> str:
-        """The same as text: what :func:`json.dumps` makes of :meth:`row`. Many archives are alike in what they are and need."""
-        if self.facts is None or self.needs is None:
-            return json.dumps(self.row())
-        rest = _held(self.facts)
-        rest["sixteen_bits"] = self.sixteen_bits
-        self._judge(rest)
-        return (
-            f'{{"path": {json.dumps(self.path)}, "sha256": {_quoted(self.sha256)}, "size": {self.size}, '
-            f"{_identified_text(*_identity(self.facts))}, {_needed_text(self.needs)}, {json.dumps(rest)[1:]}"
-        )
-
-    def _judge(self, row: dict[str, Any]) -> None:
-        """Add what is wrong with it."""
-        row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
-        row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
-        row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
-        error = self.error
-        row["error"] = None if error is None else {"code": error.code, "message": self.message}
-
-    @property
-    def sixteen_bits(self) -> list[dict[str, Any]]:
-        """Of a program with tensors of float16 or bfloat16, the operators that some releases refuse to compute with them on the CPU.
-
-        Which tensors reach which operator is not known before it runs: these are the operators of the program, each with the releases
-        that compute it.
-        """
-        facts = self.facts
-        if facts is None or facts.family not in COMPILED:
-            return []
-        found = []
-        held = {one.dtype for one in facts.storages}
-        for dtype in ("bfloat16", "float16"):
-            if dtype not in held:
-                continue
-            from torch_compat.operators.halves import computed_by  # noqa: PLC0415 - few archives hold any
-
-            for operator in facts.operators:
-                told = computed_by(operator.partition(".")[0], dtype)
-                if told is not None:
-                    known, bits = told
-                    spans = [{"from": first, "to": last} for first, last in known.spans(bits)]
-                    found.append({"dtype": dtype, "operator": operator, "computed_by": spans})
-        return found
-
-    @property
-    def dangers(self) -> list[tuple[str, str, str]]:
-        """What its pickles name that is known to do harm when it is called: the name, the record, why.
-
-        Nothing here calls it; whoever loads the file without ``weights_only`` may. That the list is empty is no promise.
-        """
-        if self.facts is None:
-            return []
-        return [
-            (one.path, record, because)
-            for record, unpickled in self.facts.pickles.items()
-            for one in unpickled.globals
-            if (because := _danger(one)) is not None
-        ]
-
-    @property
-    def message(self) -> str:
-        """The error without the path; empty where there is none."""
-        error = self.error
-        if error is None:
-            return ""
-        where = (error.where or "").removeprefix(self.path).lstrip(", ")
-        said = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
-        return f"{said} ({error.hint})" if error.hint else said
-
-
-def _quoted(digest: str | None) -> str:
-    return "null" if digest is None else f'"{digest}"'
-
-
-LONGEST = 2000  # characters of an error
-_danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
-
-UNKNOWN: dict[str, Any] = {
-    "family": None, "container": None, "name": None, "format_version": None, "bytecode_version": None,
-    "schema_version_export": None, "producer": None, "readable_by": None, "minimum_release": None, "maximum_release": None,
-    "reasons": [], "operators": [], "globals": [], "weights_only": None, "weights_only_default": None, "byteorder": None,
-    "storage_alignment": None, "storages": [], "dangers": [], "damage": [], "omitted": [],
-}  # fmt: skip
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -174,32 +48,48 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     return found.row()
 
 
-def look_at(path: str) -> Inspected:
+def look_at(path: str, *, named: bool = True) -> Inspected:
     """Find out everything about a file.
 
     Never raises for what is in it.
+
+    Parameters:
+        named: whether the user named it, and did not only name a folder that it is in: then a file that is no archive is an error.
 
     Raises:
         PolicyError: what is recorded of the releases cannot be read.
     """
     found = Inspected(path)
+    if os.path.isdir(path) and distributed.is_checkpoint(path):  # noqa: PTH112 - a million of them: text is quicker
+        return _checkpoint(found)
+    part = _part_of_checkpoint(path)
+    if part is not None:
+        found.error = part
+        return found
     try:
         raw = read_raw(path)
     except UsageError as error:
         found.error = error
         return found
+    return _look(found, raw, named=named)
+
+
+def _look(found: Inspected, raw: Raw, *, named: bool, allowance: Allowance | None = None) -> Inspected:
+    """Find out everything about the bytes of a file; with an allowance, of a part of another one, which is not looked into further."""
+    path = found.path
     found.size = len(raw)
     try:
         found.sha256 = _sha256(raw)
         if found.sha256 is None:
             found.omitted["sha256"] = f"the file has {found.size} bytes; up to {HASHED} bytes are read for a digest"
-        archive = recognised_archive(path, raw, inspecting=True)
+        archive = recognised_archive(path, raw, inspecting=True, allowance=allowance)
     except ArchiveError as error:
-        found.error = error
+        found.fail(error, named=named)
+        if error.code == "tar-archive" and allowance is None:
+            with TarArchive(path, raw, Allowance.to_inspect(found.size), of_others=True) as tar:
+                look_inside(found, tar)
+        close(raw)
         return found
-    finally:
-        if found.error is not None:
-            close(raw)
     with archive:
         found.damage = archive.damage
         found.omitted.update(archive.allowance.omitted)
@@ -209,7 +99,11 @@ def look_at(path: str) -> Inspected:
             found.facts = facts
             fill(facts, module, archive)
         except ArchiveError as error:
-            found.error = error
+            found.fail(error, named=named)
+            if isinstance(error, NoArchive) and allowance is None and isinstance(archive, ZipArchive):
+                look_inside(found, archive)
+            if found.error is None:
+                return found
             archive.verify()  # what else is damaged may say more than what was met first
             return found
         found.needs = needs_of(facts)
@@ -219,6 +113,118 @@ def look_at(path: str) -> Inspected:
             where = f"{path}, record {first.record!r}" if first.record else path
             found.error = Corrupt(first.detail, where=where, code=first.code)
     return found
+
+
+SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
+"""How the names of archives of PyTorch end, inside of other archives; no other member is unpacked."""
+MOST_INSIDE = 100  # archives in one file that are looked at
+
+
+def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
+    """Look at the archives of PyTorch in an archive of other files, as far as the allowance of the whole file goes.
+
+    If there is one, the file is no error; what is damaged in it is damage of the file.
+    """
+    allowance = archive.allowance
+    candidates = [name for name in dict.fromkeys(archive.names) if name.lower().endswith(SUFFIXES)]
+    for at, name in enumerate(candidates):
+        inner = Inspected(f"{found.path}/{name}")
+        try:
+            if at >= MOST_INSIDE:
+                allowance.refuse(f"holds more than {MOST_INSIDE} files that may be archives of PyTorch")
+            allowance.spend(NESTED)
+            view = archive.view(name)
+            allowance.expand(len(view))
+            _look(inner, bytes(view), named=False, allowance=allowance)
+        except Unsafe as error:
+            found.omitted["members"] = (
+                f"{len(candidates) - at} files from {cut(name)} on were not looked at: the file {error.message}"
+            )
+            break
+        except ArchiveError as error:
+            inner.error = error
+        if inner.facts is not None or inner.error is not None:
+            found.contains.append(inner)
+    if not found.contains:
+        return
+    found.damage = [one for one in found.damage if one.code not in FOLDERS]
+    found.error = None
+    for inner in found.contains:
+        if inner.error is not None:
+            found.damage.append(Damage(inner.error.code, inner.path.removeprefix(f"{found.path}/"), inner.message, None))
+    if found.damage:
+        first = found.damage[0]
+        found.error = Corrupt(first.detail, where=f"{found.path}, record {first.record!r}", code=first.code)
+
+
+PARTS = (distributed.METADATA, distributed.SHARDS)
+
+
+def _part_of_checkpoint(path: str) -> HarnessError | None:
+    """The error for a file that is a part of a distributed checkpoint, and says nothing alone; None for any other file."""
+    if not path.endswith(PARTS):
+        return None
+    folder, name = os.path.split(path)
+    if not (name == distributed.METADATA or name.endswith(distributed.SHARDS)) or not distributed.is_checkpoint(folder or "."):
+        return None
+    hint = "inspect the directory: it is one checkpoint"
+    return NoArchive("a part of a distributed checkpoint", where=path, hint=hint, code="part-of-checkpoint")
+
+
+def _checkpoint(found: Inspected) -> Inspected:
+    """Find out everything about a directory that is a distributed checkpoint."""
+    path = found.path
+    sizes: dict[str, int] = {}
+    allowance = Allowance.to_inspect(0)
+    facts = Facts(path, 0, distributed.FAMILY, "directory", damage=found.damage)
+    facts.layout = distributed.LAYOUT
+    facts.name = name_of(facts)
+    checkpoint = None
+    try:
+        files = list(distributed.files_of(path, None))
+        size = sum(os.stat(os.path.join(path, one)).st_size for one in files)  # noqa: PTH116, PTH118
+        allowance = Allowance.to_inspect(size)
+        found.facts = facts
+        checkpoint = distributed.read(path, facts, allowance)
+    except ArchiveError as error:
+        found.error = error
+    except (UsageError, OSError) as error:
+        found.facts, found.error = (
+            None,
+            error if isinstance(error, UsageError) else UsageError(f"cannot be read: {error}", where=path),
+        )
+        return found
+    _measure(found, distributed.files_of(path, checkpoint), sizes)
+    facts.size = found.size or 0
+    for file in sizes.keys() - {distributed.METADATA} - {one.record for one in facts.storages if checkpoint}:
+        if checkpoint:
+            found.damage.append(Damage("unlisted-file", file, "is named by no entry of .metadata", None))
+    found.omitted.update(allowance.omitted)
+    if found.error is None:
+        found.needs = needs_of(facts)
+        if found.damage:
+            first = found.damage[0]
+            found.error = Corrupt(first.detail, where=f"{path}, {first.record}", code=first.code)
+    return found
+
+
+def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int]) -> None:
+    """The size of all files together, and the digest of their names and digests."""
+    digest: Any = hashlib.sha256()
+    for file in files:
+        raw = read_raw(os.path.join(found.path, file))  # noqa: PTH118
+        try:
+            sizes[file] = len(raw)
+            one = _sha256(raw) if sum(sizes.values()) <= HASHED else None
+        finally:
+            close(raw)
+        if one is None:
+            found.omitted["sha256"] = f"its files have more than {HASHED} bytes; up to so many are read for a digest"
+            digest = None
+        if digest is not None:
+            digest.update(os.fsencode(file) + f"\0{one}\n".encode())
+    found.size = sum(sizes.values())
+    found.sha256 = None if digest is None else digest.hexdigest()
 
 
 def _sha256(raw: Raw) -> str | None:
@@ -233,99 +239,18 @@ def _sha256(raw: Raw) -> str | None:
     return digest.hexdigest()
 
 
-Identity = tuple[str, str, str, int | None, int | None, str | None, "Producer | None"]
-
-
-def _identity(facts: Facts) -> Identity:
-    versions = facts.versions
-    return (
-        facts.family, facts.container, facts.name, versions.get("file-format"), versions.get("bytecode"), facts.export_schema,
-        facts.producer,
-    )  # fmt: skip
-
-
-def _identified(*identity: *Identity) -> dict[str, Any]:
-    family, container, name, file_format, bytecode, schema, producer = identity
-    return {
-        "family": family,
-        "container": container,
-        "name": name,
-        "format_version": file_format,
-        "bytecode_version": bytecode,
-        "schema_version_export": schema,
-        "producer": _produced(producer),
-    }
-
-
-@lru_cache(maxsize=512)
-def _identified_text(*identity: *Identity) -> str:
-    return json.dumps(_identified(*identity))[1:-1]
-
-
-def _held(facts: Facts) -> dict[str, Any]:
-    return {
-        "operators": facts.operators,
-        "globals": facts.globals,
-        "byteorder": facts.byteorder,
-        "storage_alignment": facts.storage_alignment,
-        "storages": [
-            {
-                "key": one.key,
-                "dtype": one.dtype,
-                "nbytes": one.nbytes,
-                "offset": one.offset,
-                "calculated_offset": one.calculated_offset,
-                "absent": one.absent,
-            }
-            for one in facts.storages
-        ],
-    }
-
-
-# Of an archive that cannot be read to its end nobody can say what it needs.
-NOT_SAID: dict[str, Any] = {
-    name: UNKNOWN[name]
-    for name in ("readable_by", "minimum_release", "maximum_release", "reasons", "weights_only", "weights_only_default")
-}
-
-
-def _needed(needs: Needs) -> dict[str, Any]:
-    return {
-        "readable_by": [{"from": first, "to": last} for first, last in needs.readable_by],
-        "minimum_release": needs.minimum_release,
-        "maximum_release": needs.maximum_release,
-        "reasons": [{"needs": reason.needs, "because": reason.because} for reason in needs.reasons],
-        "weights_only": {
-            release: None if refusal is None else {"code": refusal.code, "detail": refusal.detail}
-            for release, refusal in needs.weights_only.items()
-        },
-        "weights_only_default": dict(needs.weights_only_default),
-    }
-
-
-@lru_cache(maxsize=512)
-def _needed_text(needs: Needs) -> str:
-    return json.dumps(_needed(needs))[1:-1]
-
-
-def _produced(producer: Producer | None) -> dict[str, Any] | None:
-    if producer is None:
-        return None
-    return {
-        "torch": producer.torch,
-        "from": producer.first,
-        "to": producer.last,
-        "python": producer.python,
-        "because": list(producer.because),
-    }
-
-
 def files_of(path: str) -> Iterator[str]:
-    """The path itself; of a folder every file in it and in the folders in it, in order of their names."""
+    """The path itself; of a folder every file in it and in the folders in it, in order of their names. A distributed checkpoint is one
+    path, that of its folder, without its own files.
+    """
     if not os.path.isdir(path):  # noqa: PTH112 - a million of them: text is quicker
         yield path
         return
     for folder, folders, files in os.walk(path):
         folders.sort()
+        whole = distributed.METADATA in files and distributed.is_checkpoint(folder)
+        if whole:
+            yield folder
         for name in sorted(files):
-            yield os.path.join(folder, name)  # noqa: PTH118
+            if not (whole and (name == distributed.METADATA or name.endswith(distributed.SHARDS))):
+                yield os.path.join(folder, name)  # noqa: PTH118

@@ -166,7 +166,7 @@ def _make(root: Path, change: _Change) -> None:
             _write(journal, COMMITTED, os.O_APPEND)
             _reach_disk(journal.parent)
     except BaseException:
-        with contextlib.suppress(OSError):  # the next run does it, as after one that was killed
+        with contextlib.suppress(WriteError):  # the next run does it, as after one that was killed
             _undo(root, plan)
         raise
     try:
@@ -266,7 +266,7 @@ def _alone(path: Path, content: Content | None) -> None:
         with _in_words(path):
             os.replace(partial, path)  # noqa: PTH105
     except BaseException:
-        with contextlib.suppress(OSError):  # what went wrong before is told
+        with contextlib.suppress(OSError, WriteError):  # what went wrong before is told
             _unlink(partial)
             for folder in reversed(made):
                 os.rmdir(folder)  # noqa: PTH106

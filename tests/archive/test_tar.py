@@ -127,7 +127,7 @@ def test_names_that_occur_twice(tmp_path: Path) -> None:
 
 def test_another_tar_is_not_one_of_torch(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(tarred({"model_weights.ckpt": b"1", "model_config.yaml": b"2"}))
-    with pytest.raises(Unsupported, match=r"holds model_weights\.ckpt, model_config\.yaml") as caught:
+    with pytest.raises(Unsupported, match=r"other files \(model_weights\.ckpt, model_config\.yaml\)") as caught:
         open_archive(tmp_path / "a")
     assert caught.value.code == "tar-archive"
 
@@ -152,3 +152,46 @@ def test_any_changed_byte_is_answered(tmp_path_factory: pytest.TempPathFactory, 
         return
     for name in archive.names:
         assert isinstance(archive.record(name), bytes)
+
+
+# ------------------------------------------------------------------------------------------------------------------- PAX
+
+
+def with_pax(records: dict[str, bytes], headers: dict[str, str]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as out:
+        for name, data in records.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.pax_headers = len(data), 1480000000.25, headers  # a fraction of a second needs one
+            out.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def test_pax_headers_are_no_members_and_no_damage(tmp_path: Path) -> None:
+    data = with_pax(RECORDS, {})
+    assert b"PaxHeader" in data
+    archive = opened(tmp_path, data)
+    assert {name: archive.record(name) for name in archive.names} == RECORDS
+    assert archive.damage == []
+
+
+def test_a_name_and_a_size_in_a_pax_header_count(tmp_path: Path) -> None:
+    archive = opened(tmp_path, with_pax({"x": b"1" * 600}, {"path": "pickle", "size": "600"}))
+    assert archive.names == ("pickle",)
+    assert archive.record("pickle") == b"1" * 600
+
+
+@pytest.mark.parametrize("change", [(b"mtime=", b"mtime "), (b" mtime", b"0mtime"), (b"30 ", b"99 "), (b"30 ", b"00 ")])
+def test_a_pax_header_of_another_form_is_damage(change: tuple[bytes, bytes], tmp_path: Path) -> None:
+    whole = with_pax(RECORDS, {})
+    line = whole[512:544]
+    length = line.partition(b" ")[0]
+    old, new = (one.replace(b"30", length) if one == b"30 " else one for one in change)
+    archive = opened(tmp_path, whole.replace(line, line.replace(old, new, 1)[:32], 1))
+    assert "bad-pax" in {code for code, _ in codes(archive)}
+    assert set(archive.names) == set(RECORDS)
+
+
+def test_a_size_in_a_pax_header_that_is_no_number_ends_the_reading(tmp_path: Path) -> None:
+    archive = opened(tmp_path, with_pax(RECORDS, {"size": "-5"}))
+    assert ("size-disagrees", "sys_info") in codes(archive)

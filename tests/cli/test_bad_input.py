@@ -83,7 +83,7 @@ def test_an_empty_root(command: str, run: Callable[..., Ended], tmp_path: Path) 
 
 def test_no_root_anywhere(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(run("judge"), 4, "neither this directory nor a parent contains fixtures/ or policies/", "give --root")
+    refused(run("judge"), 4, "neither this directory nor a parent contains policies/torch/", "give --root")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])

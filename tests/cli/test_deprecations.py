@@ -220,6 +220,18 @@ def test_whatever_has_an_id_is_explained(ask: Ask, name: str, said: list[str]) -
         assert part in ended.out
 
 
+def test_one_deprecation_is_shown_alone(ask: Ask) -> None:
+    everything, one = ask("deprecations"), ask("deprecations", "keyword", "--next", "1")
+    assert one.status == everything.status
+    assert "1 deprecations: 1 kept" in one.out
+    assert "torch.late (removal)" in everything.out
+    assert "torch.late" not in one.out
+    assert "Nothing falls due within 1 days of" in one.out
+    refused = ask("deprecations", "keywrod")
+    assert (refused.status, refused.out) == (2, "")
+    assert "nearest: keyword" in refused.err
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"), [("keywrod", "keyword"), ("deprecation-timeline", "deprecations-timeline"), ("known", "early-and-known")]
 )

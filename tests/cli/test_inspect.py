@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,8 +141,12 @@ def test_a_folder_stands_for_every_file_in_it(rows: Callable[..., tuple[int, lis
     assert [os.path.relpath(row["path"], tmp_path) for row in found] == ["a.pt", "b/z.pt", "b/a/x.bin"]
     (tmp_path / "b" / "README").write_text("read me")
     status, found = rows(tmp_path / "b", DIV)
+    assert status == 0
+    assert [row["error"] for row in found] == [None] * 4
+    assert next((row["kind"], row["name"]) for row in found) == ("other", "a text file")
+    status, found = rows(tmp_path / "b" / "README", tmp_path / "b")  # the same file, named: an error
     assert status == 2
-    assert [row["error"] and row["error"]["code"] for row in found] == ["text", None, None, None]
+    assert [row["error"] and row["error"]["code"] for row in found] == ["text", "text", None, None]
 
 
 def test_a_folder_without_files_is_nothing_selected(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
@@ -172,10 +177,10 @@ def test_a_process_that_dies_costs_one_row(
     monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _: {0, 1})
     real = MODULE.look_at
 
-    def dies(path: str) -> Any:
+    def dies(path: str, **asked: bool) -> Any:
         if path.endswith("077.pt"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(path)
+        return real(path, **asked)
 
     monkeypatch.setattr(MODULE, "look_at", dies)
     for number in range(150):
@@ -206,7 +211,7 @@ def test_what_many_processes_answer_is_what_one_answers(
 
 
 def test_what_fails_in_another_process_is_raised_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(path: str) -> Any:
+    def breaks(path: str, **asked: bool) -> Any:
         raise KeyError(f"unforeseen in {path}")
 
     monkeypatch.setattr(MODULE.os, "sched_getaffinity", lambda _: {0, 1})
@@ -230,7 +235,7 @@ def test_whoever_has_read_enough_ends_it(tmp_path: Path) -> None:
         ended.stdout.read(100)
         ended.stdout.close()
         assert ended.stderr.read() == b""
-    assert ended.returncode == 141
+    assert ended.returncode == 0  # as if everything had been read
 
 
 def test_rows_say_the_same_under_every_hash_seed(tmp_path: Path) -> None:
@@ -257,10 +262,10 @@ def test_a_fault_of_ours_costs_one_row(
 ) -> None:
     real = MODULE.look_at
 
-    def breaks(path: str) -> Any:
+    def breaks(path: str, **asked: bool) -> Any:
         if path == str(DIV):
             raise KeyError("unforeseen")
-        return real(path)
+        return real(path, **asked)
 
     monkeypatch.setattr(MODULE, "look_at", breaks)
     status, found = rows(DIV, SAVED)
@@ -453,6 +458,7 @@ HEAVY = "{'click', 'numpy', 'torch', 'rich', 'pydantic', 'jinja2', 'zipfile', 'p
 def test_what_is_slow_is_not_imported(arguments: list[str]) -> None:
     program = f"""
 import sys
+import tarfile
 sys.argv = ["torch-compat", "inspect", *{arguments!r}]
 import torch_compat
 assert "torch_compat.inspection" not in sys.modules
@@ -465,3 +471,163 @@ print(sorted(sys.modules.keys() & {HEAVY}), file=sys.stderr)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert ended.stderr.strip() == "[]"
+
+
+# ---------------------------------------------------------------------------------------------------------------- fail-on
+
+HARMFUL = b"\x80\x02cposix\nsystem\nX\x01\x00\x00\x00x\x85R."
+
+
+def test_a_file_that_names_harm_fails_only_where_that_is_asked(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    (tmp_path / "a.pkl").write_bytes(HARMFUL)
+    assert rows(tmp_path)[0] == 0
+    status, found = rows(tmp_path, SAVED, "--fail-on", "danger")
+    assert status == 1
+    assert [row["fails"] for row in found] == [["danger"], []]
+    assert rows(SAVED, "--fail-on", "danger")[0] == 0
+
+
+def test_damage_that_is_asked_for_is_a_condition_and_no_error_of_use(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    data = bytearray(SAVED.read_bytes())
+    data[data.index(b"data/0") + 200] ^= 1
+    (tmp_path / "a.pt").write_bytes(data)
+    assert rows(tmp_path)[0] == 2
+    status, found = rows(tmp_path, "--fail-on", "damage")
+    assert (status, found[0]["fails"]) == (1, ["damage"])
+    (tmp_path / "a.pt").write_bytes(data[:1000])  # of which nothing more can be said
+    assert rows(tmp_path, "--fail-on", "damage")[0] == 2
+
+
+def test_a_release_that_does_not_load_a_file_is_a_condition(rows: Callable[..., tuple[int, list[dict[str, Any]]]]) -> None:
+    whole = FIXTURES / "torch-1.5.1" / "whole_module.pt"
+    status, found = rows(whole, "--fail-on", "release:2.5.1", "--fail-on=release:torch-2.6.0", "--fail-on", "release:2.15")
+    assert status == 1
+    assert found[0]["fails"] == ["release:2.6.0", "release:2.15.0"]
+
+
+@pytest.mark.parametrize("given", ["dangers", "release:", "release:9.9.9", "release:x", ""])
+def test_a_condition_that_there_is_not_is_wrong_usage(given: str, run: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, err = run(SAVED, "--fail-on", given)
+    assert (status, out) == (2, "")
+    assert "--fail-on" in err
+
+
+def test_how_many_files_fail_is_told(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "a.pkl").write_bytes(HARMFUL)
+    _, _, err = run(tmp_path, SAVED, "--fail-on", "danger")
+    assert "1 of 2 files fail --fail-on danger" in err
+
+
+def test_files_of_models_that_torch_did_not_write_are_named(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    (tmp_path / "a.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    (tmp_path / "b.gguf").write_bytes(b"GGUF" + bytes(20))
+    (tmp_path / "c.json").write_text('{"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+    (tmp_path / "d.zip").write_bytes(b"PK\x05\x06" + bytes(18))
+    status, found = rows(tmp_path)
+    assert status == 0
+    assert [row["kind"] for row in found] == ["safetensors", "gguf", "shard-index", "other"]
+
+
+# --------------------------------------------------------------------------------------------------------- dangers of programs
+
+
+def test_an_operator_that_reaches_beyond_its_tensors_is_a_danger(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    source = "class M(Module):\n  def forward(self: __torch__.M, p: str) -> Tensor:\n    return torch.from_file(p, False, 4)\n"
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02N.")
+        archive.writestr("a/code/__torch__.py", source)
+        archive.writestr("a/constants.pkl", b"\x80\x02).")
+        archive.writestr("a/version", "3\n")
+    (row,) = rows(tmp_path)[1]
+    assert row["dangers"] == [
+        {
+            "global": "aten::from_file",
+            "record": "code/__torch__.py",
+            "because": "opens or creates a file that the program names, and maps its content",
+        }
+    ]
+
+
+def test_a_tensor_of_a_program_outside_of_its_storage_is_a_danger(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    def saved(length: int) -> None:
+        pid = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQ"
+        tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + pid + b"K\x00K" + bytes([length]) + b"\x85K\x01\x85\x89}tR"
+        with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+            archive.writestr("a/data.pkl", b"\x80\x02}X\x01\x00\x00\x00w" + tensor + b"s.")
+            archive.writestr("a/code/__torch__.py", "")
+            archive.writestr("a/constants.pkl", b"\x80\x02).")
+            archive.writestr("a/data/0", bytes(8))
+            archive.writestr("a/version", "3\n")
+
+    saved(2)
+    assert rows(tmp_path)[1][0]["dangers"] == []
+    saved(3)
+    (danger,) = rows(tmp_path)[1][0]["dangers"]
+    assert (danger["global"], danger["record"]) == ("tensor w", "data.pkl")
+
+
+# ------------------------------------------------------------------------------------------------ archives inside of others
+
+
+def _zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_archives_inside_of_a_zip_are_looked_into(rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path) -> None:
+    path = _zipped(tmp_path / "a.zip", {"m/a.pt": SAVED.read_bytes(), "README": b"x", "b.pkl": HARMFUL, "c.bin": b"no archive"})
+    status, (row,) = rows(path)
+    assert (status, row["error"], row["kind"]) == (0, None, "other")
+    assert [one["path"] for one in row["contains"]] == [f"{path}/m/a.pt", f"{path}/b.pkl"]
+    assert row["contains"][0]["name"] == "torch.save (zip, file format 3)"
+    assert [(one["global"], one["record"]) for one in row["dangers"]] == [("posix.system", "b.pkl: pickle")]
+    assert rows(path, "--fail-on", "danger")[0] == 1
+
+
+def test_archives_inside_of_a_tar_are_looked_into(rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(SAVED, "m/a.pt")
+        archive.add(__file__, "x.py")
+    status, (row,) = rows(tmp_path / "a.tar")
+    assert status == 0
+    assert [one["path"] for one in row["contains"]] == [f"{tmp_path}/a.tar/m/a.pt"]
+
+
+def test_what_is_damaged_inside_is_damage_of_the_file(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    status, (row,) = rows(_zipped(tmp_path / "a.zip", {"a.pt": SAVED.read_bytes()[:1000], "b.pt": SAVED.read_bytes()}))
+    assert status == 2
+    assert [(one["code"], one["record"]) for one in row["damage"]] == [("cut-off", "a.pt")]
+
+
+def test_a_zip_without_any_is_an_error_where_it_is_named(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    path = _zipped(tmp_path / "a.zip", {"a.txt": b"x"})
+    assert rows(path)[0] == 2
+    assert rows(tmp_path)[0] == 0
+
+
+def test_looking_inside_has_a_budget_and_says_where_it_ends(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    many = {f"{at:03}.pkl": b"\x80\x02N." for at in range(150)}
+    (row,) = rows(_zipped(tmp_path / "a.zip", many))[1]
+    assert len(row["contains"]) == 100
+    assert row["omitted"][0]["what"] == "members"
+    bomb = _zipped(tmp_path / "b.zip", {f"{at}.pt": bytes(60_000_000) for at in range(4)})
+    (row,) = rows(bomb)[1]
+    assert row["omitted"][0]["what"] == "members" or row["error"] is not None

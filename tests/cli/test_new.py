@@ -148,5 +148,5 @@ def test_outside_a_tree(command: Callable[..., Any], tmp_path: Path, monkeypatch
     monkeypatch.chdir(empty)
     ended = command("new", "recipe", "twice", "--family", "torch-save")
     assert (ended.status, ended.out) == (4, "")
-    assert "neither this directory nor a parent contains fixtures/ or policies/" in ended.err
+    assert "neither this directory nor a parent contains policies/torch/" in ended.err
     assert list(empty.iterdir()) == []

@@ -332,13 +332,17 @@ def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch:
     assert "torch-2.13.0 is not built here" in err
     assert "readers build torch-2.13.0; or give python:PATH" in err
     status, _, err = run("dump", "python:nowhere")
-    assert status == 4
+    assert status == 2
     assert "nowhere: there is no such program" in err
-    for build in ("wheel:some.whl", "venv/bin/python"):
+    for build, message in (
+        ("wheel:some.whl", "some.whl: there is no such file"),
+        ("nightly:tomorrow", "'tomorrow' is not a day"),
+        ("conda:torch", "'conda:torch' names no build"),
+        ("venv/bin/python", "'venv/bin/python' is no build"),
+    ):
         status, _, err = run("dump", build)
         assert status == 2
-        assert f"'{build}' is no build" in err
-        assert "or python:PATH" in err
+        assert message in err
 
 
 def test_a_dump_of_a_python_with_torch(run: Run, tmp_path: Path) -> None:
@@ -589,3 +593,20 @@ def test_json_is_the_same_every_time(run: Run) -> None:
 def test_a_set_that_is_no_release_raises() -> None:
     with pytest.raises(UsageError):
         read_set("3.0.0")
+
+
+@pytest.mark.parametrize(("name", "said", "unsaid"), [
+    ("aten::div", ["change div-of-integers-true", "format version file-format 4"], "waiver of operators op-named-tensors-removed"),
+    ("torch.cholesky", ["waiver of operators op-cholesky-qr-removed", "deprecation cholesky"], "deprecation lu"),
+    ("aten::qr.Q", ["waiver of operators op-cholesky-qr-removed"], "waiver of operators op-named-tensors-removed"),
+    ("torch-2.13.0", ["release 2.13.0"], "change "),
+])  # fmt: skip
+def test_an_operator_is_explained_by_everything_about_it(
+    name: str, said: list[str], unsaid: str, capsys: pytest.CaptureFixture[str], small_tree: Path
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", name, "--root", str(small_tree)])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert [one for one in said if one not in out] == []
+    assert unsaid not in out

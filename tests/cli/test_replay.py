@@ -273,3 +273,40 @@ def test_the_reference_reader_reads_at_the_horizons_of_the_writers(command: Call
     ended = command("replay", "--reader", name)
     assert (ended.status, ended.out) == (2, "")
     assert "at the horizon of its own writer" in ended.err
+
+
+# ------------------------------------------------------------------------------------------------------- what was asked now
+
+
+def test_a_run_says_first_what_was_observed_now(command: Callable[..., Any], tree: Tree) -> None:
+    assert command("replay").out.splitlines()[0] == "Observed now: torch-1.5.1, torch-1.6.0."
+    ended = command("replay", "--format", "json")
+    assert ended.json["observed_now"] == ["torch-1.5.1", "torch-1.6.0"]
+    assert [(one["reader"], one["from"]) for one in ended.json["sources"]] == [("torch-1.5.1", "now"), ("torch-1.6.0", "now")]
+    shutil.rmtree(tree.cache)
+    ended = command("replay")
+    assert ended.status == 0  # green without a release, and says so
+    assert ended.out.startswith(
+        "Observed now: nothing; recorded evidence only. Only recorded: 2 readers, last observed 0 days before"
+    )
+    assert command("judge", "--format", "json").json["sources"][0] == {
+        "reader": "torch-1.5.1", "from": "recorded", "observed": "2026-07-01", "age_days": 0,
+    }  # fmt: skip
+
+
+def test_what_is_required_and_was_not_observed_is_incomplete(command: Callable[..., Any], tree: Tree) -> None:
+    for name in ("any", "torch-1.6.0"):
+        assert command("replay", "--require", name).status == 0
+    (tree.cache / "readers" / "torch-1.6.0" / "environment.json").unlink()
+    assert command("replay", "--require", "any").status == 0
+    ended = command("replay", "--require", "torch-1.6.0", "--format", "json")
+    assert ended.status == 4
+    why = "torch-1.6.0 was asked for: it is required and not built here (torch-compat readers build torch-1.6.0)"
+    assert why in not_checked(ended.json)
+    shutil.rmtree(tree.cache)
+    ended = command("replay", "--require", "any", "--format", "json")
+    assert ended.status == 4
+    assert any("none of the readers is built here" in reason for reason in not_checked(ended.json))
+    assert command("replay", "--require", "python:nowhere").status == 2
+    assert command("replay", "--require", "reference").status == 2
+    assert command("replay", "--recorded", "--require", "any").status == 2

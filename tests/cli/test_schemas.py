@@ -41,6 +41,7 @@ SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 SCHEMA_OF = {
     "inspect": "inspect",
     "judge": "report",
+    "report": "release-report",
     "accept": "accept",
     "replay": "report",
     "observe": "observe",
@@ -56,8 +57,10 @@ SCHEMA_OF = {
     "new waiver": "new-begun",
     "deprecations": "deprecations",
     "plan": "plan",
+    "prove": "prove",
     "explain": "explain",
     "run": "run",
+    "candidate": "candidate",
     "extension record": "extension-manifest",
     "extension check": "extension-check",
     "extension dispatch": "extension-dispatch",
@@ -66,6 +69,8 @@ SCHEMA_OF = {
     "operators history": "operators-history",
     "operators check": "operators-check",
 }
+LINES = ("run-lines",)
+"""Schemas of what ``--output`` writes; tests/report/machine validates it."""
 BUILT: dict[str, Any] = {
     "torch": "1.5.1",
     "git_revision": None,
@@ -187,10 +192,10 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
 def test_every_command_with_json_has_a_schema() -> None:
     speaking = {name for name, command in commands(top_level) if any("--format" in option.opts for option in command.params)}
     assert speaking == set(SCHEMA_OF)
-    assert {path.name for path in SCHEMAS.iterdir()} == {f"{name}.schema.json" for name in SCHEMA_OF.values()}
+    assert {path.name for path in SCHEMAS.iterdir()} == {f"{name}.schema.json" for name in (*SCHEMA_OF.values(), *LINES)}
 
 
-@pytest.mark.parametrize("name", sorted(set(SCHEMA_OF.values())))
+@pytest.mark.parametrize("name", sorted({*SCHEMA_OF.values(), *LINES}))
 def test_a_schema_is_strict_and_explains_itself(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
     for part in parts(schema(name)):
@@ -220,6 +225,12 @@ def test_judge(run: Run, small_tree: Path) -> None:
     assert document["exit_status"] == status
     assert document["counts"]["pass"] > 1000
     assert {row["reader"] for row in document["matrix"]} == set(readers_of(small_tree))
+
+
+def test_report(run: Run, small_tree: Path) -> None:
+    status, document = run("report", "2.13.0", "--since", "1.12.1", "--root", str(small_tree))
+    assert (document["exit_status"], document["release"], document["since"]) == (status, "2.13.0", "1.12.1")
+    assert sum(document["counts"].values()) == len(document["items"]) > 0
 
 
 def test_accept(run: Run, small_tree: Path, root: Path) -> None:
@@ -513,3 +524,10 @@ def test_new_of_policies(run: Run, deprecated: Path) -> None:
             if path.name == "promises.toml":
                 continue
             path.unlink()
+
+
+@pytest.mark.parametrize("arguments", [("gelu_0_9",), ("div_out_0_3", "--count", "48"), ("gelu_out_0_9", "--mutate")])
+def test_prove(run: Run, arguments: tuple[str, ...]) -> None:
+    status, document = run("prove", *arguments)
+    assert status == document["exit_status"]
+    assert len(document["proofs"]) + len(document["mutants"]) == 1

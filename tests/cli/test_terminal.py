@@ -7,8 +7,10 @@ import io
 import json
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,16 +18,18 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
+from tests.conftest import REPOSITORY
 from tests.recordings import with_end
 from torch_compat.cli import COMMANDS, main, top_level
 from torch_compat.cli._format import format_option, print_json, say
 from torch_compat.cli._output import Progress, stderr, stdout
+from torch_compat.cli._root import find_policy, find_root
 from torch_compat.cli._terminal import Harmless, harmless_output, styled
+from torch_compat.errors import NothingSelected
 from torch_compat.escapes import escaped, escaped_lines, escaped_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Ended
     from tests.miniatures.tree import Tree
@@ -270,6 +274,13 @@ ARGUMENTS = [
     ["extension", "record", "--name", HOSTILE], ["extension", "kernels", HOSTILE], ["deprecations", HOSTILE],
     ["new", "recipe", HOSTILE, "--family", "torchscript"], ["new", "rule", HOSTILE], ["new", "waiver", HOSTILE, "--finding", HOSTILE],
     ["new", "deprecation", HOSTILE, "--kind", "removal"], ["admit", HOSTILE], ["accept", "--root", HOSTILE],
+    ["report", HOSTILE], ["report", "1.6.0", "--since", HOSTILE], ["report", "1.6.0", "--output", HOSTILE], ["notes", HOSTILE],
+    ["signoff", HOSTILE, "--by", "x"], ["signoff", "1.6.0", "--by", HOSTILE], ["signoff", HOSTILE, "--verify"],
+    ["signoff", "1.6.0", "--by", "x", "--accept", HOSTILE, "--because", "y"], ["judge", "--output", f"junit={HOSTILE}/x"],
+    ["judge", "--baseline", HOSTILE], ["prove", HOSTILE], ["prove", "--all", "--reader", HOSTILE],
+    ["candidate", HOSTILE], ["candidate", f"python:{HOSTILE}"], ["candidate", f"wheel:{HOSTILE}"], ["candidate", f"nightly:{HOSTILE}"],
+    ["candidate", "nightly:2026-11-20", "--index-url", HOSTILE], ["candidate", "nightly:2026-11-20", "--index-url", f"file:///{HOSTILE}"],
+    ["candidate", "python:x", "--root", HOSTILE], ["candidate", "python:x", "--earlier", HOSTILE], ["replay", "--require", HOSTILE],
 ]  # fmt: skip
 
 
@@ -351,3 +362,64 @@ def test_what_a_release_says(tree: Tree, command: Command) -> None:
         ended = command(*arguments)
         assert ended.status == 1
         assert harmless(ended.out + ended.err), ascii(ended.out + ended.err)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [("insepct", "Did you mean inspect?"), ("zzz", "torch-compat --help lists all commands.")]
+)
+def test_a_command_that_there_is_not_is_answered_with_the_nearest(
+    given: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([given, "x"])
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["operators", "diff", "1.4.0", "1.5.0"], ["deprecations", "--full"], ["report", "2.13.0"]])
+def test_a_closed_pipe_does_not_change_the_exit_status(command: list[str]) -> None:
+    whole = subprocess.run([sys.executable, "-m", "torch_compat", *command], capture_output=True, cwd=REPOSITORY, check=False)
+    with subprocess.Popen(
+        [sys.executable, "-m", "torch_compat", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY
+    ) as ended:
+        assert ended.stdout is not None
+        assert ended.stderr is not None
+        ended.stdout.close()
+        assert b"Error" not in ended.stderr.read()
+    assert (ended.returncode, whole.returncode) == (0, 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_no_fault_of_ours() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "torch_compat", "deprecations"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=REPOSITORY,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert b"the output cannot be written: No space left on device" in ended.stderr
+    assert b"internal error" not in ended.stderr
+
+
+def test_no_color_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, styles in (("1", False), ("", True)):
+        monkeypatch.setenv("NO_COLOR", value)
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        stream = io.StringIO()
+        monkeypatch.setattr(sys, "stdout", stream)
+        stdout().print(Text("bold", style="bold"))
+        assert ("\x1b" in stream.getvalue()) is styles
+
+
+def test_a_folder_that_happens_to_be_called_fixtures_is_no_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fixtures/mine").mkdir(parents=True)
+    (tmp_path / "policies").mkdir()
+    monkeypatch.chdir(tmp_path / "fixtures/mine")
+    with pytest.raises(NothingSelected, match="contains policies/torch/"):
+        find_root(None)
+    assert find_policy(None).rules
+    (tmp_path / "policies/torch").mkdir()
+    assert find_root(None).path == tmp_path

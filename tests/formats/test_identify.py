@@ -128,7 +128,7 @@ def test_an_exported_program_without_a_schema_is_damage(program: bytes, tmp_path
 
 
 def test_a_zip_of_something_else_is_unsupported(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match=r"without any record that PyTorch writes; it holds mimetype, word/document.xml"):
+    with pytest.raises(Unsupported, match=r"is a zip archive of other files \(mimetype, word/document.xml"):
         identify(archive(tmp_path, "mimetype", "word/document.xml"))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_compat.formats.model import Call
-from torch_compat.formats.source import calls
+from torch_compat.formats.source import called, calls
 
 
 def shapes(source: str) -> set[tuple[str, int | None, tuple[str, ...]]]:
@@ -68,3 +68,8 @@ def test_no_text_is_too_much(source: str) -> None:
 def test_a_long_text_takes_time_in_proportion() -> None:
     """A scanner that looks back would need minutes for it."""
     assert calls('"' * 1_000_000 + "(" * 100_000 + "a" * 1_000_000) == frozenset()
+
+
+def test_what_stands_below_torch_autograd_is_an_operator_of_torch() -> None:
+    found = called("def f(x: Tensor) -> Tensor:\n  return torch.autograd.grad([x], [x])\n")
+    assert {one.name for one in found.shapes} == {"aten::grad"}

@@ -6,7 +6,7 @@ import pytest
 
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.fit import PLAIN, fits, read_schema, takes
-from torch_compat.needs.source import scan
+from torch_compat.needs.source import CallShape, scan
 from torch_compat.operators.shape import shape
 
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
@@ -80,3 +80,9 @@ def test_every_recorded_schema_is_read_as_whoever_reads_all_of_them_does() -> No
     assert [text for text in texts if read_schema(text) != shape(text)] == []
     plain = sum(PLAIN.fullmatch(text) is not None for text in texts)
     assert plain > 0.85 * len(texts), "the quick way is taken for nearly all"
+
+
+def test_an_optional_of_any_type_takes_what_that_type_takes() -> None:
+    schema = read_schema("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)")
+    for kind in "ifbcsNlx":
+        assert fits(CallShape("prim::unchecked_unwrap_optional", kind, ()), schema), kind

@@ -510,7 +510,7 @@ def test_misleading_variables_are_not_passed_on(name: str, monkeypatch: pytest.M
 
 def test_the_scripts_for_old_pythons_compile_and_answer(tmp_path: Path) -> None:
     said = json.loads(
-        subprocess.run([sys.executable, "-I", "-c", environments._ASK_TARGET], capture_output=True, check=True).stdout
+        subprocess.run([sys.executable, "-I", "-c", environments.ASK_TARGET], capture_output=True, check=True).stdout
     )
     assert Path(said["site"]).name == "site-packages"
     assert said["markers"]["python_version"] == f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -23,11 +23,12 @@ from tests.readers.test_worker import gone
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, HarnessError, Raised, ReaderError, UsageError
 from torch_compat.readers import isolated
-from torch_compat.readers.isolated import IsolatedModule, Workshop, load_isolated
+from torch_compat.readers.isolated import SPARE, IsolatedModule, Workshop, load_isolated
 from torch_compat.readers.reference import THREADS, Reference
 from torch_compat.readers.wire import HEAD as LENGTHS
 from torch_compat.readers.wire import MOST_DOCUMENT, Arena
 from torch_compat.runtime.encoding import Decoder
+from torch_compat.runtime.exported.program import ExportedModule
 from torch_compat.runtime.limits import LIMITS, Exhausted
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import NamedTupleValue
@@ -120,9 +121,11 @@ def both(
 def loaded(path: Path, reader: str, limits: Limits, in_process: bool) -> Module | IsolatedModule | tuple[Any, ...]:
     """The module, or what is to be said of the error."""
     try:
-        return torch_compat.load(path, reader, limits=limits, in_process=in_process)
+        module = torch_compat.load(path, reader, limits=limits, in_process=in_process)
     except HarnessError as error:
         return type(error), str(error), error.code, error.where, error.hint
+    assert not isinstance(module, ExportedModule)
+    return module
 
 
 def copied(value: Any) -> Any:
@@ -500,7 +503,7 @@ def test_no_privileges_are_gained_and_bounds_are_set(hostile: IsolatedModule) ->
     assert rows["Max file size"] == ["0", "0"]
     assert rows["Max core file size"] == ["0", "0"]
     assert rows["Max open files"] == ["64", "64"]
-    assert rows["Max cpu time"][0] == "600"
+    assert rows["Max cpu time"][0] == str(600 + SPARE)
     assert rows["Max address space"][1].isdigit()
 
 
@@ -535,11 +538,23 @@ def test_calls_are_given_processor_time_as_they_take_it(tmp_path: Path) -> None:
     )
     module = torch_compat.load(path, limits=LIMITS._replace(seconds=1))
     used = 0.0
-    while used < 2.5:
+    while used < 1 + SPARE + 1.5:  # more than it has from the beginning
         module(1_000_000)
         used = sum(map(int, Path(f"/proc/{module._child.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf(
             "SC_CLK_TCK"
         )
+
+
+def test_a_program_ends_by_its_own_limit_before_its_process_does(tmp_path: Path) -> None:
+    path = write(tmp_path, "def forward(self) -> int:\n  x = 0\n  while True:\n    x = torch.add(x, 1)\n  return x")
+    said = []
+    for in_process in (True, False):
+        module = torch_compat.load(path, limits=LIMITS._replace(seconds=1, steps=10**12), in_process=in_process)
+        with pytest.raises(HarnessError) as raised:
+            module()
+        said.append((type(raised.value), raised.value.code))
+    assert said[0] == said[1]
+    assert said[0][0] is not ReaderError
 
 
 SLOWLY = (

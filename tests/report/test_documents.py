@@ -17,7 +17,8 @@ from torch_compat.errors import UsageError
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.report.documents import REGENERATED, Judged, with_block
 from torch_compat.report.predictions import Reader, stated
-from torch_compat.rules.judge import judge
+from torch_compat.report.release.report import release_report
+from torch_compat.rules.judge import examine
 
 REPOSITORY = Path(__file__).parents[2]
 SLIP = """
@@ -68,6 +69,31 @@ def test_a_tree_is_given_what_it_has(small_tree: Path, tmp_path: Path) -> None:
     assert regenerate(Root(root))[0] == []
 
 
+def test_a_tree_with_reports_of_releases_is_given_all_of_them_and_keeps_what_a_person_wrote(
+    small_tree: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(small_tree, root)
+    assert regenerate(Root(root))[0] == []
+    hand = root / "reports/notes/2.13.0.toml"
+    hand.parent.mkdir()
+    (root / "reports/releases").mkdir()
+    changed, judged = regenerate(Root(root))
+    lines = ["1.5.1", "1.6.0", "1.12.1", "2.13.0"]
+    names = [f"reports/{kind}/{line}.md" for line in lines for kind in ("releases", "notes")]
+    assert changed == [*names, "reports/releases/README.md"]
+    assert regenerate(Root(root))[0] == []
+    report = release_report(judged.evidence, judged.report, judged.named, "2.13.0")
+    hand.write_text(f'[[item]]\nid = "{report.items[0].id}"\ntext = "Written by hand."\n', encoding="utf-8")
+    assert regenerate(Root(root))[0] == ["reports/notes/2.13.0.md"]
+    text = (root / "reports/notes/2.13.0.md").read_text(encoding="utf-8")
+    assert f"since {report.items[0].when}.\n\nWritten by hand.\n" in text
+    hand.write_text('[[item]]\nid = "waiver:gone"\ntext = "Written by hand."\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"reports/notes/2.13.0.toml: waiver:gone is no item of 2.13.0 any more"):
+        regenerate(Root(root))
+    assert "waiver:gone" in hand.read_text(encoding="utf-8")
+
+
 def test_counts_are_made_before_anything_is_judged(small_tree: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     shutil.copytree(small_tree, root)
@@ -102,7 +128,7 @@ def test_counts_that_are_not_final_are_not_written(small_tree: Path, tmp_path: P
 def judged_anew(root: Path) -> Judged:
     """What judging says of a tree as it is."""
     evidence = gather(Root(root), Root(root).policy(), as_of=None)
-    return Judged(evidence, judge(evidence))
+    return Judged(evidence, *examine(evidence))
 
 
 @pytest.mark.parametrize("count", [3, 0])

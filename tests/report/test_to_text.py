@@ -13,6 +13,7 @@ from rich.console import Console
 
 from torch_compat.report.breaks import LEGEND, MARKS
 from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
+from torch_compat.rules.judge import Source
 from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def large(report: Report) -> Report:
 
 def test_whatever_the_size_it_fits_on_a_page_and_says_what_it_leaves_out(report: Report) -> None:
     lines = shown(large(report)).splitlines()
-    assert len(lines) <= 80
+    assert len(lines) <= 82
     commands = [line for line in lines if line.lstrip().startswith("show ")]
     assert all(len(line) <= WIDEST for line in lines[:-2] if line not in commands)  # the totals are one line, however wide
     assert f"  and {200 - MOST + 1}" in "\n".join(lines)
@@ -212,8 +213,22 @@ def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -
     assert codes <= {"0", "1", "2", "22"}  # bold and dim are no colours
 
 
-def test_what_comes_first_is_how_many_questions_were_asked(report: Report) -> None:
-    title, *rows = [line.split() for line in shown(report).split("\n\n")[0].splitlines()]
+def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
+    assert shown(report).splitlines()[0] == "Observed now: nothing; recorded evidence only."
+    recorded = (Source("torch-1.5.1", False, "2026-11-01", 19), Source("torch-1.6.0+cpu", False, "2026-11-18", 2))
+    first = "Only recorded: 2 readers, last observed 2 to 19 days before 2026-11-20 (longest ago: torch-1.5.1)."
+    assert (
+        shown(replace(report, sources=recorded), 300).splitlines()[0] == f"Observed now: nothing; recorded evidence only. {first}"
+    )
+    now = (*recorded[:1], Source("torch-2.0.0", True, "2026-11-20", 0))
+    assert shown(replace(report, sources=now), 300).splitlines()[0] == (
+        "Observed now: torch-2.0.0. Only recorded: 1 reader, last observed 19 days before 2026-11-20."
+    )
+    assert "  torch-1.5.1: observed 2026-11-01, 19 days before" in shown(replace(report, sources=now), full=True)
+
+
+def test_what_comes_next_is_how_many_questions_were_asked(report: Report) -> None:
+    title, *rows = [line.split() for line in shown(report).split("\n\n")[1].splitlines()]
     assert title[:6] == ["Were", "the", "values", "correct?", "13", "questions,"]
     assert rows == [["reader", "asked", "pass", "fail"], ["newer", "8", "7", "1"], ["own", "5", "5", "0"]]
 

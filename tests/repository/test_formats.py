@@ -60,7 +60,11 @@ NOT_CALCULATED = {
     ("torch-save", "tar", "a pickle of unknown length stands before each storage"),
 }
 BY_ZIPFILE = {"big_endian", "bytecode_3", *PACKED_AGAIN}  # without the end that torch's writer makes: synthetic, or packed again
-NOT_CALLED = {("forgotten_gradient_scaled", "aten::add"), ("forgotten_gradient_twice", "aten::add")}
+NOT_CALLED = {
+    ("grids_share_memory", "aten::broadcast_tensors"),
+    ("forgotten_gradient_scaled", "aten::add"),
+    ("forgotten_gradient_twice", "aten::add"),
+}
 """Operators that a recipe names by mistake; its text is pinned with what was written."""
 CALLS_NOTHING = {"attribute_named_nonetype"}
 
@@ -177,7 +181,7 @@ def test_what_is_read_is_there() -> None:
         ("torch-save", "tar", "not calculated"),
         ("torch-save", "zip", "not calculated"),
     }
-    assert left_out["torch-save", "zip", "not calculated"] == 9 + 28  # all of big_endian.pt; one in each save_without_version.pt
+    assert left_out["torch-save", "zip", "not calculated"] == 9 + 29  # all of big_endian.pt; one in each save_without_version.pt
     assert left_out["mobile", "zip", "not calculated"] == 1  # bytecode_3.ptl
     assert {recipe for recipe, count in absent.items() if count} == {
         "save_skip_data",

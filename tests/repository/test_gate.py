@@ -39,6 +39,7 @@ DTYPES = {
     ("harness/torch_compat/runtime/dtypes.py", "numpy"),  # our own table
     ("harness/torch_compat/runtime/operators/bitwise.py", "f'u{array.dtype.itemsize}'"),  # of an array that is there
     ("harness/torch_compat/runtime/operators/factories.py", "step.dtype"),
+    ("harness/torch_compat/runtime/operators/quantized.py", "row.numpy"),  # our own table
     ("harness/torch_compat/state/dtypes.py", "_SIGNS[byteorder] + PLAIN[dtype]"),  # our own table
     ("harness/torch_compat/state/dtypes.py", "getattr(ml_dtypes, dtype)"),  # a name of our own table
     ("harness/torch_compat/values/compare.py", "'<u2' if dtype == 'bfloat16' else _NUMPY.get(dtype, '|u1')"),  # our own table

@@ -34,6 +34,7 @@ ALLOWED = (
     b"/pytorch/aten/src/",
     b"/pytorch/build/aten/src/",
     b"/pytorch/caffe2/serialize/",
+    b"/pytorch/torch/csrc/autograd/",
     b"/pytorch/torch/csrc/jit/",
     b"/pytorch/torch/csrc/utils/",
     b"/__w/pytorch/pytorch/aten/src/",

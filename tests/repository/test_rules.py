@@ -18,6 +18,7 @@ ENGINE = {
     "relaxed",
     "__init__",
     "cells",
+    "compared",
     "differences",
     "evidence",
     "judge",

@@ -26,15 +26,18 @@ COPY = "a copy of a tree that nobody else works on"
 OLD = "runs beside a real torch, in a folder that goes"
 ELSEWHERE: Final = {
     "harness/torch_compat/cli/plan.py": SCRATCH,
+    "harness/torch_compat/proving/oracles.py": SCRATCH,
     "harness/torch_compat/readers/commands.py": CACHE,
     "harness/torch_compat/readers/cuda_stubs.py": CACHE,
     "harness/torch_compat/readers/environments.py": CACHE,
     "harness/torch_compat/readers/survey.py": OLD,
     "harness/torch_compat/readers/torch_release.py": CACHE,
+    "harness/torch_compat/readers/wheels.py": CACHE,
     "harness/torch_compat/readers/wire.py": "memory without a name in any folder",
     "harness/torch_compat/replay/before.py": COPY,
     "harness/torch_compat/replay/extension.py": SCRATCH,
     "harness/torch_compat/state/fill.py": "the archive that its caller names",
+    "tools/exported.py": SCRATCH,
     "tools/rehearse.py": COPY,
 }
 SOURCES = sorted(

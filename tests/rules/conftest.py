@@ -288,8 +288,9 @@ class World:
         )
 
     def judgements(self, name: str) -> list[Judgement]:
-        """What one rule says."""
-        return list(judging._rule(rule(name)).judge(self.evidence(), rule(name)))
+        """What one rule says, with the parameters that the policy gives it."""
+        entry = next((one for one in self.policy.rules if one.id == name), rule(name))
+        return list(judging._rule(entry).judge(self.evidence(), entry))
 
     def verdicts(self, name: str) -> dict[str, str]:
         """What one rule says of each subject, cells one by one: a verdict, and the kind of cause where there is one."""

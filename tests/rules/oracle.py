@@ -320,7 +320,7 @@ class _Oracle:
             elif cell.direction == "forward":
                 own_rules.append(("older-never-differs", self._by(older_never_differs.VERDICTS, cell)))
             elif cell.direction == "forward-in-window":
-                own_rules.append(("forward-window", expected or self._by(forward_window.VERDICTS, cell)))
+                own_rules.append(("forward-window", expected or self._in_window(cell)))
             for name, verdict in own_rules:
                 yield Said(name, verdict, "", self._cause(cell, verdict), cell, cell.release)
             if cell.direction == "synthetic":
@@ -328,6 +328,24 @@ class _Oracle:
             yield self._reproduces(cell)
         yield from self._again()
         yield from self._pairs()
+
+    def _in_window(self, cell: Cell) -> Verdict:
+        """The writer's own failure, or the reader's own, is nobody's promise to the other."""
+        verdict = self._by(forward_window.VERDICTS, cell)
+        alone = [
+            other
+            for other in self.cells
+            if other.direction == "own"
+            and (other.fixture.recipe, other.options.id) == (cell.fixture.recipe, cell.options.id)
+            and other.release in {cell.fixture.release, cell.release}
+            and other.outcome not in forward_window.VERDICTS
+        ]
+        if verdict is Verdict.FAIL and any(self.digest(other) == self.digest(cell) for other in alone):
+            return Verdict.NO_PROMISE
+        return verdict
+
+    def digest(self, cell: Cell) -> str:
+        return Differences(self.evidence).digest(cell.alone)
 
     def _by(self, table: Mapping[Outcome, Verdict], cell: Cell) -> Verdict:
         if cell.outcome is Outcome.RELAXED and self.evidence.relaxations.named(cell.alone):

@@ -94,6 +94,23 @@ def test_the_window_is_policy_and_holds_its_last_day(days: int, name: str, world
     assert {one for one, found in asked.items() if found} == {name}
 
 
+@pytest.mark.parametrize("own", ["1.1.0", "1.1.1"])
+@pytest.mark.parametrize("outcome", sorted({*FACTS} - {"same", "close"}))
+def test_a_failure_that_one_of_the_two_has_alone_is_no_matter_of_the_window(own: str, outcome: str, world: World) -> None:
+    world.observe(world.fixture("1.1.1"), "1.1.0", outcome)
+    world.observe(world.fixture(own), own, outcome)
+    assert world.verdicts("forward-window") == {subject("1.1.1", "1.1.0"): "no-promise"}
+
+
+@pytest.mark.parametrize("own", ["same", "refused"])
+def test_another_failure_of_one_alone_excuses_nothing(own: str, world: World) -> None:
+    written = world.fixture("1.1.1")
+    world.observe(written, "1.1.0", "different")
+    world.observe(written, "1.1.1", own)
+    world.observe(world.fixture("1.1.1", recipe="other"), "1.1.1", "different")
+    assert world.verdicts("forward-window") == {subject("1.1.1", "1.1.0"): "fail: different"}
+
+
 def test_a_crash_while_calling_is_a_matter_of_computing(world: World) -> None:
     world.observe(world.fixture("1.0.0"), "2.0.0", "crashed", stage="call")
     assert world.verdicts("newer-loads") == {subject("1.0.0", "2.0.0"): "pass"}

@@ -160,6 +160,15 @@ def test_an_end_that_varies_agrees_with_one_that_it_says_varies(world: World) ->
     assert world.counted(NAME) == {"no-promise": 1}
 
 
+@pytest.mark.parametrize(("signal", "verdict"), [("SIGSEGV", "pass"), ("SIGABRT", "no-promise")])
+def test_an_end_that_varies_may_be_the_same_both_times(signal: str, verdict: str, world: World) -> None:
+    fixture = world.fixture()
+    seen = world.observe(fixture, "1.0.0", "crashed", stage="call", signal=signal)
+    dies = replace(seen, signal="SIGSEGV", errors=TOLD, both=())
+    world.model(fixture, "unstable", both=(dies, replace(seen, result="same", both=())))
+    assert world.counted(NAME) == {verdict: 1}
+
+
 def test_a_writer_that_died_as_its_golden_did_agrees_with_a_reference_that_says_so(world: World) -> None:
     fixture = world.fixture(golden={"crashed": {"stage": "call", "signal": "SIGFPE"}})
     world.observe(fixture, "1.0.0", signal="SIGFPE", stage="call")

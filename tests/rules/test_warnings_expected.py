@@ -166,6 +166,20 @@ def test_a_warning_that_is_given_once_is_known_all_the_same(said: tuple[str, str
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
+def test_a_warning_that_is_given_once_and_heard_of_nobody_is_told(world: World) -> None:
+    world.promise(warnings=(known(once=True),))
+    world.observe(world.fixture(), "2.0.0")
+    assert list(world.verdicts(RULE).values()) == ["fail: unsaid"]
+
+
+def test_of_a_warning_that_is_given_once_one_wording_is_enough(world: World) -> None:
+    world.promise(warnings=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="load is old"), once=True),))
+    fixture = world.fixture()
+    world.observe(fixture, "1.1.0", warnings=(SAID,))
+    world.observe(fixture, "2.0.0")
+    assert list(world.verdicts(RULE).values()) == []
+
+
 def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> None:
     world.promise(warnings=(running(wording("1.1.0..", *OLD), varies="by the hour"),))
     called(world)

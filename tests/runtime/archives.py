@@ -9,11 +9,11 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.runtime.limits import LIMITS
+from torch_compat.runtime.module import Module
 from torch_compat.runtime.program import load
 
 if TYPE_CHECKING:
     from torch_compat.runtime.horizons import Horizon
-    from torch_compat.runtime.module import Module
 
 HEAD = """class Model(Module):
   __parameters__ = []
@@ -54,7 +54,9 @@ def described(source: str, horizon: str | Horizon) -> Module:
         made.writestr("m/version", b"1\n")
         made.writestr("m/model.json", json.dumps(model))
         made.writestr("m/code/m.py", "op_version_set = 0\n" + source)
-    return load(stream.getvalue(), horizon)
+    found = load(stream.getvalue(), horizon)
+    assert isinstance(found, Module)
+    return found
 
 
 def program(
@@ -69,7 +71,9 @@ def program(
     text = source if isinstance(source, bytes) else source.encode()
     if not text.startswith(b"class "):
         text = HEAD.encode() + b"".join(b"  " + line + b"\n" for line in text.strip(b"\n").split(b"\n"))
-    return load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, limits=LIMITS._replace(steps=steps))
+    found = load(archive({"__torch__/m.py": text}, attributes, version=version), horizon, limits=LIMITS._replace(steps=steps))
+    assert isinstance(found, Module)
+    return found
 
 
 def run(source: str | bytes, *args: Any, horizon: str = "reference", version: int = 3) -> Any:

@@ -87,11 +87,11 @@ class Release:
 
 
 def tensor_body(
-    array: np.ndarray[Any, Any], storage: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    array: np.ndarray[Any, Any], kind: str, storage: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> dict[str, Any]:
     return {
         "tensor": {
-            "dtype": dtypes.of_numpy(array.dtype).name, "bytes": base64.b64encode(array.tobytes()).decode(), "storage": storage,
+            "dtype": kind, "bytes": base64.b64encode(array.tobytes()).decode(), "storage": storage,
             "shape": list(shape), "strides": list(strides), "offset": offset,
         }
     }  # fmt: skip

@@ -426,7 +426,6 @@ def test_slices_of_lists_step_forward_only(horizon: str, step: int, made: Any) -
     [
         ([[1.0, 2.0], [3.0]], "length 2 at dim 1 .got 1"),
         ([[1.0], []], "length 1 at dim 1 .got 0"),
-        ([[], [1.0]], "length 0 at dim 1 .got 1"),
     ],
 )
 def test_rows_of_several_lengths_make_no_tensor(rows: list[list[float]], said: str) -> None:
@@ -492,3 +491,49 @@ def test_places_of_int32_are_taken_from_2_0_on(dtype: Any, horizon: str, taken: 
 def test_tests_of_floats_give_integers_up_to_2_6(name: str) -> None:
     source = method(f"torch.{name}(a)", "a: float")
     assert [repr(told(source, horizon, 1.0)) for horizon in ("1.5.1", "2.6.0", "2.7.1")] == ["0", "0", "False"]
+
+
+@pytest.mark.parametrize(
+    ("body", "whole", "other"),
+    [
+        ("torch.copy_(torch.select(y, 0, 0), w)", True, True),
+        ("torch.copy_(torch.select(torch.detach(y), 0, 0), w)", False, False),
+        ("torch.add_(y, w)", True, True),
+        ("torch.add(torch.select(y, 0, 0), w)", False, False),
+    ],
+)
+def test_gradients_are_seen_through_other_views_of_what_was_written(body: str, whole: bool, other: bool) -> None:
+    source = f"""
+def forward(self, x: Tensor, w: Tensor) -> Tuple[bool, bool, bool]:
+  y = torch.clone(x)
+  other = torch.slice(y, 0, 1)
+  z = {body}
+  return (ops.prim.requires_grad(y), ops.prim.requires_grad(other), ops.prim.requires_grad(x))
+"""
+    module = program(source, "reference@2.15.0")
+    given = Tensor(np.zeros(2, np.float32)), Tensor(np.array(1, np.float32), requires_grad=True)
+    assert module.run("forward", given) == (whole, other, False)
+    plain = Tensor(np.zeros(2, np.float32)), Tensor(np.array(1, np.float32))
+    assert module.run("forward", plain) == (False, False, False)  # nothing is left of the call before
+
+
+@pytest.mark.parametrize(
+    ("horizon", "given", "found"),
+    [
+        ("1.5.1", [], ("float64", (0,))),
+        ("1.6.0", [], ("float32", (0,))),
+        ("1.5.1", [[], []], ("float64", (2, 0))),
+        ("1.6.0", [[], [1.0]], "Expected sequence of length 0 at dim 1"),
+        ("1.7.1", [[], [1.0]], ("float32", (2, 0))),
+        ("2.15.0", [[1.0], []], "Expected sequence of length 1 at dim 1"),
+    ],
+)
+def test_lists_without_numbers_become_tensors(horizon: str, given: list[Any], found: Any) -> None:
+    kind = "List[List[float]]" if given else "List[float]"
+    module = program(f"def forward(self, x: {kind}) -> Tensor:\n  return torch.tensor(x)", f"reference@{horizon}")
+    if isinstance(found, str):
+        with pytest.raises(Raised, match=found):
+            module.run("forward", (given,))
+    else:
+        made = module.run("forward", (given,))
+        assert (made.dtype.name, made.shape) == found

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.archives import archive, described, program
+from tests.runtime.archives import HEAD, archive, described, program
 from torch_compat.corpus.manifest import Fixture, read_manifest
 from torch_compat.errors import Corrupt, HarnessError, Raised, Refused, Unsupported
 from torch_compat.releases.release import Release
@@ -227,13 +227,55 @@ def test_the_old_operator_and_its_upgrader_agree() -> None:
             assert was.dtype is now.dtype
 
 
-@pytest.mark.parametrize("one", upgraders.UPGRADERS, ids=lambda one: str(one.name))
-def test_an_upgrader_is_for_versions_below_its_bump_and_horizons_that_know_it(one: upgraders.Upgrader) -> None:
-    assert upgraders.find(one.operator, one.bump - 1, NEWEST) is one
-    assert upgraders.find(one.operator, one.bump, NEWEST) is None
-    assert upgraders.find(one.operator, one.bump - 1, one.since) is one
-    assert upgraders.find(one.operator, one.bump - 1, Release("1.5.1")) is None
-    assert one.call(NEWEST) is not None
+def test_upgraders_are_those_that_the_release_of_the_horizon_states() -> None:
+    newest, none = upgraders.recorded(NEWEST), upgraders.recorded(Release("1.5.1"))
+    assert none.bodies == ()
+    for body in newest.bodies:
+        found = newest.find(body.operator, body.bump - 1)
+        assert found is not None
+        assert body in found.bodies
+        assert newest.find(body.operator, body.bump) is None
+        assert none.find(body.operator, body.bump - 1) is None
+        assert found.call(NEWEST) is not None
+    assert {body.name for body in newest.bodies} >= {"div_Tensor_0_3", "full_0_4", "linspace_out_0_7", "gelu_0_9"}
+    assert "full_names_0_4" in {body.name for body in upgraders.recorded(Release("2.12.1")).bodies}
+
+
+@pytest.mark.parametrize("horizon", ["1.6.0", "1.8.1", "1.10.2", "1.11.0", "1.12.1", "2.15.0"])
+def test_each_release_with_upgraders_runs_its_own_bodies(horizon: str) -> None:
+    table = upgraders.recorded(Release(horizon))
+    for body in table.bodies:
+        if "_test_serialization" not in body.name:
+            assert table.find(body.operator, body.first).call(Release(horizon)) is not None  # type: ignore[union-attr]
+    source = "def forward(self, a: Tensor, b: Tensor) -> Tensor:\n  return torch.div(a, b)"
+    module = program(source, f"reference@{horizon}", version=3)
+    assert module.run("forward", (Tensor(np.array([7, -7])), Tensor(np.array([2, 2])))).array.tolist() == [3, -3]
+    scalar = program("def forward(self, a: Tensor) -> Tensor:\n  return torch.div(a, 2.)", f"reference@{horizon}", version=3)
+    assert scalar.run("forward", (Tensor(np.array([7, -7])),)).array.tolist() == [3.5, -3.5]
+
+
+def test_the_overload_is_chosen_by_the_old_schema() -> None:
+    source = "def forward(self, a: Tensor, out: Tensor) -> Tensor:\n  return torch.div(a, a, out=out)"
+    given = (Tensor(np.array([7, -7])), Tensor(np.array([0, 0])))
+    table = upgraders.Table(
+        body._replace(text=body.text.replace("trunc", "floor"))
+        for body in upgraders.recorded(NEWEST).bodies
+        if body.overload == "out"
+    )
+    module = load(
+        archive({"__torch__/m.py": HEAD.encode() + b"  " + source.replace("\n", "\n  ").encode()}, version=3), table=table
+    )
+    assert module.run("forward", given).array.tolist() == [1, 1]
+    assert module.program.applied[0][3] == "div_0_3"
+
+
+def test_an_upgrader_whose_parameters_its_old_schema_lacks_is_refused() -> None:
+    (body,) = (one for one in upgraders.recorded(NEWEST).bodies if one.name == "gelu_0_9")
+    wrong = upgraders.Table([body._replace(text=body.text.replace("self", "input"))])
+    found = wrong.find("aten::gelu", 9)
+    assert found is not None
+    with pytest.raises(Refused, match="takes input; its old schema has self"):
+        found.call(NEWEST)
 
 
 def test_modules_described_in_json_are_read_without_attributes() -> None:

@@ -406,3 +406,67 @@ def test_1_0_keeps_gradients_of_what_it_does_not_fuse() -> None:
 def test_1_0_forgets_them_of_what_follows_integers_too() -> None:
     assert fused("mul", "") == [True, True]
     assert fused("mul", "mul", second=False) == [False, True]
+
+
+LEAST = -(1 << 63)
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "2.0.1", "2.15.0"])
+@pytest.mark.parametrize(
+    ("statement", "a", "b", "dead"),
+    [
+        ("torch.remainder(a, b)", 5, 0, True),
+        ("torch.remainder(a, b)", LEAST, -1, True),
+        ("torch.remainder(a, b)", LEAST, 1, False),
+        ("torch.floordiv(a, b)", LEAST, -1, True),
+        ("torch.floordiv(a, b)", LEAST, 1, False),
+    ],
+)
+def test_integers_that_are_no_tensors_are_divided_by_the_processor(
+    statement: str, a: int, b: int, dead: bool, horizon: str
+) -> None:
+    module = program(f"def forward(self, a: int, b: int) -> int:\n  return {statement}", f"reference@{horizon}")
+    if dead:
+        with pytest.raises(DiesCalled, match="SIGFPE"):
+            module.run("forward", (a, b))
+    else:
+        module.run("forward", (a, b))
+
+
+def test_a_division_of_integers_by_zero_raises() -> None:
+    module = program("def forward(self, a: int, b: int) -> int:\n  return torch.floordiv(a, b)", "reference@2.15.0")
+    with pytest.raises(Raised, match="division by 0") as caught:
+        module.run("forward", (5, 0))
+    assert not isinstance(caught.value, DiesCalled)
+
+
+@pytest.mark.parametrize(
+    ("operation", "same"),
+    [
+        ("torch.mul(x, 1.)", True),
+        ("torch.div(x, 1)", True),
+        ("torch.add(x, 0, alpha=1)", True),
+        ("torch.sub(x, 0., alpha=1)", True),
+        ("torch.mul(x, 2)", False),
+        ("torch.add(x, 0, alpha=2)", False),
+        ("torch.mul(x, n)", False),  # a number that the source does not state
+    ],
+)
+@pytest.mark.parametrize(("horizon", "has"), [("1.4.0", True), ("1.5.1", False)])
+def test_an_operand_that_changes_nothing_gives_the_tensor_itself(operation: str, same: bool, horizon: str, has: bool) -> None:
+    source = f"def forward(self, x: Tensor, n: int) -> Tensor:\n  y = {operation}\n  return torch.add_(y, 1)"
+    given = Tensor(np.zeros(2, np.float32))
+    program(source, f"reference@{horizon}", version=2).run("forward", (given, 1))
+    assert (given.array == 1).all() == (same and has)
+
+
+@pytest.mark.parametrize(("horizon", "refused"), [("1.2.0", True), ("1.3.1", False)])
+def test_a_list_of_bools_that_is_given_is_no_tensor_in_1_2(horizon: str, refused: bool) -> None:
+    source = "def forward(self,\n    x: List[bool]) -> Tensor:\n  y = annotate(List[bool], [])\n  z = torch.tensor(y)\n  return torch.tensor(x)\n"
+    for given, words in ([], "length != 0 INTERNAL"), ([True], "^0 INTERNAL .* Unexpected list typeTrue"):
+        module = described(source, f"reference@{horizon}")
+        if refused:
+            with pytest.raises(Raised, match=words):
+                module.run("forward", (given,))
+        else:
+            assert module.run("forward", (given,)).array.tolist() == given

@@ -22,7 +22,7 @@ from torch_compat.archive.tar import TarArchive, looks_like_tar
 from torch_compat.archive.zip import ZipArchive
 from torch_compat.archive.zip_directory import ends_like_zip
 from torch_compat.archive.zip_member import LOCAL_SIGNATURE
-from torch_compat.errors import Unsafe, Unsupported
+from torch_compat.errors import NoArchive, Unsafe
 
 if TYPE_CHECKING:
     from torch_compat.archive.base import Raw
@@ -59,7 +59,7 @@ def open_archive(
 
     Raises:
         UsageError: there is no such file, it is a folder, or it may not be read.
-        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        NoArchive: it is no archive that PyTorch writes; what it is instead is named where that is known.
         Corrupt: it was one, and nothing can be read of it any more.
         Unsafe: reading it would cost more than is allowed.
     """
@@ -72,15 +72,19 @@ def open_archive(
         raise
 
 
-def recognised_archive(path: str, raw: Raw, *, verify_offsets: bool | None = None, inspecting: bool = False) -> Archive:
+def recognised_archive(
+    path: str, raw: Raw, *, verify_offsets: bool | None = None, inspecting: bool = False, allowance: Allowance | None = None
+) -> Archive:
     """The same for the bytes of a file, which stay open where this raises.
 
+    With an allowance, they are a part of the file that it is for.
+
     Raises:
-        Unsupported: it is no archive that PyTorch writes; what it is instead is named where that is known.
+        NoArchive: it is no archive that PyTorch writes; what it is instead is named where that is known.
         Corrupt: it was one, and nothing can be read of it any more.
         Unsafe: reading it would cost more than is allowed.
     """
-    allowance = (Allowance.to_inspect if inspecting else Allowance.to_load)(len(raw))
+    allowance = allowance or (Allowance.to_inspect if inspecting else Allowance.to_load)(len(raw))
     try:
         archive = _open(path, raw, allowance)
     except Unsafe as error:
@@ -113,10 +117,13 @@ def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
 
     foreign = recognise(head, len(raw))
     if foreign is not None:
-        said = f"is {foreign.name}, not an archive that PyTorch writes"
-        raise Unsupported(said, where=path, hint=foreign.hint, code=foreign.code)
-    found = f"a file that starts with {head[:8].hex(' ')}"
-    raise Unsupported(f"is {found}, not an archive that PyTorch writes", where=path, code="no-archive")
+        name = foreign.name
+        if foreign.code == "executorch":
+            from torch_compat.archive.executorch import described  # noqa: PLC0415 - as above
+
+            name = f"{name} ({described(raw)})"
+        raise NoArchive(name, where=path, hint=foreign.hint, code=foreign.code)
+    raise NoArchive(f"a file that starts with {head[:8].hex(' ')}", where=path)
 
 
 def _container(head: bytes, raw: Raw) -> str:
@@ -137,8 +144,7 @@ def _zip(path: str, raw: Raw, allowance: Allowance) -> ZipArchive:
     archive = ZipArchive(path, raw, allowance)
     names = archive.names
     if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
-        said = "is an archive of NumPy (.npz), not one that PyTorch writes"
-        raise Unsupported(said, where=path, hint="it is read by numpy.load", code="npz")
+        raise NoArchive("an archive of NumPy (.npz)", where=path, hint="it is read by numpy.load", code="npz")
     if looks_like_tar(raw[:HEAD]):
         archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
     return archive

@@ -1,7 +1,8 @@
 """The container of torch 0.1: a POSIX tar of the members sys_info, pickle, storages and tensors.
 
-torch 0.1 wrote it by Python's tarfile; members are plain files of 512-byte blocks. Only headers are protected, by a sum of
-their bytes: a changed byte in a member cannot be seen.
+torch 0.1 wrote it by Python's tarfile in the form of POSIX.1-2001 (PAX); members are plain files of 512-byte blocks. In front of a member may
+stand a PAX header, a member of its own with lines "LENGTH KEY=VALUE": the time as a fraction, a name or a size that the plain header has
+no room for. Only headers are protected, by a sum of their bytes: a changed byte in a member cannot be seen.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.allowance import MEMBER
 from torch_compat.archive.base import Archive, Damage, windows
-from torch_compat.errors import Corrupt, Unsupported
+from torch_compat.errors import Corrupt, NoArchive
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -23,7 +24,10 @@ __all__ = ["TarArchive", "looks_like_tar"]
 BLOCK = 512
 RECORDS = ("sys_info", "pickle", "storages", "tensors")
 PLAIN_FILES = b"0\0"  # the types of a plain file, of the POSIX form and of the one before
+DIGITS = 16  # of a number in a PAX header
+LINE = 20  # units of work for one of its lines
 BASE_256 = 0x80  # set in the first byte of a number that is not octal text
+LONGEST_PAX = 1 << 20  # bytes of one: Python's tarfile writes less than a kilobyte
 CHECKSUM = slice(148, 156)
 SEEN_AFTER = 1 << 20  # bytes behind the end of the archive that are looked at in a file which is not read as a whole
 
@@ -43,6 +47,9 @@ class TarMember:
 class TarArchive(Archive):
     """An open archive of torch 0.1.
 
+    Parameters:
+        of_others: take a tar of any members, which is no archive of torch.
+
     Attributes:
         members: its members, in order.
         names: their names.
@@ -50,19 +57,21 @@ class TarArchive(Archive):
 
     container = "tar"
 
-    def __init__(self, path: str | PathLike[str], raw: Raw, allowance: Allowance | None = None) -> None:
+    def __init__(
+        self, path: str | PathLike[str], raw: Raw, allowance: Allowance | None = None, *, of_others: bool = False
+    ) -> None:
         super().__init__(path, raw, allowance=allowance)
         self.members: list[TarMember] = []
         self._index: dict[str, TarMember] = {}
         self._lost: dict[str, str] = {}
+        self._stated: dict[str, str] = {}  # by the PAX header in front of the next member
         self._read()
         self.names = tuple(member.name for member in self.members)
+        if of_others:
+            return
         if not {*self.names, *self._lost} & {*RECORDS}:
             held = ", ".join(self.names[:5]) or "nothing"
-            raise Unsupported(
-                f"is a tar archive without any member that PyTorch writes; it holds {held}",
-                where=str(path), hint="unpack it first", code="tar-archive",
-            )  # fmt: skip
+            raise NoArchive(f"a tar archive of other files ({held})", where=str(path), hint="unpack it first", code="tar-archive")
         for record in RECORDS:
             if record not in self._index and record not in self._lost:
                 self._note("missing-record", record, "is missing; all four members belong to the format", self.size)
@@ -97,6 +106,18 @@ class TarArchive(Archive):
             self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is no number", position)
             self._lost[name] = "has no size"
             return -1
+        if header[156:157] in {b"x", b"g"}:
+            return self._pax(name, position, size)
+        name = self._stated.pop("path", name)
+        told = self._stated.pop("size", None)
+        if told is not None:
+            size = int(told) if told.isascii() and told.isdigit() and len(told) < DIGITS else -1
+            if size < 0:
+                self._note(
+                    "size-disagrees", name, f"its PAX header states its size as {told[:40]!r}, which is no number", position
+                )
+                self._lost[name] = "has no size"
+                return -1
         if header[156:157] not in {b"0", b"\0"}:
             said = f"is of the type {header[156:157]!r}; torch 0.1 wrote plain files alone"
             self._note("not-a-file", name, said, position)
@@ -117,6 +138,29 @@ class TarArchive(Archive):
         else:
             self._index[name] = member
         return end
+
+    def _pax(self, name: str, position: int, size: int) -> int:
+        """Read a PAX header; give where the next header stands, or -1 where nothing can be read on."""
+        start, end = position + BLOCK, position + BLOCK + size
+        if end > self.size or size > LONGEST_PAX:
+            said = f"is a PAX header of {size} bytes, of which {self.size - start} are there; at most {LONGEST_PAX} are read"
+            self._note("cut-off" if end > self.size else "bad-pax", name, said, position)
+            return -1
+        self.allowance.expand(size)
+        data, at = bytes(self.raw[start:end]), 0
+        while at < size:
+            self.allowance.spend(LINE)
+            length, space, _ = data[at : at + DIGITS + 1].partition(b" ")
+            count = int(length) if space and length.isdigit() else 0
+            line = data[at : at + count]
+            key, equals, value = line[len(length) + 1 : -1].partition(b"=")
+            if not equals or len(line) != count or not line.endswith(b"\n"):
+                self._note("bad-pax", name, f"its line at {at} is none: expected LENGTH KEY=VALUE", start + at)
+                break
+            if key in {b"path", b"size"}:
+                self._stated[key.decode()] = value.decode("utf-8", "backslashreplace")
+            at += count
+        return end + -end % BLOCK
 
     def _end(self, position: int) -> None:
         stop = self.size

@@ -21,14 +21,19 @@ __all__ = ["main", "top_level"]
 COMMANDS = {
     "replay": "Observe with the selected readers, judge, and report (the main job).",
     "inspect": "Identify archives, their contents, and the releases that can load them.",
-    "run": "Run a TorchScript or mobile program, without torch or with a real release.",
+    "run": "Run a TorchScript, mobile or exported program, without torch or with a real release.",
     "judge": "Check the recorded observations against the policy.",
+    "report": "Show what begins with a release: breaks, deprecations, and what is mended.",
+    "notes": "Draft the compatibility notes of a release from recorded observations.",
+    "signoff": "Sign for a release on recorded evidence, and verify what was signed.",
+    "candidate": "Compare a build of torch with the newest release: what is new or mended.",
     "accept": "Measure what waivers cover, show changes, and update the lock files.",
     "observe": "Load fixtures with real releases and compare with the recorded results.",
     "produce": "Write fixtures by running recipes with a real release.",
     "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",
     "operators": "Show operator schemas and their changes, and check changes for breakage.",
     "extension": "Record the operators that an extension uses, and check which releases it fits.",
+    "prove": "Prove that an upgrader preserves what old programs computed.",
     "readers": "List, build and remove environments of releases; look for new releases.",
     "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",
     "plan": "Plan a change: print the schedule that keeps every promise.",
@@ -69,6 +74,7 @@ def _run(arguments: list[str]) -> NoReturn:
             gc.freeze()
             gc.enable()
         status = command()
+        sys.stdout.flush()  # what cannot be written is said now
     except KeyboardInterrupt:
         _say("torch-compat: stopped")
         sys.exit(130)

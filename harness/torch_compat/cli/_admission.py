@@ -30,6 +30,7 @@ from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce
+from torch_compat.report.documents import NOTES, RELEASES
 from torch_compat.rules.judgement import Verdict
 from torch_compat.writes import changing, put, remove
 
@@ -101,7 +102,7 @@ class Admission:
             "observe": f"load every fixture twice with {name}, and run every probe and every deprecation",
             "survey": f"record the operators, names and limits that {name} reports",
             "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
-            "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED)]),
+            "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
             "predictions": f"recount {PREDICTIONS}, and the quirks and slips of {LOCK_FILE} (takes some minutes)",
         }[step]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -32,6 +33,14 @@ class _Lazy(click.Group):
             gc.enable()
         assert isinstance(command, click.Command)  # noqa: S101 - a file of this folder
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; where there is none, the nearest ones are named."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            nearest = get_close_matches(args[0], COMMANDS, n=2)
+            hint = f"Did you mean {' or '.join(nearest)}?" if nearest else "torch-compat --help lists all commands."
+            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):

@@ -14,9 +14,9 @@ from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
-from torch_compat.report.documents import REGENERATED, Generated, Judged
+from torch_compat.report.documents import HAND, NOTES, REGENERATED, RELEASES, Generated, Judged, release_documents
 from torch_compat.report.predictions import document, stated
-from torch_compat.rules.judge import judge
+from torch_compat.rules.judge import examine
 from torch_compat.writes import changing, holding, put
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ GENERATED = tuple(
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], Judged]:
     """Rewrite every generated file that the tree has and that is not current; which changed, and what judging says in the end.
 
+    A tree that has a folder for the reports of releases is given one for each minor line, with its notes.
+
     The locks are brought up to date before anything is judged, unless something could not be checked. Judging then says what. What
     continues in a new release joins the lock of waivers; a difference that is new does not: only ``torch-compat accept`` takes it.
 
@@ -75,7 +77,7 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
                     say(str(one))
             with uncollected():
                 evidence = replace(counted.evidence, policy=place.policy())
-                known.append(Judged(evidence, judge(evidence)))
+                known.append(Judged(evidence, *examine(evidence)))
         return known[0]
 
     for one in GENERATED:
@@ -90,8 +92,26 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
             say(one.path)
             if one.feeds:
                 known.clear()
-    judged()
-    return changed, judged()
+    found = judged()
+    if place.inside(RELEASES).is_dir():
+        with changing(place.path):
+            for name, text in release_documents(found, _by_hand(place)).items():
+                path = place.inside(name)
+                if not path.is_file() or read_whole(path).decode("utf-8") != text:
+                    put(path, text, encoding="utf-8")
+                    changed.append(name)
+                    say(name)
+    return changed, found
+
+
+def _by_hand(place: Root) -> Callable[[str], bytes | None]:
+    """What a tree holds that a person wrote about a release."""
+
+    def read(release: str) -> bytes | None:
+        path = place.inside(f"{NOTES}/{release}{HAND}")
+        return read_whole(path) if path.is_file() else None
+
+    return read
 
 
 def predictions_current(place: Root, evidence: Evidence) -> bool:

@@ -7,7 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.escapes import escaped as _plain
+from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import shown
+from torch_compat.inspected import NATIVE
+from torch_compat.needs import packaged_rules
 from torch_compat.pickles import brief
 
 if TYPE_CHECKING:
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from torch_compat.formats import Facts, Producer
     from torch_compat.inspection import Inspected
     from torch_compat.needs import Needs
+    from torch_compat.needs.changes import ChangeOfMeaning
+    from torch_compat.needs.loading import Advisory, Module
 
 __all__ = ["HEADINGS", "line", "screen"]
 
@@ -27,8 +32,8 @@ HEADINGS = f"{'FORMAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
 
 def line(found: Inspected) -> str:
     """One line of a table."""
-    name = found.facts.name if found.facts else "-"
-    sound = "dangerous" if found.dangers else "sound"
+    name = found.facts.name if found.facts else shown(found.other or "-")[:44]
+    sound = "dangerous" if found.dangers else "sound" if found.facts else "not PyTorch's"
     if found.omitted:
         sound += ", not all checked"
     state = sound if found.error is None else shown(found.error.code)
@@ -56,6 +61,9 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     facts = found.facts
     if facts is not None:
         yield "format", [facts.name]
+        yield "contents", [_kind(*kind_of(facts))]
+    elif found.other is not None and found.error is None:
+        yield "format", [f"{found.other}, not an archive that PyTorch writes"]
     if found.size is not None:
         yield "size", [f"{found.size:,} bytes"]
         yield "sha256", [found.sha256 or "not calculated"]
@@ -64,10 +72,14 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     if found.needs is not None:
         yield "read by torch", [_spans(found.needs)]
         yield "because", [text for one in found.needs.reasons for text in (_plain(one.needs), f"  {_plain(one.because)}")]
+        yield "how to load", list(_ways(found.needs))
+        yield "needs", [_module(one) for one in found.needs.beside]
         yield "weights_only", list(_weights_only(found.needs))
+        yield "advisories", [_advisory(one) for one in found.needs.advisories]
     if facts is not None:
         yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
+        yield "changes", list(_changes(found.changes_of_meaning))
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
     yield "on the CPU", [_computed(one) for one in found.sixteen_bits]
@@ -76,14 +88,47 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         more = [f"and {len(dangers) - MOST} more"] if len(dangers) > MOST else []
         yield (
             "dangers",
-            [f"record {shown(record)} names {shown(name)}, which {because}" for name, record, because in dangers[:MOST]] + more,
+            [_danger(*one) for one in dangers[:MOST]] + more,
         )
     if facts is not None or found.damage:
         more = [f"and {len(found.damage) - MOST} more"] if len(found.damage) > MOST else []
         yield "damage", [_damage(one.code, one.record, one.detail) for one in found.damage[:MOST]] + more or ["none"]
+    yield (
+        "contains",
+        [f"{shown(one.path.removeprefix(found.path)[1:])}: {_inner(one)}" for one in found.contains[:MOST]]
+        + [f"and {len(found.contains) - MOST} more"] * (len(found.contains) > MOST),
+    )
+    yield "fails", [f"--fail-on {one}" for one in found.fails]
     yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
     if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
         yield "error", [f"{found.error.code}: {_plain(found.message)}"]
+
+
+def _inner(one: Inspected) -> str:
+    """What is said of an archive inside of another file."""
+    if one.error is not None:
+        return f"{one.error.code}: {_plain(one.message)}"
+    return f"{one.facts.name if one.facts else '-'}, read by torch {_spans(one.needs)}"
+
+
+def _kind(kind: str, about: dict[str, Any]) -> str:
+    """What it is for a person, in one line."""
+    said = kind.replace("-", " ")
+    return (
+        f"{said} ({', '.join(_detail(name, value) for name, value in about.items() if value)})" if any(about.values()) else said
+    )
+
+
+def _detail(name: str, value: Any) -> str:
+    if value is True:
+        return name
+    if isinstance(value, dict):
+        text = ", ".join(f"{key}: {one}" for key, one in islice(value.items(), MOST))
+    elif isinstance(value, list):
+        text = " ".join(map(str, value[:MOST])) + (f" and {len(value) - MOST} more" if len(value) > MOST else "")
+    else:
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{name}: {text}"
 
 
 def _computed(one: dict[str, Any]) -> str:
@@ -91,6 +136,11 @@ def _computed(one: dict[str, Any]) -> str:
         span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
     )
     return f"{one['operator']} with {one['dtype']}: supported by {spans or 'no release'}, not by others"
+
+
+def _danger(name: str, record: str, because: str) -> str:
+    where = f"record {shown(record)} {'is' if name == NATIVE else 'names'} " if record else ""
+    return f"{where}{shown(name)}, which {because}"
 
 
 def _damage(code: str, record: str | None, detail: str) -> str:
@@ -131,13 +181,50 @@ def _stated(facts: Facts) -> Iterator[str]:
 
 
 def _spans(needs: Needs | None) -> str:
-    if needs is None:
-        return "-"
-    parts = []
-    for first, last in needs.readable_by:
-        newest = needs.maximum_release is None and (first, last) == needs.readable_by[-1]
-        parts.append(f"{first} and newer" if newest else first if first == last else f"{first} to {last}")
+    return "-" if needs is None else _named(needs.readable_by)
+
+
+def _named(spans: Sequence[tuple[str, str]]) -> str:
+    """Spans of releases in words."""
+    newest = packaged_rules().releases[-1]
+    parts = [
+        f"{first} and newer" if last == newest else first if first == last else f"{first} to {last}" for first, last in spans
+    ]
     return ", ".join(parts) or "none"
+
+
+def _ways(needs: Needs) -> Iterator[str]:
+    """The calls that load it, each on a line with its releases; one that runs code says so there."""
+    for way in needs.how_to_load:
+        runs = ", runs code that the file chooses" if way.runs_code else ""
+        other = [one.package for one in way.needs if one.package and one not in needs.beside]
+        beside = f", with {' and '.join(dict.fromkeys(other))}" if other else ""
+        yield f"{_named(way.releases)}{beside}{runs}: {way.code}"
+    if not needs.how_to_load:
+        yield "no call of any release is known to load it"
+
+
+def _changes(changes: Sequence[ChangeOfMeaning]) -> Iterator[str]:
+    """One line for each change since the file was written; the others only counted."""
+    met = [one for one in changes if one.written != "after"]
+    for one in met[:MOST]:
+        yield f"loads, but since {one.since} {one.operator} differs: {one.after} (before: {one.before}); {one.id}"
+    if len(met) > MOST:
+        yield f"and {len(met) - MOST} more (--format json)"
+    older = len(changes) - len(met)
+    if older:
+        plural, them = ("s", "them") if older > 1 else ("", "it")
+        yield f"{older} older change{plural}: releases before its writer compute {them} in the old way (--format json)"
+
+
+def _module(one: Module) -> str:
+    """A module and where it comes from."""
+    package = f" (package {one.package})" if one.package else ""
+    return f"{shown(one.module)}{package}{f': {one.because}' if one.because else ''}"
+
+
+def _advisory(one: Advisory) -> str:
+    return f"{one.id}: torch {_named(one.releases)}, {one.call}: {one.summary}; safe: {one.safe}"
 
 
 def _weights_only(needs: Needs) -> Iterator[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._processes import in_processes
 from torch_compat.cli._status import exit_status
-from torch_compat.errors import HarnessError
+from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.needs import packaged_rules
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,8 +50,23 @@ def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] |
     return (tuple(paths), tree, code, format_) if paths else None
 
 
-def inspected(paths: Iterable[str], tree: bool, code: bool, format_: str) -> int:
+class Asked(NamedTuple):
+    """What is asked of each file.
+
+    Attributes:
+        form: ``json``, ``line``, or ``screen`` with what more is to be shown.
+        named: the paths that the user named; other files were found in folders.
+        fail_on: the conditions that lead to exit status 1, as they were given.
+    """
+
+    form: str
+    named: frozenset[str]
+    fail_on: tuple[str, ...]
+
+
+def inspected(paths: Sequence[str], tree: bool, code: bool, format_: str, fail_on: Sequence[str] = ()) -> int:
     """Print what all of these files are; the exit status."""
+    conditions = tuple(map(condition, dict.fromkeys(fail_on)))
     files = chain.from_iterable(map(files_of, paths))
     first = list(islice(files, ALONE + 1))
     packaged_rules()  # once for all processes; and if it cannot be read, nothing has been printed yet
@@ -59,12 +76,60 @@ def inspected(paths: Iterable[str], tree: bool, code: bool, format_: str) -> int
         form = "screen" + " tree" * tree + " code" * code
     else:
         form = "line"
-    return _print(_rendered(first, files, form), form)
+    asked = Asked(form, frozenset(paths), conditions)
+    return _print(_rendered(first, files, asked), form, conditions)
 
 
-def _print(rendered: Iterator[Rendered], form: str) -> int:
+RELEASE = "release:"
+SIMPLE = ("danger", "damage", "changes")
+
+
+def condition(given: str) -> str:
+    """A condition of ``--fail-on``, with the release as the calendar names it.
+
+    Raises:
+        UsageError: there is no such condition, or no such release.
+    """
+    if given in SIMPLE:
+        return given
+    if not given.startswith(RELEASE):
+        raise UsageError(f"--fail-on {given!r} is no condition", hint=f"expected {', '.join(SIMPLE)}, or release:2.6.0")
+    known = packaged_rules().known
+    name = given.removeprefix(RELEASE)
+    release = known.find(name)
+    if release is None:
+        near = ", ".join(known.near(name)[:3])
+        raise UsageError(f"--fail-on {given!r} names no release of the calendar", hint=f"did you mean {near}" if near else None)
+    return f"{RELEASE}{release}"
+
+
+def _met(found: Inspected, conditions: Iterable[str]) -> Iterator[str]:
+    """The conditions that a file meets."""
+    for one in conditions:
+        if one == "danger":
+            met = bool(found.dangers)
+        elif one == "damage":
+            met = bool(found.damage)
+        elif one == "changes":
+            met = any(change.written != "after" for change in found.changes_of_meaning)
+        else:
+            met = found.needs is not None and Release(one.removeprefix(RELEASE)) not in found.needs.readers
+        if met:
+            yield one
+
+
+def _status(found: Inspected) -> int:
+    """What a file leads to. Damage that the user asks about is a condition that fails, if the rest of the file can be read."""
+    if "damage" in found.fails and found.needs is not None:
+        return 1
+    if found.error is not None:
+        return 2
+    return 1 if found.fails else 0
+
+
+def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = ()) -> int:
     """Print all rows. JSON is closed whatever happens, so that the rows which are there can be read."""
-    statuses: set[int] = set()
+    statuses: Counter[int] = Counter()
     out = sys.stdout
     if form == "json":
         out.write('{"schema_version": 1, "archives": [')
@@ -76,14 +141,18 @@ def _print(rendered: Iterator[Rendered], form: str) -> int:
     if not statuses:
         sys.stderr.write("torch-compat: there is no file to inspect\n")
         return 4
+    if conditions:
+        sys.stderr.write(
+            f"torch-compat: {statuses[1]} of {statuses.total()} files fail --fail-on {' --fail-on '.join(conditions)}\n"
+        )
     return exit_status(statuses)
 
 
-def _print_rows(rendered: Iterator[Rendered], form: str, statuses: set[int]) -> None:
+def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int]) -> None:
     out = sys.stdout
     before = "\n"
     for number, (status, text) in enumerate(rendered):
-        statuses.add(status)
+        statuses[status] += 1
         if form == "json":
             out.write(before + text)
             before = ",\n"
@@ -106,10 +175,12 @@ def _writable(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ one file
 
 
-def _render(path: str, form: str) -> Rendered:
+def _render(path: str, asked: Asked) -> Rendered:
     """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
+    form = asked.form
     try:
-        found = look_at(path)
+        found = look_at(path, named=path in asked.named)
+        found.fails = list(_met(found, asked.fail_on))
         text = _text(found, form)
     except HarnessError as error:  # none of an archive: of what is recorded of the releases
         return error.exit_status, _text(_failed(path, error.message, error.code, error.hint), form)
@@ -118,7 +189,7 @@ def _render(path: str, form: str) -> Rendered:
             raise
         kind = type(error).__name__
         return 3, _text(_failed(path, f"internal error in torch-compat: {kind}", "fault"), form)
-    return 0 if found.error is None else 2, text
+    return _status(found), text
 
 
 REPORT = "please report it, with the file if you can share it; TORCH_COMPAT_DEBUG=1 shows the traceback"
@@ -143,13 +214,13 @@ def _text(found: Inspected, form: str) -> str:
 # ----------------------------------------------------------------------------------------------------------- many files
 
 
-def _rendered(first: list[str], rest: Iterable[str], form: str) -> Iterator[Rendered]:
+def _rendered(first: list[str], rest: Iterable[str], asked: Asked) -> Iterator[Rendered]:
     """The text of each file, in order; many files by as many processes as there are processors."""
     workers = len(os.sched_getaffinity(0))
     files = chain(first, rest)
     if len(first) <= ALONE or workers == 1:
-        return (_render(path, form) for path in files)
-    return in_processes(files, lambda path: _render(path, form), lambda path: _crashed(path, form), workers)
+        return (_render(path, asked) for path in files)
+    return in_processes(files, lambda path: _render(path, asked), lambda path: _crashed(path, asked.form), workers)
 
 
 def _crashed(path: str, form: str) -> Rendered:

@@ -53,7 +53,15 @@ def stderr() -> Console:
 
 
 def _console(stream: TextIO, *, width: int | None, soft_wrap: bool) -> Console:
-    return _HarmlessConsole(file=styled(stream), highlight=False, markup=False, emoji=False, width=width, soft_wrap=soft_wrap)
+    return _HarmlessConsole(
+        file=styled(stream),
+        color_system=None if os.environ.get("NO_COLOR") else "auto",  # with colours, bold and dim go as well
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=width,
+        soft_wrap=soft_wrap,
+    )
 
 
 class Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from torch_compat.cli._builds import BuildRelease
 from torch_compat.cli._format import say
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.readers.environments import Environments
@@ -23,11 +24,13 @@ __all__ = ["built", "selected_fixtures", "trusted", "warn_unless_isolated"]
 
 
 def built(release: CalendarRelease) -> Environment:
-    """The environment of a release.
+    """The environment of a release, or of a build.
 
     Raises:
         EnvironmentUnavailable: it was not built here.
     """
+    if isinstance(release, BuildRelease):
+        return release.build.environment
     environment = Environments().get(release.version)
     if environment is None:
         raise EnvironmentUnavailable(

@@ -26,7 +26,7 @@ PACKAGED = packaged("policies")
 
 @dataclass(frozen=True)
 class Root:
-    """A tree that holds ``fixtures/`` or ``policies/``."""
+    """A tree that holds ``policies/torch/``, or that ``--root`` names."""
 
     path: Path
 
@@ -92,7 +92,9 @@ class Root:
 
 
 def find_root(given: Path | None) -> Root:
-    """``--root``, else the nearest folder, from here upwards, that holds ``fixtures/`` or ``policies/``.
+    """``--root``, else the nearest folder, from here upwards, that holds ``policies/torch/``.
+
+    Folders that are called ``fixtures`` or ``policies`` alone are common, and say nothing.
 
     Raises:
         UsageError: ``--root`` is no folder.
@@ -104,10 +106,10 @@ def find_root(given: Path | None) -> Root:
         return Root(given.resolve())
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if (folder / "fixtures").is_dir() or (folder / "policies").is_dir():
+        if (folder / "policies/torch").is_dir():
             return Root(folder)
     raise NothingSelected(
-        "neither this directory nor a parent contains fixtures/ or policies/",
+        "neither this directory nor a parent contains policies/torch/",
         where=str(here),
         hint="run the command in a checkout of torch-compat, or give --root",
         code="no-root",
@@ -137,5 +139,5 @@ def root_option(command: Command) -> Command:
     return click.option(
         "--root",
         type=click.Path(path_type=Path),
-        help="Directory with fixtures/, policies/ and reports/. Default: the nearest one, from the current directory upwards.",
+        help="Directory with policies/torch/, fixtures/ and reports/. Default: the nearest one, from the current directory upwards.",
     )(command)

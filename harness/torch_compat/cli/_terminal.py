@@ -9,6 +9,7 @@ themselves with :mod:`torch_compat.escapes`.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -39,10 +40,38 @@ class Harmless:
         shown = self._with_styles(text) if self._styles else escaped_output(text)
         try:
             self._stream.write(shown)
+        except OSError as error:
+            self._unread(error)
         except UnicodeEncodeError:  # of a terminal that lacks a mark: nothing is lost
             encoding = self._stream.encoding or "ascii"
             self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
+
+    def flush(self) -> None:
+        """Write what is kept back."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._unread(error)
+
+    def _unread(self, error: OSError) -> None:
+        """Write no more. A reader that has had enough changes nothing in what the command finds, so it goes on; a full disk ends it.
+
+        Raises:
+            OSError: the stream is no file of the system.
+            WriteError: the output is lost.
+        """
+        try:
+            number = self._stream.fileno()
+        except (OSError, ValueError, AttributeError):
+            raise error from None
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            from torch_compat.errors import WriteError  # noqa: PLC0415 - as late as it is needed
+
+            raise WriteError(f"the output cannot be written: {error.strerror or error}", code="output") from error
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write texts, one after the other."""

@@ -40,5 +40,5 @@ def judge_deprecations(evidence: Evidence) -> Report:
         one for one in policy.waivers if one.covers is None and all(name.startswith(RULES) for name in one.findings or ())
     )
     wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
-    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=())
+    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=(), wordings=())
     return judge(replace(evidence, policy=asked))

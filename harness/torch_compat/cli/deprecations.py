@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.policy import Policy
+    from torch_compat.rules.timelines import Row
 
 __all__ = ["deprecations"]
 
@@ -30,6 +33,7 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 
 
 @click.command()
+@click.argument("names", metavar="[ID]...", nargs=-1)
 @root_option
 @as_of_option
 @profile_option
@@ -41,6 +45,7 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @click.option("--full", is_flag=True, help="Print every event, and departures from timelines that were not promised.")
 @format_option
 def deprecations(
+    names: tuple[str, ...],
     root: Path | None,
     as_of: str | None,
     profile: str | None,
@@ -50,7 +55,10 @@ def deprecations(
     full: bool,
     format_: str,
 ) -> int:
-    """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when."""
+    """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when.
+
+    With IDs, such as floor-divide, only these are shown; the exit status is still that of all.
+    """
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
     if sweep is not None:
@@ -62,7 +70,11 @@ def deprecations(
         raise NothingSelected("the policy has no deprecations", where=str(place.path), hint="`torch-compat new deprecation NAME`")
     evidence = gather_deprecations(place, policy, as_of=day_of(as_of, policy) if as_of else None)
     rows, report = rows_of(evidence, evidence.as_of), judge_deprecations(evidence)
-    due = due_json(rows, policy.waivers, evidence.as_of, days)
+    status = report.exit_status
+    if names:
+        rows = _chosen(rows, names)
+        report = replace(report, findings=tuple(one for one in report.findings if any(_is_about(one.id, name) for name in names)))
+    due = due_json(rows, () if names else policy.waivers, evidence.as_of, days)
     if format_ == "json":
         print_json(deprecation_json(rows, report, due, policy.name))
     elif states:
@@ -71,7 +83,29 @@ def deprecations(
             console.print(Text(line), soft_wrap=True)
     else:
         print_deprecations(rows, report, due, stdout(), full=full)
-    return report.exit_status
+        if days is not None and not due:
+            stdout().print(Text(f"Nothing falls due within {days} days of {evidence.as_of}"), soft_wrap=True)
+    return status
+
+
+def _chosen(rows: tuple[Row, ...], names: tuple[str, ...]) -> tuple[Row, ...]:
+    """The rows of these deprecations.
+
+    Raises:
+        UsageError: there is no such deprecation.
+    """
+    known = {row.history.deprecation.id: row for row in rows}
+    for name in names:
+        if name not in known:
+            nearest = get_close_matches(name, known, n=3, cutoff=0.4)
+            hint = f"nearest: {', '.join(nearest)}" if nearest else "torch-compat deprecations lists all"
+            raise UsageError(f"there is no deprecation {name!r}", hint=hint, code="unknown-id")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _is_about(finding: str, name: str) -> bool:
+    """Whether the id of a finding names a deprecation."""
+    return finding.rpartition(":")[2].partition("@")[0].partition("/")[0] == name
 
 
 def _days(text: str | None) -> int | None:

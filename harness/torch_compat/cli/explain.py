@@ -22,7 +22,7 @@ from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import Policy
     from torch_compat.policy.model import Table
@@ -56,7 +56,8 @@ def explain(name: str, root: Path | None, format_: str) -> int:
     """Explain the entry with this ID.
 
     ID can name a rule, waiver, deprecation, change, need, quirk, slip, format version, set of load options, profile, timeline or
-    release. For the ID of a finding, its rule and its waivers are explained.
+    release. For the ID of a finding, its rule and its waivers are explained. For an operator (aten::div, aten::div.Tensor) or a function
+    (torch.div), everything about it is explained: waivers, changes, format versions and deprecations.
     """
     policy = find_policy(root)
     known = list(_everything(policy))
@@ -65,6 +66,8 @@ def explain(name: str, root: Path | None, format_: str) -> int:
         rule = name.partition(":")[0]
         found = [one for one in known if (one.kind, one.id) == ("rule", rule)]
         found += [one for one in known if one.kind == "waiver" and _is_for(one, name)]
+    if not found:
+        found = list(_about(policy, known, name))
     if not found:
         ids = sorted({one.id for one in known})
         nearest = get_close_matches(name, ids, n=NEAREST, cutoff=0.5)
@@ -85,6 +88,26 @@ def explain(name: str, root: Path | None, format_: str) -> int:
             for line in _lines(key, value):
                 console.print(Text(line), soft_wrap=True)
     return 0
+
+
+def _about(policy: Policy, known: list[_Known], name: str) -> Iterator[_Known]:
+    """Everything about an operator, however it is called; or about a release that is called torch-2.13.0."""
+    if name.startswith("torch-"):
+        yield from (one for one in known if one.kind.endswith("release") and one.id == name.removeprefix("torch-"))
+        return
+    operator = name if "::" in name else f"aten::{name.removeprefix('torch.').rpartition('.')[2]}"
+    overload = operator.partition("::")[2].partition(".")[2]
+    base = operator.partition(".")[0]
+    ids = {("waiver of operators", one.id) for one in policy.operator_waivers if _covers(one.operators, operator, base, overload)}
+    ids |= {("change", one.id) for one in policy.changes if base in one.operators}
+    ids |= {("format version", one.label) for one in policy.formats if base in (one.operators or ())}
+    function = re.compile(rf"(?<![\w.]){re.escape('torch.' + base.partition('::')[2])}(?!\w)")
+    ids |= {("deprecation", one.id) for one in policy.deprecations if name in one.subject.split() or function.search(one.subject)}
+    yield from (one for one in known if (one.kind, one.id) in ids)
+
+
+def _covers(operators: Iterable[str], operator: str, base: str, overload: str) -> bool:
+    return any(one == operator or (not overload and one.partition(".")[0] == base) for one in operators)
 
 
 def _is_for(waiver: _Known, finding: str) -> bool:
@@ -131,6 +154,8 @@ def _everything(policy: Policy) -> Iterator[_Known]:
         "need": tuple(one for one in policy.needs if type(one).__name__ == "Need"),
         "quirk": tuple(one for one in policy.needs if type(one).__name__ == "Quirk"),
         "slip": policy.slips,
+        "ability": policy.abilities,
+        "advisory": policy.advisories,
         "load options": policy.options,
         "profile": policy.profiles,
     }

@@ -14,15 +14,22 @@ __all__ = ["inspect"]
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--tree", is_flag=True, help="Also print the contents: keys, types, dtypes and shapes (text format only).")
 @click.option("--code", is_flag=True, help="Also print the TorchScript source (text format only).")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with status 1 if a file meets the condition: danger (it names code that does harm), damage, changes (an operator computes "
+    "something else in a release since it was written), or release:X (torch X does not load it with default arguments). May be given several times.",
+)
 @format_option
-def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, format_: str) -> int:
+def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[str, ...], format_: str) -> int:
     """Identify archives, show their contents, and say which releases of torch can load them.
 
     Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
-    whatever its name; links to directories are not followed. A single file is shown in full, several files as a table with one line
+    whatever its name; links to directories are not followed, and a file that is no archive of PyTorch is listed as other. A single file is shown in full, several files as a table with one line
     each, in the given order.
 
-    Exit status: 0 every file is a sound PyTorch archive; 2 a file could not be read, is damaged or is not a PyTorch archive (its row
-    says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
+    Exit status: 0 every archive is sound; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was named
+    and is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
     """
-    return inspected(paths, tree, code, format_)
+    return inspected(paths, tree, code, format_, fail_on)

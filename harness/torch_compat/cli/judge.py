@@ -15,12 +15,17 @@ from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_n
 from torch_compat.cli._format import format_option, write_output
 from torch_compat.cli._output import stdout
 from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.operators import read_operators
-from torch_compat.errors import NothingSelected
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.places import read_whole
+from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
+from torch_compat.report.machine.entries import of_report
 from torch_compat.report.to_json import report_json
-from torch_compat.report.to_text import print_report
+from torch_compat.report.to_text import print_report, summary_text
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge as judge_evidence
 
@@ -30,9 +35,10 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.policy import Policy
+    from torch_compat.report.baseline import Beside
     from torch_compat.rules.judge import Report
 
-__all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected"]
+__all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected", "write_report"]
 
 
 def full_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -53,22 +59,66 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path),
     help="Also write a Markdown report with an explanation of every cause to this file.",
 )
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
+)
+@click.option("--fail-on-new", is_flag=True, help="With --baseline: let the exit status follow new findings alone.")
+@outputs_option
 @full_option
 @format_option
-def judge(root: Path | None, as_of: str | None, profile: str | None, findings: Path | None, full: bool, format_: str) -> int:
+def judge(
+    root: Path | None,
+    as_of: str | None,
+    profile: str | None,
+    findings: Path | None,
+    baseline: Path | None,
+    fail_on_new: bool,
+    outputs: tuple[str, ...],
+    full: bool,
+    format_: str,
+) -> int:
     """Check the recorded observations against the policy.
 
     Does not parse archives, read the clock or need torch.
     """
+    asked = outputs_of(outputs)
+    if fail_on_new and baseline is None:
+        raise UsageError("--fail-on-new needs --baseline FILE")
+    before = _baseline(baseline) if baseline is not None else None
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
     with uncollected():
-        report = judge_evidence(gather(place, policy, as_of=day_of(as_of, policy) if as_of else None))
+        evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
+        report = judge_evidence(evidence)
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
-    print_formatted(report, format_, full=full)
-    return report.exit_status
+    found = beside(report, before) if before is not None else None
+    write_report(asked, evidence, report, found)
+    print_formatted(report, format_, full=full, found=found)
+    return found.exit_status if found is not None and fail_on_new else report.exit_status
+
+
+def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
+    if not path.is_file():
+        raise UsageError("there is no such file", where=str(path), code="baseline")
+    return read_baseline(read_whole(path), str(path))
+
+
+def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, found: Beside | None = None) -> None:
+    """Write a report in every form that was asked for.
+
+    Raises:
+        UsageError: a directory does not exist.
+        WriteError: a file cannot be written.
+    """
+    rules = {rule.id: rule.asks for rule in evidence.policy.rules}
+    files = {name: f"{release_folder(one.release)}/{one.file}" for name, one in evidence.corpus.fixtures.items()}
+    table = f"```text\n{summary_text(report)}\n```\n"
+    whole = {"json": lambda: report_json(report, found), "markdown": lambda: findings_md(report)}
+    write_outputs(outputs, of_report(report, rules, files, table), whole)
 
 
 @contextlib.contextmanager
@@ -102,9 +152,11 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators)
 
 
-def print_formatted(report: Report, format_: str, *, full: bool = False) -> None:
-    """Print a report in the format asked for."""
+def print_formatted(report: Report, format_: str, *, full: bool = False, found: Beside | None = None) -> None:
+    """Print a report in the format asked for, and what is new in it."""
     if format_ == "json":
-        sys.stdout.write(report_json(report))
-    else:
-        print_report(report, stdout(), full=full)
+        sys.stdout.write(report_json(report, found))
+        return
+    print_report(report, stdout(), full=full)
+    if found is not None:
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in beside_lines(found)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torch_compat.cli._builds import BuildRelease, resolved
 from torch_compat.cli._observe_deprecations import deprecation_rows, observe_deprecations, print_deprecations, print_recorded
 from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
@@ -24,6 +25,7 @@ from torch_compat.corpus.recorded import read_recorded, record, write_recorded
 from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.places import inside
+from torch_compat.readers.builds import unchanged
 from torch_compat.readers.isolation import isolation, trust_nothing
 from torch_compat.releases.release import public
 from torch_compat.replay.observe import Observing, code_digest, observers
@@ -65,9 +67,10 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     "readers",
     multiple=True,
     required=True,
-    metavar="torch-X.Y.Z",
+    metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
     help=(
-        "Release to observe with; must be built here, unless --recorded is given. `reference` is the reference reader: it runs "
+        "Release to observe with; must be built here, unless --recorded is given. python:PATH is a Python that has a torch of your own. "
+        "`reference` is the reference reader: it runs "
         "programs without torch, each with the semantics of the release that wrote it. Can be repeated."
     ),
 )
@@ -147,7 +150,15 @@ def observe(
     if record:
         place.complete()
     policy = place.policy()
-    releases = dict.fromkeys(policy.calendar.resolve(reader) for reader in readers if not is_reference(reader))
+    policy, found = resolved(policy, [reader for reader in readers if not is_reference(reader)])
+    releases = dict.fromkeys(found)
+    builds = [release for release in found if isinstance(release, BuildRelease)]
+    if builds and (missing or record or recorded):
+        raise UsageError(
+            f"{builds[0].build.name} is a build: what it does never enters the corpus, so it cannot be combined with --missing, "
+            "--record or --recorded",
+            hint="torch-compat candidate keeps what builds do in trees of their own",
+        )
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
         raise UsageError(
@@ -156,7 +167,10 @@ def observe(
     with uncollected():
         evidence = gather(place, policy, as_of=None)
     if deprecated:
-        return observe_deprecations(place, evidence, list(releases), record=record, show=show, format_=format_)
+        status = observe_deprecations(place, evidence, list(releases), record=record, show=show, format_=format_)
+        for one in builds:
+            unchanged(one.build)
+        return status
     chosen = selected_fixtures(evidence.corpus, fixtures)
     if recorded:
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
@@ -180,8 +194,10 @@ def observe(
         for release, following in zip_longest(releases, list(releases)[1:]):
             if following is not None and (again or record) and not missing:
                 _start_ahead(following, ahead, stack, asked.trust)
-            status, evidence = observe_reader(place, evidence, release, asked, ahead.pop(release.version, None))
+            status, evidence = observe_reader(place, evidence, release, asked, ahead.pop(release.name, None))
             statuses.append(status)
+            if isinstance(release, BuildRelease):
+                unchanged(release.build)
     if reference:
         statuses.append(_observe_reference(place, evidence, asked))
     return exit_status(statuses)
@@ -232,8 +248,8 @@ def _start_ahead(
     Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
     """
     with suppress(EnvironmentUnavailable):
-        ahead[release.version] = observers(built(release), trust)
-        for worker in ahead[release.version]:
+        ahead[release.name] = observers(built(release), trust)
+        for worker in ahead[release.name]:
             stack.push(worker)
             worker.start()
 

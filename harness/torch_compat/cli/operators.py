@@ -164,7 +164,7 @@ def check(
 
 
 @operators.command()
-@click.argument("build", metavar="RELEASE|python:PATH")
+@click.argument("build", metavar="RELEASE|python:PATH|wheel:FILE|nightly:DATE")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there; else to standard output.")
 def dump(build: str, output: Path | None) -> int:
     """The schemas of a build, one on each line, for 'operators check'.
@@ -174,14 +174,20 @@ def dump(build: str, output: Path | None) -> int:
     """
     from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415 - as late as it is needed
     from torch_compat.errors import EnvironmentUnavailable  # noqa: PLC0415
+    from torch_compat.readers.builds import python_of  # noqa: PLC0415
     from torch_compat.readers.environments import Environments  # noqa: PLC0415
-    from torch_compat.replay.dump import dump_operators, own_python  # noqa: PLC0415
+    from torch_compat.replay.dump import dump_operators  # noqa: PLC0415
 
     kind, colon, path = build.partition(":")
-    if (colon and kind != "python") or (not colon and "/" in build):
+    if not colon and "/" in build:
         raise UsageError(f"{build!r} is no build", hint="give a release such as 2.13.0, or python:PATH")
-    if colon:
-        environment = own_python(Path(path))
+    if kind == "python":
+        environment = python_of(Path(path))
+    elif colon:
+        from torch_compat.cli._builds import build_of  # noqa: PLC0415 - pydantic
+        from torch_compat.cli._root import find_policy  # noqa: PLC0415
+
+        environment = build_of(build, find_policy(None)).environment
     else:
         version = build.removeprefix("torch-")
         found = Environments().get(version)

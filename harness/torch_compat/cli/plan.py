@@ -330,3 +330,17 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
             load_policy(copy)  # before the tree changes: a policy that does not load stops every other command
         put(path, draft, encoding="utf-8")
     return path.relative_to(place.path).as_posix()
+
+
+def allowed_from(policy: Policy, kind: str, subject: str, begin: dt.date) -> dt.date | None:
+    """The day on which a change may be released at the earliest if it is announced on a day; None where the calendar ends before, or the
+    policy has no timeline for it.
+
+    Parameters:
+        kind: as the command takes it.
+    """
+    silent = kind in SILENT
+    if KINDS[kind] and not any((one.kind, one.silent) == (KINDS[kind], silent) for one in policy.timelines):
+        return None  # the policy promises no timeline for this
+    steps = _steps(policy, Axis(policy.calendar, policy.planned), kind, subject, begin, silent=silent)
+    return steps[-1].day if steps else begin

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from torch_compat.cli._builds import BuildRelease, builds_folder, is_build_name, resolved
 from torch_compat.cli._output import format_option, print_json, stderr, stdout
 from torch_compat.cli._readers import built, warn_unless_isolated
 from torch_compat.cli._root import find_root, root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import Fixture
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.readers.builds import unchanged
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce as run_recipes
+from torch_compat.replay.trees import open_tree
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.replay.produce import Produced
 
 __all__ = ["produce"]
 
 
 @click.command()
-@click.argument("writer", metavar="torch-X.Y.Z")
+@click.argument("writer", metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE")
 @click.option(
     "--recipe", "names", multiple=True, metavar="NAME", help="Run only this recipe. Can be repeated. Default: all recipes."
 )
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Of a build (python:PATH): directory for what it writes. Default: builds/ in the cache. A build never writes to the corpus.",
+)
 @root_option
 @format_option
-def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str) -> int:
+def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path | None, format_: str) -> int:
     """Run recipes with the release torch-X.Y.Z to write fixtures.
 
     New fixtures are added to fixtures/torch-X.Y.Z/ and frozen. Existing fixtures are produced again and compared; the recorded files
@@ -43,9 +52,13 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
 
     Exit status 1 if a fixture was not reproduced as recorded.
     """
+    if into is not None and not is_build_name(writer):
+        raise UsageError(
+            "--into is for builds: what a release writes belongs to the corpus", hint="give python:PATH|wheel:FILE|nightly:DATE"
+        )
     place = find_root(root)
     place.complete()
-    release = place.policy().calendar.resolve(writer)
+    _, (release,) = resolved(place.policy(), [writer])
     corpus = load_corpus(place.fixtures)
     unreadable = [damage for damage in corpus.damage if damage.kind == "outside" or damage.kind.startswith("unreadable")]
     if unreadable:
@@ -59,10 +72,15 @@ def produce(writer: str, names: tuple[str, ...], root: Path | None, format_: str
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
     console = stderr()
     warn_unless_isolated()
+    today = dt.datetime.now(dt.UTC).date()
+    if isinstance(release, BuildRelease):
+        tree = open_tree(into if into is not None else builds_folder(), release.build, today)
+        corpus = replace(load_corpus(tree.fixtures), recipes=corpus.recipes)
+        console.print(f"writing to {tree.path}", markup=False)
     with TorchRelease(built(release)) as reader:
-        produced = run_recipes(
-            corpus, reader, recipes, dt.datetime.now(dt.UTC).date(), lambda name: console.print(f"producing {name}", markup=False)
-        )
+        produced = run_recipes(corpus, reader, recipes, today, lambda name: console.print(f"producing {name}", markup=False))
+    if isinstance(release, BuildRelease):
+        unchanged(release.build)
     _print(produced, format_)
     return 1 if produced.differing else 0
 

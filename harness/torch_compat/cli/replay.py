@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from torch_compat.cli._builds import BuildRelease, is_build_name, resolved
 from torch_compat.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
 from torch_compat.cli._output import Progress, format_option, stderr, trust_option
 from torch_compat.cli._readers import built, trusted
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read
 from torch_compat.cli._root import Root, find_root, root_option
-from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected
+from torch_compat.cli._writing import outputs_of, outputs_option
+from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected, write_report
 from torch_compat.cli.observe import damage_of, observe_release
 from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.readers.builds import unchanged
 from torch_compat.report.to_json import report_json
 from torch_compat.rules.judge import judge
 from torch_compat.writes import changing, put, remove
@@ -33,6 +36,7 @@ __all__ = ["replay"]
 # seconds, and no torch.
 REFERENCE_BY_DEFAULT = True
 RULE = "reference-agrees"
+ANY = "any"
 
 
 @click.command()
@@ -40,8 +44,15 @@ RULE = "reference-agrees"
     "--reader",
     "names",
     multiple=True,
-    metavar="torch-X.Y.Z",
-    help="Observe with this release, or with the reference reader (`reference`). Can be repeated.",
+    metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
+    help="Observe with this release, with a torch of your own (python:PATH), or with the reference reader (`reference`). Can be repeated.",
+)
+@click.option(
+    "--require",
+    "required",
+    multiple=True,
+    metavar="torch-X.Y.Z|python:PATH|any",
+    help="Exit status 4 unless this release or build (any: at least one of them) was observed now. Can be repeated.",
 )
 @click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
 @click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
@@ -49,16 +60,19 @@ RULE = "reference-agrees"
 @root_option
 @as_of_option
 @profile_option
+@outputs_option
 @full_option
 @format_option
 def replay(
     names: tuple[str, ...],
+    required: tuple[str, ...],
     recorded: bool,
     again: bool,
     trust: bool,
     root: Path | None,
     as_of: str | None,
     profile: str | None,
+    outputs: tuple[str, ...],
     full: bool,
     format_: str,
 ) -> int:
@@ -74,31 +88,54 @@ def replay(
     """
     if recorded and (names or again):
         raise UsageError("--recorded observes nothing, so it cannot be combined with --reader or --again")
+    asked = outputs_of(outputs)
+    if recorded and required:
+        raise UsageError("--recorded observes nothing, so it cannot be combined with --require")
+    if any(map(is_reference, required)):
+        raise UsageError("--require is about releases and builds", hint="for the reference reader: --reader reference")
     place = find_root(root)
     with changing(place.path):
         remove(place.latest / "report.json")  # whatever comes now, yesterday's result is not it
     policy = under_profile(place.policy(), profile)
-    chosen = [] if recorded else _chosen(policy, names)
+    policy, chosen = (policy, []) if recorded else _chosen(policy, names, required)
     reference = _reference_chosen(policy, names) and not recorded
     with uncollected():
         evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
     fresh, unavailable = _observe(
         place, policy, evidence.corpus, chosen, bool(names), again, trusted(place.fixtures, everything=trust)
     )
+    unavailable |= _absent(policy, required, fresh)
     modelled = _reference(place, policy, evidence.corpus, again) if reference else None
     with uncollected():
-        report = judge(replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled))
+        evidence = replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled)
+        report = judge(evidence)
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     with changing(place.path):
         put(place.latest / "report.json", report_json(report))
+    write_report(asked, evidence, report)
     print_formatted(report, format_, full=full)
     return report.exit_status
 
 
-def _chosen(policy: Policy, names: tuple[str, ...]) -> list[CalendarRelease]:
-    """The releases named; else all readers of the policy."""
-    asked = names or policy.corpus.readers
-    return list(dict.fromkeys(policy.calendar.resolve(name) for name in asked if not is_reference(name)))
+def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, ObservedReader]) -> dict[str, str]:
+    """The releases and builds that had to be observed now and were not, and why."""
+    seen = {observed.release for observed in fresh.values()}
+    absent: dict[str, str] = {}
+    for name in required:
+        if name == ANY:
+            if not fresh:
+                absent["any release"] = (
+                    "--require any, and none of the readers is built here (torch-compat readers build torch-X.Y.Z)"
+                )
+        elif not is_build_name(name) and (release := policy.calendar.resolve(name)).version not in seen:
+            absent[release.name] = f"it is required and not built here (torch-compat readers build {release.name})"
+    return absent
+
+
+def _chosen(policy: Policy, names: tuple[str, ...], required: tuple[str, ...]) -> tuple[Policy, list[CalendarRelease]]:
+    """The releases and builds named or required, and the policy with the builds; without any named, all readers of the policy."""
+    asked = [*(names or policy.corpus.readers), *(name for name in required if name != ANY)]
+    return resolved(policy, [name for name in asked if not is_reference(name)])
 
 
 def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
@@ -140,6 +177,8 @@ def _observe(
                 place, policy, corpus, release, environment, fixtures, None, again, True, progress, trust=trust
             )
             fresh[observed.name] = observed
+            if isinstance(release, BuildRelease):
+                unchanged(release.build)
         if len(fixtures) < len(corpus.fixtures):
             progress.say(
                 f"not observed, because the files differ from the manifests: {len(corpus.fixtures) - len(fixtures)} fixtures"

@@ -38,8 +38,11 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
     "--reader",
     default=NAME,
     show_default=True,
-    metavar="reference[@HORIZON]|torch-X.Y.Z",
-    help="The reference reader, optionally as of a release or date (reference@1.5.1, reference@2020-06-24), or a release built here.",
+    metavar="reference[@HORIZON]|torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
+    help=(
+        "The reference reader, optionally as of a release or date (reference@1.5.1, reference@2020-06-24), a release built here, or a "
+        "Python that has a torch of your own (python:PATH)."
+    ),
 )
 @click.option("--explain", is_flag=True, help="Also print which calls were replaced by upgraders.")
 @click.option(
@@ -55,10 +58,11 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
 def run(
     path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
 ) -> int:
-    """Load a TorchScript or mobile program and call a method of it.
+    """Load a TorchScript, mobile or exported program and call a method of it.
 
     The reference reader runs the program with NumPy, in a process of its own. It does not need torch, and executes or imports no
-    Python code from the archive.
+    Python code from the archive. An exported program (.pt2) has the method forward; __call__ also checks the inputs before, as
+    calling a module does.
     Arguments are a JSON list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float,
     and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
@@ -78,7 +82,7 @@ def run(
     if is_reference(reader):
         horizon(reader)  # says what is wrong with its name
         done = _by_reference(path, reader, method, given, timeout)
-    elif reader.startswith("torch-"):
+    elif reader.removeprefix("torch-")[:1].isdigit() or reader.startswith(("torch-", "python:", "wheel:", "nightly:")):
         if explain:
             raise UsageError(
                 "--explain works only with the reference reader: a release does not report which upgraders it applies"
@@ -86,7 +90,7 @@ def run(
         done = _by_release(path, reader, method, given, timeout, trust=trust)
     else:
         raise UsageError(
-            f"expected reference, reference@HORIZON or torch-X.Y.Z, found {plain(reader)!r}",
+            f"expected reference, reference@HORIZON, torch-X.Y.Z or python:PATH, found {plain(reader)!r}",
             hint="torch-compat run PATH --reader reference@1.5.1",
             code="reader",
         )
@@ -129,12 +133,14 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
 
 
 def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float, *, trust: bool) -> dict[str, Any]:
-    from torch_compat.cli._readers import built, trusted  # noqa: PLC0415 - policies take longer to import than a program to run
+    from torch_compat.cli._builds import BuildRelease, resolved  # noqa: PLC0415 - policies take longer to import than a program to run
+    from torch_compat.cli._readers import built, trusted  # noqa: PLC0415
     from torch_compat.cli._root import find_policy, find_root  # noqa: PLC0415
+    from torch_compat.readers.builds import unchanged  # noqa: PLC0415
     from torch_compat.readers.isolation import refuse_unless_trusted  # noqa: PLC0415
     from torch_compat.readers.torch_release import TorchRelease  # noqa: PLC0415
 
-    release = find_policy(None).calendar.resolve(reader)
+    _, (release,) = resolved(find_policy(None), [reader])
     head: dict[str, Any] = {"reader": release.name, "notes": []}
     try:
         environment: Environment = built(release)
@@ -158,6 +164,8 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
         head["reader"] = worker.name
         call = {"method": method, "args": args}
         reply = worker.request("observe", timeout_s=timeout, path=str(path), family=_family(path), calls=[call], options={})
+    if isinstance(release, BuildRelease):
+        unchanged(release.build)
     if "result" not in reply:
         return {**head, **_ended(reply)}
     result = reply["result"]

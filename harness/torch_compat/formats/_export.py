@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.allowance import CALL, JSON
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from torch_compat.archive import ZipArchive
     from torch_compat.formats.model import Facts
 
-__all__ = ["add_program", "load_json", "parsed", "release", "schema_version"]
+__all__ = ["add_program", "load_json", "parsed", "release", "schema_version", "union"]
 
 HIGHEST_VERSION = 1_000_000
+HIGHER_ORDER = "torch._higher_order_ops."  # as 2.4 names functions of this module
+CONTAINER = re.compile(r'"type": "([\w.]{1,200})"')
 KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py; 8.3 and newer say it
 
 
@@ -98,10 +101,38 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
             facts.extra[key] = program[key]
     try:
         _add_calls(program["graph_module"], calls, archive.allowance)
-    except (LookupError, TypeError, AttributeError) as error:
+        results = facts.extra.setdefault("results", [])
+        facts.extra.setdefault("trees", set()).update(_containers(program["graph_module"]))
+        results += sorted({union(one)[0] for one in program["graph_module"]["graph"]["outputs"]}.difference(results))
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         where = f"{archive.path}, record {record!r}"
         said = f"is no exported program: {type(error).__name__} {cut(str(error), 200)}"
         raise Corrupt(said, where=where, code="bad-program") from error
+
+
+def _containers(module: dict[str, Any]) -> set[str]:
+    """The types of the containers in the arguments and results of a program."""
+    calls = [entry.get("signature") or {} for entry in module.get("module_call_graph") or () if entry.get("fqn") == ""]
+    texts = [call.get(key) for call in [*calls, module.get("call_spec") or {}] for key in ("in_spec", "out_spec")]
+    return {found for text in texts if isinstance(text, str) for found in CONTAINER.findall(text)}
+
+
+def union(value: Any) -> tuple[str, Any]:
+    """The key and the value of a union, in the encoding of any release: one key; in 2.1 and 2.2 every key, all but one of them null.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value.__class__ is not dict:
+        raise ValueError(f"expected an object with one key, found {brief(value)}")
+    if len(value) == 1:
+        return next(iter(value.items()))
+    given = [(key, item) for key, item in value.items() if item is not None]
+    if not given and "as_none" in value:
+        return "as_none", None
+    if len(given) != 1:
+        raise ValueError(f"expected an object with one key that is not null, found {len(given)}")
+    return given[0]
 
 
 def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> None:
@@ -117,6 +148,8 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
                     graphs.append(inner["graph"])
             if not isinstance(target, str):
                 raise TypeError(f"target is a {type(target).__name__}")
+            if target.startswith(HIGHER_ORDER):
+                target = f"torch.ops.higher_order.{target.rpartition('.')[2]}"
             namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
             name, _, overload = rest.partition(".")
             if not target.startswith("torch.ops.") or not name or "." in overload:

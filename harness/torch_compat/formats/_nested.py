@@ -12,9 +12,10 @@ from torch_compat.formats import _zip, torch_save_zip
 from torch_compat.formats.model import Facts
 
 if TYPE_CHECKING:
+    from torch_compat.allowance import Allowance
     from torch_compat.archive.base import Raw
 
-__all__ = ["add"]
+__all__ = ["add", "opened", "torch_save"]
 
 ZIP_MAGIC = b"PK\x03\x04"
 COPIED = 16 << 20  # up to here a record is copied; a longer one that is stored is mapped again
@@ -27,20 +28,9 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
     Raises:
         ArchiveError: it cannot be read.
     """
-    archive.allowance.spend(NESTED)
-    view = archive.view(record)
-    where = f"{archive.path}, record {record!r}"
-    if view[:4] != ZIP_MAGIC:
-        said = f"begins with {bytes(view[:4]).hex(' ') or 'nothing'}, expected a zip archive of torch.save"
-        raise Corrupt(said, where=where, code="bad-nested")
     member = archive.member(record)
-    raw, before = _raw(archive, record)
-    inner = ZipArchive(where, raw, archive.allowance)
+    inner, found, before = opened(archive, record)
     with inner:
-        found = Facts(where, len(view), names=inner.names, records=frozenset(inner.names))
-        if torch_save_zip.recognise(found.records) is None:
-            raise Corrupt("is a zip archive without a record 'data.pkl'", where=where, code="bad-nested")
-        torch_save_zip.read(inner, found)
         for one in inner.damage:
             if not (one.code == "junk-before" and before and one.offset == 0):
                 offset = None if one.offset is None else one.offset + member.data_offset - before
@@ -61,6 +51,37 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
     facts.held.update(one.record for one in found.storages)
     facts.pickles.update({f"{record}/{name}": unpickled for name, unpickled in found.pickles.items()})
     facts.byteorder = facts.byteorder or found.byteorder
+
+
+def opened(archive: ZipArchive, record: str) -> tuple[ZipArchive, Facts, int]:
+    """The archive that a record is, what torch.save says in it, and how many bytes stand before it in its own memory.
+
+    Raises:
+        ArchiveError: it cannot be read.
+    """
+    archive.allowance.spend(NESTED)
+    view = archive.view(record)
+    where = f"{archive.path}, record {record!r}"
+    if view[:4] != ZIP_MAGIC:
+        said = f"begins with {bytes(view[:4]).hex(' ') or 'nothing'}, expected a zip archive of torch.save"
+        raise Corrupt(said, where=where, code="bad-nested")
+    raw, before = _raw(archive, record)
+    return *torch_save(where, raw, archive.allowance), before
+
+
+def torch_save(where: str, raw: Raw, allowance: Allowance) -> tuple[ZipArchive, Facts]:
+    """A zip archive of torch.save, and what it says.
+
+    Raises:
+        ArchiveError: it cannot be read.
+    """
+    inner = ZipArchive(where, raw, allowance)
+    found = Facts(where, len(raw), names=inner.names, records=frozenset(inner.names))
+    if torch_save_zip.recognise(found.records) is None:
+        inner.close()
+        raise Corrupt("is a zip archive without a record 'data.pkl'", where=where, code="bad-nested")
+    torch_save_zip.read(inner, found)
+    return inner, found
 
 
 def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:

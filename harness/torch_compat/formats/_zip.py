@@ -104,7 +104,7 @@ def add_storages(
         if record in seen:
             continue
         seen.add(record)
-        one = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record)
+        one = StorageRecord(key_of + storage.key, storage.dtype, storage.nbytes, None, None, record, device=storage.location)
         facts.storages.append(one)
         if record not in records:
             one.why = f"has no record {record!r} for a storage of {storage.nbytes} bytes"

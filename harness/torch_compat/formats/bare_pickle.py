@@ -36,7 +36,9 @@ def read(archive: Archive, facts: Facts) -> None:
     found = facts.pickles["pickle"] = unpickle(archive.data, where=archive.path, allowance=archive.allowance)
     facts.extra["pickle_protocol"] = found.protocol
     for storage in found.storages:
-        facts.storages.append(StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY))
+        facts.storages.append(
+            StorageRecord(storage.key, storage.dtype, storage.nbytes, None, absent=True, why=WHY, device=storage.location)
+        )
     if found.end < len(archive.data):
         said = f"{len(archive.data) - found.end} bytes follow the pickle"
         facts.damage.append(Damage("junk-after", None, said, found.end))

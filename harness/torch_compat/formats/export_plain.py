@@ -63,5 +63,5 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     because = (f"schema version {facts.export_schema}",)
     facts.producer = Producer(torch, line or "2.1", line or "2.8", because=because)
     for record in archive.names:
-        if record.rpartition(".")[0] in NESTED:
+        if record.rpartition(".")[0] in NESTED and archive.member(record).size:  # for None nothing is written
             _nested.add(archive, facts, record)

@@ -13,7 +13,13 @@ Records:
   that holds its elements (``path_name``, beside it), its dtype, sizes and strides (``tensor_meta``), and whether the record is
   a pickle (``use_pickle``)
 * ``data/weights/weight_N``, ``data/constants/tensor_N``: elements
-* ``data/aotinductor/NAME/...``, ``data/executorch/...``, ``extra/NAME``
+* ``data/aotinductor/NAME/...`` (2.6 and newer): what AOTInductor compiled. ``.so`` or ``.wrapper.so`` is native code, loaded into the process by
+  ``torch._inductor.aoti_load_package``; ``*metadata.json`` states ``AOTI_DEVICE_KEY`` (``cpu``), ``AOTI_PLATFORM`` (``linux``), ``AOTI_MACHINE``
+  (``x86_64``) and ``AOTI_CPU_ISA``. Nothing here loads or runs it.
+* ``data/executorch/...``, ``extra/NAME``
+
+torch.export.load takes the program that is called ``model``. An archive without one (programs under names of their own, AOTInductor
+alone) is refused by it, and read by ``torch.export.pt2_archive.load_pt2`` or ``torch._inductor.aoti_load_package``.
 """
 
 from __future__ import annotations
@@ -22,21 +28,24 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.allowance import JSON
 from torch_compat.errors import Corrupt
+from torch_compat.escapes import escaped
 from torch_compat.formats import _export, _nested, _zip
 from torch_compat.formats.model import Producer, StorageRecord
 from torch_compat.formats.torch_save_zip import read_markers
-from torch_compat.pickles import brief
+from torch_compat.pickles import brief, cut
 from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from torch_compat.archive import ZipArchive
     from torch_compat.formats.model import Call, Facts
 
-__all__ = ["FAMILY", "LAYOUT", "read", "recognise", "versions"]
+__all__ = ["FAMILY", "LAYOUT", "native", "programs", "read", "recognise", "versions"]
 
 LAYOUT, FAMILY = "export_pt2", "export"
 MARKER = "archive_format"
 LINES = {"8.8": "2.8", "8.14": "2.9", "8.15": "2.10", "8.17": "2.11"}
+COMPILED, LIBRARIES = "data/aotinductor/", (".so", ".dll", ".dylib", ".pyd")
+METADATA = {"platform": "AOTI_PLATFORM", "machine": "AOTI_MACHINE", "device": "AOTI_DEVICE_KEY", "isa": "AOTI_CPU_ISA"}
 CONFIGS = ("_weights_config.json", "_constants_config.json")
 # ScalarType of torch/_export/serde/schema.py, which is not that of c10
 SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is not None}
@@ -45,6 +54,33 @@ SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is
 def recognise(names: frozenset[str]) -> str | None:
     """The record that tells this format."""
     return MARKER if MARKER in names else None
+
+
+def native(archive: ZipArchive) -> list[dict[str, str]]:
+    """What AOTInductor compiled: for each record of native code the program that it belongs to, and what its metadata state.
+
+    Raises:
+        Corrupt: metadata cannot be read.
+    """
+    libraries: list[tuple[str, str]] = []
+    metadata: dict[str, dict[str, Any]] = {}
+    for record in archive.names:
+        if record.startswith(COMPILED):
+            folder = record.rpartition("/")[0]
+            if record.endswith(LIBRARIES):
+                libraries.append((record, folder))
+            elif record.endswith("metadata.json"):
+                metadata.setdefault(folder, {}).update(_export.load_json(archive, record))
+    found = []
+    for record, folder in libraries:
+        stated = metadata.get(folder, {})
+        known = {word: _said(stated[key]) for word, key in METADATA.items() if key in stated}
+        found.append({"record": record, "program": cut(folder.removeprefix(COMPILED), 80), **known})
+    return found
+
+
+def _said(value: Any) -> str:
+    return escaped(cut(value, 40) if isinstance(value, str) else brief(value, 40))
 
 
 def programs(names: tuple[str, ...] | frozenset[str]) -> list[str]:
@@ -81,8 +117,13 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     for record in reversed(programs(archive.names)):
         _export.add_program(archive, facts, record, _export.load_json(archive, record), calls)
     facts.calls = frozenset(calls)
+    facts.extra["programs"] = [record.removeprefix("models/").removesuffix(".json") for record in programs(archive.names)]
+    facts.extra["native"] = native(archive)
     torch = _export.release(facts)
     line = LINES.get(facts.export_schema or "")
+    if facts.export_schema is None:
+        facts.producer = Producer(torch, "2.6", None, because=(f"record {MARKER}",))
+        return
     first, last = (line, line) if line else ("2.12" if facts.export_schema == "8.20" else "2.8", None)
     facts.producer = Producer(torch, first, last, because=(f"schema version {facts.export_schema}",))
     for record in archive.names:

@@ -18,7 +18,7 @@ __all__ = ["Call", "Facts", "Producer", "StorageRecord", "fill", "read_facts"]
 
 FAMILIES = {
     "torch-save": "torch.save", "torchscript": "TorchScript", "mobile": "Mobile", "package": "torch.package",
-    "export": "torch.export",
+    "export": "torch.export", "distributed": "Distributed checkpoint",
 }  # fmt: skip
 KINDS = {"stream-protocol": "protocol", "file-format": "file format", "bytecode": "bytecode", "export-schema": "schema"}
 
@@ -65,7 +65,20 @@ def fill(facts: Facts, module: Format | OtherFormat, archive: Any, *, verify: bo
 def name_of(facts: Facts) -> str:
     """Family, container and version in words: ``TorchScript (zip, file format 4)``."""
     parts = [facts.container]
+    if facts.extra.get("native") and not facts.extra.get("programs"):
+        return _compiled(facts)
     for kind, number in facts.versions.items():
         said = facts.export_schema if kind == "export-schema" and facts.export_schema else number
         parts.append(f"{KINDS[kind]} {said}")
+    names = facts.extra.get("programs") or ()
+    if len(names) > 1:
+        parts.append(f"{len(names)} programs")
     return f"{FAMILIES[facts.family]} ({', '.join(parts)})"
+
+
+def _compiled(facts: Facts) -> str:
+    """An AOTInductor package in words: container, platform, machine and device, as its metadata state them."""
+    first = facts.extra["native"][0]
+    stated = " ".join(first[word] for word in ("platform", "machine") if word in first) or "platform not stated"
+    device = f", {first['device']}" if "device" in first else ""
+    return f"AOTInductor package ({facts.container}, file format {facts.versions.get('file-format', '?')}, {stated}{device})"

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from torch_compat.archive import Damage, ZipArchive, open_archive
-from torch_compat.errors import Corrupt, Unsupported
+from torch_compat.errors import Corrupt, NoArchive
 from torch_compat.formats import (
     bare_pickle,
     export_plain,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from torch_compat.archive import Archive
 
-__all__ = ["Identity", "add_versions", "identify", "recognised"]
+__all__ = ["Identity", "add_versions", "identify", "is_exported", "recognised"]
 
 
 class Format(Protocol):
@@ -106,7 +106,7 @@ def identify(path: Path) -> Identity:
     Raises:
         UsageError: no such file, or a folder.
         Corrupt: it contradicts its own container.
-        Unsupported: no format that PyTorch writes.
+        NoArchive: no format that PyTorch writes.
     """
     with open_archive(path, inspecting=True) as archive:
         facts, module = recognised(archive)
@@ -119,7 +119,7 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
 
     Raises:
         Corrupt: what could tell its format is damaged.
-        Unsupported: no format that PyTorch writes.
+        NoArchive: no format that PyTorch writes.
     """
     facts = Facts(archive.path, archive.size, container=archive.container, damage=archive.damage)
     if not isinstance(archive, ZipArchive):
@@ -134,11 +134,8 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
         if first is not None:
             where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
             raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
-        raise Unsupported(
-            f"is a zip archive without any record that PyTorch writes; it holds {', '.join(sorted(records)[:5])[:200] or 'nothing'}",
-            where=archive.path,
-            code="no-format",
-        )
+        held = ", ".join(sorted(records)[:5])[:200] or "nothing"
+        raise NoArchive(f"a zip archive of other files ({held})", where=archive.path, code="no-format")
     facts.family, facts.layout = found.FAMILY, found.LAYOUT
     if rest:
         said = f"holds the records of several formats: {', '.join(rest)}; it is read as the first"
@@ -159,6 +156,15 @@ def add_versions(facts: Facts, module: Format | OtherFormat, archive: Archive) -
         facts.versions = cast("Format", module).versions(archive, facts.records)
     else:
         facts.versions = cast("OtherFormat", module).versions(archive)
+
+
+def is_exported(archive: Archive) -> bool:
+    """Whether an archive is one of torch.export's formats, by the names of its records alone."""
+    return (
+        isinstance(archive, ZipArchive)
+        and (found := _among(frozenset(archive.names) & MARKERS)[0]) is not None
+        and found.FAMILY == "export"
+    )
 
 
 @lru_cache(maxsize=256)

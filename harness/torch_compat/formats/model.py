@@ -40,13 +40,14 @@ class StorageRecord:
         record: the record that holds it; None where a container has no records.
         absent: no data was ever written for it (``skip_data``).
         why: why there is no calculated offset; None where there is one.
+        device: that it was on when it was saved, as ``cpu`` or ``cuda:0``; None where the archive does not say.
     """
 
-    __slots__ = ("absent", "calculated_offset", "dtype", "key", "nbytes", "offset", "record", "why")
+    __slots__ = ("absent", "calculated_offset", "device", "dtype", "key", "nbytes", "offset", "record", "why")
 
     def __init__(
         self, key: str, dtype: str | None, nbytes: int, offset: int | None, calculated_offset: int | None = None,
-        record: str | None = None, absent: bool = False, why: str | None = None,
+        record: str | None = None, absent: bool = False, why: str | None = None, device: str | None = None,
     ) -> None:  # fmt: skip
         self.key = key
         self.dtype = dtype
@@ -56,6 +57,7 @@ class StorageRecord:
         self.record = record
         self.absent = absent
         self.why = why
+        self.device = device
 
     def _parts(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.__slots__])

@@ -235,7 +235,7 @@ def _name(before: str) -> str:
     elif len(words) > 1 and words[-2] in DEFINES:
         return "def"
     if spelled.startswith("torch."):
-        return f"aten::{spelled[6:]}"
+        return f"aten::{spelled[6:].removeprefix('autograd.')}"  # to the compiler torch.autograd is torch once more
     if spelled.startswith("ops."):
         namespace, _, name = spelled[4:].rpartition(".")
         return f"{namespace}::{name}"

@@ -81,7 +81,7 @@ def read(archive: Archive, facts: Facts) -> None:
             raise _cut_off(archive, key, end, 8)
         count = int.from_bytes(data[end : end + 8], "little", signed=True)
         nbytes = count * ELEMENT_SIZES.get(storage.dtype, 1)
-        facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8))
+        facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8, device=storage.location))
         if count != storage.numel:
             said = f"storage {key!r} has {count} elements, the pickle expects {storage.numel}"
             facts.damage.append(Damage("size-disagrees", key, said, end))

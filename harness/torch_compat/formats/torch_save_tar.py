@@ -4,7 +4,8 @@ A POSIX tar archive of four members, each a row of pickles with numbers between 
 torch.load of every release (from 2.6 on only with ``weights_only=False``).
 
 * ``sys_info``: pickled ``protocol_version`` (1000), ``little_endian``, ``type_sizes``
-* ``pickle``: the object; a tensor is the persistent id of its key, a text or a number
+* ``pickle``: the object; a tensor or a storage is the persistent id of its key, a text or a number; the class of a module is the persistent id
+  ``(class, file, source)``
 * ``storages``: how many, pickled; for each ``(key, location, class)``, pickled, its number of elements (8 bytes, little-endian) and its
   elements; then a pickled list of ``(key, root, offset, number of elements)``: storages that are parts of others
 * ``tensors``: how many, pickled; for each ``(key, key of its storage, class)``, pickled, the number of dimensions (4 bytes, and 4 that
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.archive import Damage, TarArchive
 from torch_compat.errors import Corrupt
 from torch_compat.formats.model import Producer, StorageRecord
-from torch_compat.pickles import Global, Storage, Tensor, brief, unpickle
+from torch_compat.pickles import Global, ModuleSource, Storage, Tensor, brief, unpickle
 from torch_compat.values.dtypes import ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
@@ -90,14 +91,24 @@ def read(archive: Archive, facts: Facts) -> None:
     tensors = _tensors(archive, storages)
     where = f"{archive.path}, record 'pickle'"
 
-    def tensor(pid: Any) -> Any:
-        key = pid.decode("latin-1") if isinstance(pid, bytes) and len(pid) <= LONGEST_KEY else _key(pid)
-        if key not in tensors:
+    sources: dict[Any, ModuleSource] = {}
+
+    def found_by(pid: Any) -> Any:
+        if pid.__class__ is tuple and len(pid) == 3 and pid[0].__class__ is Global:
+            texts = [one if isinstance(one, str) else None for one in map(_text, pid[1:])]
+            key = (pid[0].path, *texts)
+            if key not in sources:
+                sources[key] = ModuleSource(pid[0], *texts)
+            return sources[key]
+        name = pid.decode("latin-1") if isinstance(pid, bytes) and len(pid) <= LONGEST_KEY else _key(pid)
+        if name not in tensors and name in storages:
+            return storages[name]
+        if name not in tensors:
             said = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not hold"
             raise Corrupt(said, where=where, code="missing-tensor")
-        return tensors[key]
+        return tensors[name]
 
-    facts.pickles["pickle"] = unpickle(archive.view("pickle"), where=where, persistent=tensor, allowance=archive.allowance)
+    facts.pickles["pickle"] = unpickle(archive.view("pickle"), where=where, persistent=found_by, allowance=archive.allowance)
 
 
 def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
@@ -118,7 +129,7 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
             archive.damage.append(Damage("cut-off", "storages", said, start + row.at))
             raise Corrupt(said, where=row.where, code="cut-off")
         found[key] = Storage(kind.path, dtype, key, location, count, nbytes)
-        facts.storages.append(StorageRecord(key, dtype, nbytes, start + row.at, record="storages", why=WHY))
+        facts.storages.append(StorageRecord(key, dtype, nbytes, start + row.at, record="storages", why=WHY, device=location))
         row.at += nbytes
     views = row.pickle()
     if not isinstance(views, list):
@@ -136,6 +147,11 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         nbytes = count * ELEMENT_SIZES[root.dtype]
         found[key] = Storage(root.type_name, root.dtype, key, root.location, count, nbytes, root, offset)
     return found
+
+
+def _text(found: Any) -> Any:
+    """A text of Python 2 is bytes."""
+    return found.decode("utf-8", "backslashreplace") if isinstance(found, bytes) else found
 
 
 def _key(found: Any) -> str | None:

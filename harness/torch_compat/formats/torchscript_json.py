@@ -133,4 +133,5 @@ def _add_tensors(archive: ZipArchive, facts: Facts, tensors: list[Any]) -> None:
             places = _zip.calculated(archive, facts)
         one = StorageRecord(record.rpartition("/")[2], dtype, member.size, member.data_offset, places.get(record), record)
         one.why = None if places else _zip.NOT_TORCH
+        one.device = tensor["device"] if isinstance(tensor.get("device"), str) else None
         facts.storages.append(one)

@@ -8,6 +8,7 @@ operators they have, what a pickle can name in them, what ``weights_only`` takes
 * :mod:`torch_compat.needs.source`: what TorchScript source asks for
 * :mod:`torch_compat.needs.fit`: whether a call fits a schema
 * :mod:`torch_compat.needs.rules`: what is recorded
+* :mod:`torch_compat.needs.loading`: the calls that load it, and what they need beside torch
 * :mod:`torch_compat.needs.verdict`: the verdict and its reasons
 """
 

@@ -53,7 +53,7 @@ def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NO
 @lru_cache(maxsize=4096)
 def _always(type_: str, kind: str) -> bool:
     """Whether every release takes it."""
-    if VARIABLE.match(type_):
+    if VARIABLE.match(type_.rstrip("?")):
         return True
     if kind == "N":
         return type_.endswith("?") or type_ in NONES or type_.startswith("Optional")

@@ -93,6 +93,7 @@ class _Recorded(NamedTuple):
         builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
         conversions: types that a kind of argument becomes in some releases, and these.
         stands_for: releases that were not asked, with the one whose answer is taken.
+        exported: what loaders of exported programs were asked, of which no archive of the corpus shows anything yet.
         default: the releases whose torch.load takes ``weights_only=True`` unless told otherwise.
     """
 
@@ -108,6 +109,7 @@ class _Recorded(NamedTuple):
     stands_for: dict[str, str]
     default: int
     weights_only: dict[str, WeightsOnly]
+    exported: tuple[Need, ...] = ()
 
 
 class Rules(_Recorded):
@@ -127,7 +129,7 @@ class Rules(_Recorded):
     def asked(self) -> dict[str, frozenset[str]]:
         """What follows the colon of the signs that the needs ask for, by what stands before it."""
         asked: dict[str, set[str]] = {}
-        for need in self.needs:
+        for need in (*self.needs, *self.exported):
             for sign in (*need.all, *need.any, *need.none):
                 kind, _, rest = sign.partition(":")
                 asked.setdefault(kind, set()).add(rest)
@@ -137,10 +139,17 @@ class Rules(_Recorded):
     def by_sign(self) -> dict[str, list[Need]]:
         """Each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold."""
         found: dict[str, list[Need]] = {}
-        for need in self.needs:
+        for need in (*self.needs, *self.exported):
             for sign in need.any or need.all[-1:]:
                 found.setdefault(sign, []).append(need)
         return found
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces of the operators that releases have."""
+        return frozenset(text.partition("::")[0] for text, _, _ in self.schemas.facts()) | {
+            name.partition("::")[0] for name in self.builtins
+        }
 
     @cached_property
     def _stands(self) -> dict[Known, list[str]]:
@@ -223,18 +232,13 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         bits = known.bits_of(ReleaseSet.parse(table["readers"])) if "readers" in table else known.everyone
         return bits & of_python(table["python"]) if "python" in table else bits
 
-    needs = [
-        Need(
-            entry["id"],
-            tuple(entry.get("all", ())),
-            tuple(entry.get("any", ())),
-            tuple(entry.get("none", ())),
-            takers(entry),
-            entry["because"],
-        )
-        for kind in ("need", "quirk")
-        for entry in tables.get(kind, [])
-    ]
+    def need(entry: dict[str, Any]) -> Need:
+        every, some, none = (tuple(entry.get(kind, ())) for kind in ("all", "any", "none"))
+        return Need(entry["id"], every, some, none, takers(entry), entry["because"])
+
+    needs = [need(entry) for kind in ("need", "quirk") for entry in tables.get(kind, [])]
+    loaders = fixtures / "operators" / "exported.toml"  # a tree of before has none
+    exported = entries(loaders.parent, [loaders.stem])["need"] if loaders.is_file() else []
     formats: dict[tuple[str, int | str], tuple[int, str]] = {}
     for entry in tables.get("format", []):
         formats[entry["kind"], entry["version"]] = known.bits_of(_readers(entry)), entry["meaning"]
@@ -258,6 +262,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         stands_for={release: one for release, one in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
+        exported=tuple(map(need, exported)),
     )
 
 

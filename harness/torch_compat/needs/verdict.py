@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from torch_compat.formats.distributed import METADATA
 from torch_compat.needs.fit import fits, read_schema
+from torch_compat.needs.loading import Loading, asked_of, is_foreign, packaged_loading
 from torch_compat.needs.rules import packaged_rules
 from torch_compat.needs.signs import signs_of
 from torch_compat.pickles.brief import cut
@@ -17,9 +19,10 @@ from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Call, Facts
+    from torch_compat.needs.loading import Advisory, Module, Way
     from torch_compat.needs.rules import Beside, Rules
     from torch_compat.needs.source import CallShape
     from torch_compat.pickles.weights_only import Refusal
@@ -36,10 +39,13 @@ DEEPEST = 16
 LONGEST = 1000  # characters of a name in a reason
 STATED = {"file-format": (".data/version", "version"), "bytecode": ("bytecode.pkl",)}
 """The records that state a version."""
+HIGHER_ORDER = "higher_order::"
 NUMBERED = frozenset({"file-format", "bytecode", "export-schema"})
 """The kinds of versions of which a release reads those that it knows, and no others."""
 EXTERN = frozenset({".data/extern_modules", "extern_modules"})
 """The records of packages that list the modules which are not inside."""
+NAMING = frozenset({"torch-save", "distributed"})
+"""The families whose pickles name what the release must have."""
 LOADED = frozenset({"torch-save", "torchscript", "mobile"})
 """The families that torch.load opens, if only to refuse them."""
 PROGRAMS = frozenset({"torchscript", "mobile"})
@@ -70,9 +76,17 @@ class Needs:
             Empty where torch.load is not what opens such an archive.
         weights_only_default: what the argument is in each of these releases where it is not given.
         stands_for: releases that were never asked, with the one whose answer is taken for theirs.
+        how_to_load: the calls that load it, those that run no code first.
+        beside: the modules and namespaces of operators that it names beside torch and Python.
+        advisories: vulnerabilities of loading that concern it.
+        loads: the releases in which one of the calls loads it, as bits.
     """
 
     __slots__ = (
+        "advisories",
+        "beside",
+        "how_to_load",
+        "loads",
         "maximum_release",
         "minimum_release",
         "readable_by",
@@ -91,6 +105,10 @@ class Needs:
         weights_only: Mapping[str, Refusal | None],
         weights_only_default: Mapping[str, bool],
         stands_for: Mapping[str, str],
+        how_to_load: tuple[Way, ...],
+        beside: tuple[Module, ...],
+        advisories: tuple[Advisory, ...],
+        loads: int,
     ) -> None:
         self.readable_by = readable_by
         self.minimum_release = minimum_release
@@ -99,6 +117,10 @@ class Needs:
         self.weights_only = weights_only
         self.weights_only_default = weights_only_default
         self.stands_for = stands_for
+        self.how_to_load = how_to_load
+        self.beside = beside
+        self.advisories = advisories
+        self.loads = loads
 
     @property
     def readers(self) -> ReleaseSet:
@@ -115,12 +137,15 @@ class Item(NamedTuple):
         what: what is needed.
         where: the record that asks for it.
         because: what is to be said of it; of an operator, how it is called.
+        kind: "default" where another argument meets it; "beside" where something meets it that the user can put beside torch, a module or
+            an extension; "loader" where something else than torch's loaders takes the archive; "" where only the release counts.
     """
 
     takers: int
     what: str
     where: str
     because: str | CallShape | Call
+    kind: str = ""
 
 
 class Judge:
@@ -131,7 +156,7 @@ class Judge:
         self._calls: dict[tuple[CallShape | Call, int | None], int] = {}
         self._texts: dict[str, list[tuple[str, int]]] = {}
         self._globals: dict[tuple[str, str], int] = {}
-        self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...]], Needs] = {}
+        self._needs: dict[tuple[tuple[Item, ...], tuple[Refusal | None, ...], Hashable], Needs] = {}
         self._defaults: dict[tuple[Refusal | None, ...], tuple[Item, ...]] = {}
         self._restricted = tuple(rules.weights_only.values())
         self._places = [rules.known.bit(release) for release in rules.weights_only]
@@ -140,13 +165,14 @@ class Judge:
     def __call__(self, facts: Facts) -> Needs:
         """What an archive needs."""
         refused = self._refusals(facts)
-        key = (tuple(self._items(facts, refused)), refused)
+        items = tuple(self._items(facts, refused))
+        key = (items, refused, asked_of(facts))
         known = self._needs.get(key)
         if known is None:
-            known = _kept(self._needs)[key] = self._judged(*key)
+            known = _kept(self._needs)[key] = self._judged(facts, items, refused)
         return known
 
-    def _judged(self, items: tuple[Item, ...], refused: tuple[Refusal | None, ...]) -> Needs:
+    def _judged(self, facts: Facts, items: tuple[Item, ...], refused: tuple[Refusal | None, ...]) -> Needs:
         rules = self.rules
         readable = rules.everyone
         for item in items:
@@ -157,7 +183,20 @@ class Judge:
             first, last = spans[0][0], None if spans[-1][1] == rules.releases[-1] else spans[-1][1]
         reasons = tuple(self._explained(items, rules.everyone & ~readable))
         weights_only = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
-        return Needs(spans, first, last, reasons, weights_only, self._default, rules.stands_for)
+        loading = Loading(facts, items, refused, rules)
+        return Needs(
+            spans,
+            first,
+            last,
+            reasons,
+            weights_only,
+            self._default,
+            rules.stands_for,
+            loading.ways(),
+            loading.needs,
+            loading.advisories(),
+            loading.base,
+        )
 
     # ----------------------------------------------------------------------------------------------------------- the needs
 
@@ -180,7 +219,7 @@ class Judge:
         for shape, record in shapes.items():
             takers = self._by_shape(shape, version)
             if takers != everyone:
-                yield Item(takers, f"operator {shape.name}", record, shape)
+                yield Item(takers, f"operator {shape.name}", record, shape, self._of_extension(shape.name))
         if facts.family in PROGRAMS:
             for dtype, record in _dtypes(facts).items():
                 takers = self._by_global("torch", dtype)
@@ -193,22 +232,27 @@ class Judge:
                     )
         if facts.family in BY_OVERLOAD:
             for call in facts.calls:
+                if call.name.startswith(HIGHER_ORDER):
+                    continue  # functions of Python: no release lists them among its operators
                 takers = self._by_overload(call)
                 if takers != everyone:
-                    yield Item(takers, f"operator {_full(call)}", "", call)
-        elif facts.family == "torch-save":
+                    yield Item(takers, f"operator {_full(call)}", "", call, self._of_extension(call.name))
+        elif facts.family in NAMING:
             for record, unpickled in facts.pickles.items():
                 for one in unpickled.globals:
                     takers = self._by_global(one.module, one.name)
                     if takers != everyone:
-                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name))
-            yield from self._by_default(facts.container, refused)
+                        kind = "beside" if not takers and self._is_absent(one.module) else ""
+                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name), kind)
+            if refused:
+                yield from self._by_default(facts.container, refused)
         elif facts.family == "package":
             for module in facts.extra.get("extern_modules", ()):
                 takers = self._by_module(module)
                 if takers != everyone:
                     where = next((name for name in facts.names if name in EXTERN), "")
-                    yield Item(takers, f"module {module}", where, self._because(module))
+                    kind = "beside" if not takers and self._is_absent(module) else ""
+                    yield Item(takers, f"module {module}", where, self._because(module), kind)
 
     def _of_formats(self, facts: Facts) -> Iterator[Item]:
         formats = self.rules.formats
@@ -220,12 +264,28 @@ class Judge:
             if takers != self.rules.everyone:
                 where = next((record for record in STATED.get(kind, ()) if record in facts.records), "")
                 yield Item(takers, f"{kind} {version}", where, meaning)
+        if facts.family == "distributed":
+            yield from self._of_checkpoint(facts)
+            return
         takers, meaning = formats.get(("container", facts.container), (0, "no loader takes it as it is"))
         if takers != self.rules.everyone:
-            yield Item(takers, f"container {facts.container}", "", meaning)
+            kind = "loader" if facts.container == "pickle" else ""
+            yield Item(takers, f"container {facts.container}", "", meaning, kind)
         for damage in facts.damage:
             if damage.code == "missing-record":
                 yield Item(0, f"record {damage.record}", "", damage.detail)
+
+    def _of_checkpoint(self, facts: Facts) -> Iterator[Item]:
+        """What a distributed checkpoint needs beyond the names in its metadata."""
+        abilities = ["distributed-checkpoint"]
+        if facts.extra["checkpoint"].strided:
+            abilities.append("distributed-strides")
+        for name in abilities:
+            ability = packaged_loading().abilities[name]
+            yield Item(self.rules.known.bits_of(ability.readers), name, METADATA, ability.because)
+        for one in facts.damage:
+            if one.code in {"missing-shard", "missing-file"}:
+                yield Item(0, f"file {one.record}", "", one.detail)
 
     def _by_shape(self, shape: CallShape, version: int | None) -> int:
         """The releases that have an operator which may be called so, in an archive of this file format version."""
@@ -299,6 +359,15 @@ class Judge:
         beside = self._beside(module)
         return beside.releases(beside.names.module_bits(_upper(module)))
 
+    def _is_absent(self, module: str) -> bool:
+        """Whether a module is nobody's whom the record knows: not torch's, not Python's, not of a package that is expected."""
+        top = module.partition(".")[0]
+        return top not in self.rules.beside and is_foreign(module, self.rules)
+
+    def _of_extension(self, operator: str) -> str:
+        """The kind of need that an operator is."""
+        return "" if operator.partition("::")[0] in self.rules.namespaces else "beside"
+
     def _beside(self, module: str) -> Beside:
         """What a module that is not torch's belongs to: a package that is expected beside torch, else Python."""
         return self.rules.beside.get(module.partition(".")[0]) or self.rules.beside[""]
@@ -317,7 +386,7 @@ class Judge:
 
     def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
         """What ``torch.load(weights_only=True)`` of each release that has the argument says to an archive."""
-        if facts.family not in LOADED or facts.container == "flatbuffer":
+        if facts.family not in LOADED or facts.container in {"flatbuffer", "pickle"}:
             return ()
         program = facts.family != "torch-save"
         return refusals(tuple(facts.pickles.values()), self._restricted, container=facts.container, torchscript=program)
@@ -337,6 +406,7 @@ class Judge:
                     f"weights_only=False for {subject}",
                     "",
                     f"torch.load has weights_only=True by default there, and refuses what {detail}",
+                    "default",
                 )
                 for (subject, detail), bits in found.items()
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch_compat.pickles.values import Global
 
-__all__ = ["dangerous"]
+__all__ = ["OUTSIDE", "dangerous", "dangerous_operator"]
 
 CODE = "executes code"
 SYSTEM = "runs commands, or changes files or the environment"
@@ -53,11 +53,24 @@ _NAMES: dict[str, str] = {
     "numpy.testing._private.utils.runstring": CODE,
 }  # fmt: skip
 
+_OPERATORS: dict[str, str] = {
+    "aten::from_file": "opens or creates a file that the program names, and maps its content",
+    "inductor::_reinterpret_tensor": "makes a view that may leave the memory of its tensor: nothing is checked",
+}
+"""Operators that programs may call, though they reach beyond the tensors that they are given. ``as_strided`` is not among them: every
+release refuses a view outside of the storage."""
+OUTSIDE = "lies outside of its storage; releases do not check it and read other memory"
+"""Of a tensor of a program whose shape, strides or offset leave its storage."""
 DEEPEST_MODULE = 1 + max(module.count(".") for module in _MODULES)
 
 _REACHED = frozenset({
     "os", "sys", "subprocess", "builtins", "__import__", "__builtins__", "__globals__", "__subclasses__", "__code__",
 })  # fmt: skip
+
+
+def dangerous_operator(name: str) -> str | None:
+    """Why an operator without overload, ``aten::from_file``, is known to reach beyond its tensors; None where nothing is known of it."""
+    return _OPERATORS.get(name)
 
 
 def dangerous(global_: Global) -> str | None:

@@ -27,7 +27,7 @@ from torch_compat.pickles.machine import Unpickled
 from torch_compat.pickles.values import Global
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.pickles.values import Event
 
@@ -35,6 +35,7 @@ __all__ = [
     "Refusal",
     "WeightsOnly",
     "add_safe_globals",
+    "allowing",
     "clear_safe_globals",
     "get_safe_globals",
     "harmless_subclass",
@@ -288,6 +289,28 @@ def refusal(
     return _refusal(_events(unpickled), rules, container, torchscript, tensor_subclasses)
 
 
+def allowing(
+    unpickled: Unpickled | Sequence[Unpickled], rules: WeightsOnly, *, container: str = "zip"
+) -> tuple[Global, ...] | Refusal:
+    """What one release has to be told with ``add_safe_globals`` so that it takes a pickle: every name, in the order of the pickle.
+
+    Parameters: as of :func:`refusal`.
+
+    Returns:
+        The names as the release looks them up; none where it takes the pickle as it is. A refusal where no addition helps.
+    """
+    events = _events(unpickled)
+    wanted: dict[str, Global] = {}
+    for event in events:
+        if event.kind == "global":
+            module, name = _looked_up(event.subject, event.protocol, rules)
+            path = f"{module}.{name}"
+            if path not in rules.globals:
+                wanted.setdefault(path, Global(module, name))
+    found = _refusal(events, rules, container, torchscript=False, tensor_subclasses=False, safe=wanted if rules.adds else {})
+    return tuple(wanted.values()) if found is None else found
+
+
 def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[Event, ...]:
     if isinstance(unpickled, Unpickled):
         return unpickled.events
@@ -301,14 +324,20 @@ def _path(subject: Any) -> str:
 
 
 def _refusal(
-    events: Sequence[Event], rules: WeightsOnly, container: str, torchscript: bool, tensor_subclasses: bool
+    events: Sequence[Event],
+    rules: WeightsOnly,
+    container: str,
+    torchscript: bool,
+    tensor_subclasses: bool,
+    safe: Mapping[str, Any] | None = None,
 ) -> Refusal | None:
     if torchscript:
         said = "is an archive of TorchScript, which weights_only does not take here"
         return None if rules.torchscript else Refusal("torchscript", "", said)
     if container == "tar" and not rules.tar:
         return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not take here")
-    safe = (_safe if rules.nested else {flat: None for flat, _ in _safe.values()}) if rules.adds else {}
+    if safe is None:
+        safe = (_safe if rules.nested else {flat: None for flat, _ in _safe.values()}) if rules.adds else {}
     subclasses: set[str] = set()
     for event in events:
         kind = event.kind
@@ -338,12 +367,17 @@ def _translated(module: str, name: str) -> tuple[str, str]:
     return _MODULES.get(module, module), name
 
 
-def _global(
-    named: Global, protocol: int, rules: WeightsOnly, safe: dict[str, Any], subclasses: set[str] | None
-) -> Refusal | None:
-    module, name = named.module, named.name
+def _looked_up(named: Global, protocol: int, rules: WeightsOnly) -> tuple[str, str]:
+    """The module and the name under which a release looks a global up."""
     if rules.renames == "always" or (rules.renames == "protocol-2" and protocol == 2):
-        module, name = _translated(module, name)
+        return _translated(named.module, named.name)
+    return named.module, named.name
+
+
+def _global(
+    named: Global, protocol: int, rules: WeightsOnly, safe: Mapping[str, Any], subclasses: set[str] | None
+) -> Refusal | None:
+    module, name = _looked_up(named, protocol, rules)
     path = f"{module}.{name}"
     if module in rules.blocked:
         return Refusal("blocked-module", path, f"names {path}; the module {module} is blocked, whatever is added")
@@ -355,7 +389,7 @@ def _global(
     return Refusal("global", path, f"names {path}, which is not allowed by default")
 
 
-def _done_to(kind: str, subject: Any, rules: WeightsOnly, safe: dict[str, Any], subclasses: set[str]) -> Refusal | None:
+def _done_to(kind: str, subject: Any, rules: WeightsOnly, safe: Mapping[str, Any], subclasses: set[str]) -> Refusal | None:
     path = _path(subject)
     named = subject.__class__ is Global
     taken = named and (path in rules.globals or path in safe)

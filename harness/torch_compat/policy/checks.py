@@ -18,6 +18,7 @@ from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
 from torch_compat.policy.slips import slip_conditions
 from torch_compat.policy.source import OWN_FILE, SINGLE, Entry
+from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
 
@@ -46,21 +47,27 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "conversion": ("given", "readers"),
     "change": ("id",),
     "slip": ("id",),
+    "upgrader": ("id",),
     "deprecation": ("id",),
     "planned": ("version",),
     "profile": ("id",),
     "operator_waiver": ("id",),
     "operator_gap": ("release",),
+    "ability": ("id",),
+    "package": ("package",),
+    "renamed": ("module",),
+    "advisory": ("id",),
 }
 _RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     "options": (("since",),),
     "corpus": (("writers",), ("readers",), ("besides",)),
     "change": (("since",),),
+    "upgrader": (("old",), ("since",), ("dropped",)),
     "operator_gap": (("release",),),
 }
 _RELEASE_SETS: Final = frozenset(
-    {"builtin", "conversion", "layout", "need", "quirk", "slip", "weights_only", "weights_only_refusal"}
+    {"ability", "advisory", "builtin", "conversion", "layout", "need", "quirk", "slip", "weights_only", "weights_only_refusal"}
 )
 """Tables whose key 'readers' is a set of releases."""
 _WHATS: Final = frozenset(get_args(What))
@@ -114,10 +121,11 @@ def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
-    """A release that is named somewhere and not in the calendar."""
+    """A release that is named somewhere and not in the calendar; a version of a format may begin with a planned one."""
     known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
     if not known:
         return  # said once, not for every name
+    planned = [version for entry in _of(entries, "planned") if isinstance(version := entry.get("version"), str)]
     for entry in entries:
         if entry.table in _RELEASE_SETS:
             for name in _ends(entry.get("readers")):
@@ -128,7 +136,7 @@ def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
             places: list[Path] = [(*path, index) for index in range(len(value))] if isinstance(value, list) else [path]
             for place in places:
                 name = entry.get(*place)
-                if isinstance(name, str) and name not in known:
+                if isinstance(name, str) and name not in known and not (entry.table == "format" and name in planned):
                     yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", *place)
 
 
@@ -410,6 +418,44 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem("says of another package what a deprecation of torch cannot say", "alternative_package")
 
 
+def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:
+    """A change, a deprecation or a format that names a waiver which there is not."""
+    known = [
+        name
+        for table in ("waiver", "operator_waiver")
+        for entry in _of(entries, table)
+        if isinstance(name := entry.get("id"), str)
+    ]
+    if not known:
+        return  # a part of a policy, whose waivers are elsewhere
+    for entry in (*_of(entries, "change"), *_of(entries, "deprecation"), *_of(entries, "format")):
+        names = entry.get("waivers")
+        for at, name in enumerate(names if isinstance(names, list) else ()):
+            if isinstance(name, str) and name not in known:
+                yield entry.problem(f"there is no waiver {found(name)}{suggestion(name, known)}", "waivers", at)
+
+
+def linked_deprecations(entries: list[Entry]) -> Iterator[Problem]:
+    """A change that names a deprecation which there is not, or which has no event in its release."""
+    events = {
+        name: [event.get("release") for event in _tables_in(entry, "events")]
+        for entry in _of(entries, "deprecation")
+        if isinstance(name := entry.get("id"), str)
+    }
+    if not events:
+        return  # a part of a policy, whose deprecations are elsewhere
+    for entry in _of(entries, "change"):
+        names = entry.get("deprecations")
+        for at, name in enumerate(names if isinstance(names, list) else ()):
+            if isinstance(name, str) and entry.get("since") not in events.get(name, []):
+                what = (
+                    f"has no event in {found(entry.get('since'))}"
+                    if name in events
+                    else f"is none{suggestion(name, list(events))}"
+                )
+                yield entry.problem(f"the deprecation {found(name)} {what}", "deprecations", at)
+
+
 def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
     """The tables of an array in a table, as far as it is one."""
     value = entry.get(key)
@@ -437,12 +483,15 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     wording_phrases,
     takers_said_once,
     slip_conditions,
+    upgrader_names,
     timelines_said_once,
     planned_ahead,
     deprecation_releases,
     deprecation_events,
     deprecation_statements,
     deprecation_alternatives,
+    linked_waivers,
+    linked_deprecations,
     operator_waiver_lists,
     operator_waiver_releases,
 )

@@ -144,6 +144,8 @@ class Deprecation(Table):
     release where the alternative works."""
     probe: Annotated[str, Field(pattern=NAME)]
     """The probe that uses it: fixtures/deprecations/<probe>.py."""
+    waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
+    """Waivers, of archives or of operators, whose cause is the end of this very thing: a report tells them as one item."""
     source: Text | None = None
     """Where the deprecation was decided or announced."""
     announced: Announcement | None = None

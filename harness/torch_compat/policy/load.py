@@ -11,6 +11,7 @@ from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_lock
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
+from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
 from torch_compat.policy.model import (
     Beside,
@@ -38,6 +39,7 @@ from torch_compat.policy.model import (
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.slips import Slip
 from torch_compat.policy.source import Entry, read_folder
+from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 
@@ -152,6 +154,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         warnings=tuple(sorted(_all(tables, KnownWarning), key=lambda item: item.id)),
         wordings=tuple(sorted(_all(tables, Wording), key=lambda item: item.id)),
         slips=tuple(_all(tables, Slip)),
+        upgraders=tuple(_all(tables, Upgrader)),
         conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),
         deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),
         timelines=tuple(sorted(_all(tables, Timeline), key=lambda item: (KINDS.index(item.kind), item.silent))),
@@ -160,6 +163,10 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
         operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
         builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
+        abilities=tuple(sorted(_all(tables, Ability), key=lambda item: item.id)),
+        packages=tuple(sorted(_all(tables, Package), key=lambda item: item.package)),
+        renamed=tuple(sorted(_all(tables, Renamed), key=lambda item: item.module)),
+        advisories=tuple(sorted(_all(tables, Advisory), key=lambda item: item.id)),
         counts={key: count for key, count in counts.items() if isinstance(count, int)},
         became={(waiver, operator): one for waiver, operator, one in _became(counts)},
         accepted=accepted,

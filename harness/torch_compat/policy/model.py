@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
     from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
+    from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.policy.slips import Slip
+    from torch_compat.policy.upgraders import Upgrader
     from torch_compat.releases.calendar import Calendar
     from torch_compat.values.compare import Distances
 
@@ -105,6 +107,7 @@ SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
 SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
+UPGRADER: Final = r"^[A-Za-z_][A-Za-z0-9_]*_[0-9]+_[0-9]+$"
 SHAPES: Final = {
     RELEASE: "a full release such as '1.12.0'",
     PACKAGE_VERSION: "the version of a package such as '1.26.4'",
@@ -119,6 +122,7 @@ SHAPES: Final = {
     SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
+    UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
 }
 """What each pattern asks for, in the words of an error message."""
@@ -295,6 +299,8 @@ class Format(Table):
     """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
     mistaken_as: Literal["swapped"] | None = None
     """What they then give, to the bit: swapped is every element with its bytes in the other order. Given with `mistaken`, and only then."""
+    waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
+    """Waivers whose cause is that releases read it no longer: a report tells them as one item."""
 
     @cached_property
     def readers(self) -> ReleaseSet:
@@ -395,7 +401,7 @@ class RuleEntry(Table):
     expect_empty: Text | None = None
     """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
     parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
-    """The rule's own settings: scalars and arrays of scalars. No rule has any yet."""
+    """The rule's own settings: scalars and arrays of scalars. `bumps-in-time` has `kinds`, the kinds of formats that it judges."""
 
 
 class Tolerance(Table):
@@ -775,6 +781,10 @@ class Change(Table):
     refusal: Several[Text] | None = None
     """What the error of the side that raises holds, one of these, word for word. A reader that gives a value where the writer raised
     so does what this change says; without it the change explains no such reader."""
+    waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
+    """Waivers whose cause is this very change: a report tells them as one item."""
+    deprecations: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
+    """Deprecations whose event in the same release is this very change: a report tells them as one item."""
 
 
 @dataclass(frozen=True)
@@ -806,12 +816,17 @@ class Policy:
     warnings: tuple[KnownWarning, ...] = ()
     wordings: tuple[Wording, ...] = ()
     slips: tuple[Slip, ...] = ()
+    upgraders: tuple[Upgrader, ...] = ()
     deprecations: tuple[Deprecation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
     planned: tuple[Planned, ...] = ()
     profiles: tuple[Profile, ...] = ()
     operator_waivers: tuple[OperatorWaiver, ...] = ()
     operator_gaps: tuple[OperatorGap, ...] = ()
+    abilities: tuple[Ability, ...] = ()
+    packages: tuple[Package, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+    advisories: tuple[Advisory, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
     """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
@@ -834,6 +849,12 @@ class Policy:
     def releases(self) -> tuple[CalendarRelease, ...]:
         """Every release of the calendar, by version."""
         return tuple(self.calendar)
+
+    def day_of(self, release: str) -> dt.date:
+        """The day of a release of the calendar, else the day that is planned for it; KeyError if the policy knows neither."""
+        if release in self.calendar:
+            return self.calendar[release].date
+        return {one.version: one.date for one in self.planned}[release]
 
     @cached_property
     def digest(self) -> str:
@@ -861,11 +882,16 @@ class Policy:
             "warnings": [_plain(item) for item in self.warnings],
             "wordings": [_plain(item) for item in self.wordings],
             "slips": [_plain(item) for item in self.slips],
+            "upgraders": [_plain(item) for item in self.upgraders],
             "deprecations": [_plain(item) for item in self.deprecations],
             "timelines": [_plain(item) for item in self.timelines],
             "planned": [_plain(item) for item in self.planned],
             "operator_waivers": [_plain(item) for item in self.operator_waivers],
             "operator_gaps": [_plain(item) for item in self.operator_gaps],
+            "abilities": [_plain(item) for item in self.abilities],
+            "packages": [_plain(item) for item in self.packages],
+            "renamed": [_plain(item) for item in self.renamed],
+            "advisories": [_plain(item) for item in self.advisories],
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
             "accepted": None if self.accepted is None else self.accepted.text,
             "became": [[*key, one] for key, one in sorted(self.became.items())],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.errors import CorpusError, PolicyError, Problem
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
+from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
 from torch_compat.policy.model import (
     Beside,
@@ -36,6 +37,7 @@ from torch_compat.policy.model import (
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.positions import Lines, Path, line_of, scan
 from torch_compat.policy.slips import Slip
+from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.data import parsed
 
 if TYPE_CHECKING:
@@ -76,10 +78,15 @@ REPEATED: Final[dict[str, type[Table]]] = {
     "conversion": Conversion,
     "change": Change,
     "slip": Slip,
+    "upgrader": Upgrader,
     "timeline": Timeline,
     "planned": Planned,
     "profile": Profile,
     "operator_gap": OperatorGap,
+    "ability": Ability,
+    "package": Package,
+    "renamed": Renamed,
+    "advisory": Advisory,
 }
 """The tables that are written ``[[name]]``, in any file and any number."""
 SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}

@@ -54,6 +54,7 @@ from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
+    from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.module import Module
 
 __all__ = ["Child", "Template", "main"]
@@ -174,7 +175,7 @@ class Child:
         self.template = template
         self.spec = spec
         self.arena: Arena | None = None
-        self.module: Module | None = None
+        self.module: Module | ExportedModule | None = None
         self.kept: list[Any] = []
         self.heard: list[list[str]] = []
 

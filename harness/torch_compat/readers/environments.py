@@ -36,7 +36,16 @@ from torch_compat.releases.release import Release, stated
 if TYPE_CHECKING:
     from torch_compat.policy import CalendarRelease
 
-__all__ = ["NEEDED_BYTES", "Cuda", "Environment", "Environments", "cache_folder"]
+__all__ = [
+    "ASK_TARGET",
+    "NEEDED_BYTES",
+    "Cuda",
+    "Environment",
+    "EnvironmentBuild",
+    "Environments",
+    "cache_folder",
+    "remove_environment",
+]
 
 Cuda = Literal["stub", "real"]
 Progress = Callable[[str], None]
@@ -59,7 +68,7 @@ _GATHERED = "cuda-toolkit"
 _COMPILERS = frozenset({"pytorch-triton", "triton"})
 """They compile for GPUs; no library that torch loads is in them."""
 
-_ASK_TARGET = """
+ASK_TARGET = """
 import json, os, platform, sys, sysconfig
 info = sys.version_info
 print(json.dumps({
@@ -108,12 +117,15 @@ class Environment:
         description: what ``environment.json`` says: ``torch`` (exact, with the local part), ``git_revision`` (None
             for the oldest releases, which do not say), ``python``, ``numpy``, ``wheel`` and ``wheel_sha256``, ``cuda`` (``none``: nothing was missing; ``stub``; ``real``), ``stubs``
             (file names), ``built`` (UTC day), ``size`` (bytes), ``seconds`` (that the build took).
+        reads: further folders that a process of it has to read, where it is a build of the user's (see
+            :mod:`torch_compat.readers.builds`); nothing is ever written into such an environment.
     """
 
     version: str
     prefix: Path
     python: Path
     description: Mapping[str, Any]
+    reads: tuple[Path, ...] = ()
 
     def environ(self, more: Mapping[str, str] | None = None, *, scratch: Path | None = None) -> dict[str, str]:
         """The environment variables that a process of this environment is started with. None is the user's.
@@ -128,7 +140,11 @@ class Environment:
     def folders(self) -> tuple[Path, ...]:
         """What a process of it has to be able to read: itself, and the Python that it was made with."""
         programs = {self.python.parent.resolve(), self.python.resolve().parent}
-        found = {self.prefix.resolve(), *(folder.parent if folder.name == "bin" else folder for folder in programs)}
+        found = {
+            self.prefix.resolve(),
+            *(folder.parent if folder.name == "bin" else folder for folder in programs),
+            *(folder.resolve() for folder in self.reads),
+        }
         try:
             settings = (self.prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
@@ -217,7 +233,7 @@ class Environments:
             return 0
         with self._locked(version, wait=None):
             freed = _size(prefix)
-            _remove(prefix)
+            remove_environment(prefix)
         return freed
 
     def log(self, version: str) -> Path:
@@ -259,22 +275,22 @@ class Environments:
 
     def _build(self, release: CalendarRelease, interpreter: Interpreter, cuda: Cuda, progress: Progress) -> Environment:
         prefix = self._prefix(release.version)
-        _remove(prefix)
+        remove_environment(prefix)
         log = self.log(release.version)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
         try:
-            _Build(release, interpreter, prefix, log, self._run, progress=progress).whole(cuda)
+            EnvironmentBuild(release, interpreter, prefix, log, self._run, progress=progress).whole(cuda)
         finally:
             if not (prefix / STATE).exists():
-                _remove(prefix)
+                remove_environment(prefix)
         built = self.get(release.version)
         if built is None:
             raise AssertionError(f"{prefix / STATE} was written and cannot be read")
         return built
 
 
-class _Build:
+class EnvironmentBuild:
     """The steps that make one environment, in their order."""
 
     def __init__(
@@ -298,7 +314,7 @@ class _Build:
         self.command([self.interpreter.path, "-m", "venv", self.prefix], purpose="python -m venv")
         wheel, sha256 = self.install_torch()
         target = json.loads(
-            self.command([self.python, "-I", "-c", _ASK_TARGET], purpose="asking the new Python", environ=plain_environ())
+            self.command([self.python, "-I", "-c", ASK_TARGET], purpose="asking the new Python", environ=plain_environ())
         )
         site = Path(target["site"])
         requirements = self.requirements(site, "torch", target["markers"])
@@ -342,6 +358,10 @@ class _Build:
         self.pip("install", "--no-deps", "--no-cache-dir", str(found[0]), purpose=f"installing {found[0].name}")
         found[0].unlink()
         return found[0].name, sha256
+
+    def for_gpu(self, requirement: Requirement) -> bool:
+        """Whether a package serves torch on a GPU only."""
+        return _is_for_gpu(requirement)
 
     def install(self, requirements: list[str], *options: str) -> None:
         """Install packages from the user's index."""
@@ -439,7 +459,7 @@ def _size(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
-def _remove(folder: Path) -> None:
+def remove_environment(folder: Path) -> None:
     """Remove a folder with everything in it; its state file goes first, so that an interrupted removal leaves nothing that looks built."""
     (folder / STATE).unlink(missing_ok=True)
     if folder.exists():

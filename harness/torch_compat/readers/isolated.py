@@ -39,6 +39,7 @@ from torch_compat.runtime.limits import LIMITS, ROOM, Exhausted, Limits
 __all__ = ["Child", "IsolatedModule", "Workshop", "load_isolated", "supported"]
 
 START_SECONDS = 60  # of a template, from a cold disk, on a busy machine
+SPARE = 2  # seconds of processor time beyond those of the program, so that it ends by its own limit, in words
 GRACE_SECONDS = 30  # that a child has beyond the time that its program may take, before it is ended from outside
 STOP_SECONDS = 5
 TIME = struct.Struct("@ll")  # of the kernel: seconds and microseconds
@@ -64,7 +65,7 @@ class Spec(NamedTuple):
     """The bounds of a child: see :class:`torch_compat.readers.child.Child`."""
 
     memory: int = ROOM
-    seconds: int = int(LIMITS.seconds)
+    seconds: int = math.ceil(LIMITS.seconds) + SPARE
     horizon: str = "reference"
 
 
@@ -619,7 +620,7 @@ def load_isolated(workshop: Workshop, path: str, reader: str, limits: Limits) ->
     """
     descriptor = open_file(path)
     try:
-        child = workshop.child(Spec(limits.memory, max(1, int(limits.seconds)), reader))
+        child = workshop.child(Spec(limits.memory, math.ceil(limits.seconds) + SPARE, reader))
         child.stage = f"load {path}"
         try:
             child.isolation  # noqa: B018 - its first message

@@ -30,12 +30,13 @@ from torch_compat.runtime.limits import LIMITS, Limits
 if TYPE_CHECKING:
     from torch_compat.readers.isolated import Child, IsolatedModule, Workshop
     from torch_compat.readers.isolation import Isolation
+    from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.module import Module
 
 __all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "known_to_horizons", "load"]
 
 NAME = "reference"
-FAMILIES = ("torchscript", "mobile")
+FAMILIES = ("torchscript", "mobile", "export")
 """The families of archives that it reads."""
 # A process that forks has one thread
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -50,15 +51,17 @@ def is_reference(reader: str) -> bool:
 
 
 @overload
-def load(path: str | os.PathLike[str], reader: str = ..., *, limits: Limits = ..., in_process: Literal[True]) -> Module: ...
+def load(
+    path: str | os.PathLike[str], reader: str = ..., *, limits: Limits = ..., in_process: Literal[True]
+) -> Module | ExportedModule: ...
 @overload
 def load(
     path: str | os.PathLike[str], reader: str = ..., *, limits: Limits = ..., in_process: bool = ...
-) -> IsolatedModule | Module: ...
+) -> IsolatedModule | Module | ExportedModule: ...
 def load(
     path: str | os.PathLike[str], reader: str = NAME, *, limits: Limits = LIMITS, in_process: bool = False
-) -> IsolatedModule | Module:
-    """Load a TorchScript or mobile archive as a program that runs on numpy. Nothing of it reaches Python, torch is not needed.
+) -> IsolatedModule | Module | ExportedModule:
+    """Load a TorchScript or mobile archive, or an exported program, as a program that runs on numpy. Nothing of it reaches Python, torch is not needed.
 
     Arrays of numpy go in and come out (of ``ml_dtypes`` for bfloat16 and float8), numbers, texts, lists, tuples and
     dictionaries as they are::

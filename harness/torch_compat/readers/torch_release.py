@@ -16,9 +16,10 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from torch_compat.errors import ReaderError, WrongVersion
+from torch_compat.errors import BuildError, ReaderError, WrongVersion
+from torch_compat.readers.builds import BUILD, is_build
 from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
-from torch_compat.releases.release import stated
+from torch_compat.releases.release import public, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,6 +111,10 @@ class TorchRelease:
         """The reader's name, by its exact version: ``torch-1.12.1+cu102``."""
         return f"torch-{self.identity['torch']}"
 
+    def _stated(self) -> str:
+        """The version that the worker has to find, as torch writes it: a build may leave out a zero that the release's name has."""
+        return public(str(self.environment.description.get("torch", self.environment.version)))
+
     def __enter__(self) -> Self:
         self.start()
         try:
@@ -138,7 +143,7 @@ class TorchRelease:
             if self.environment.version.startswith(NEEDS_ITS_FUSER):
                 del environ[FUSER]
             command = launch(
-                [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self.environment.version],
+                [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self._stated()],
                 fence=self.isolation,
                 reads=[*self.environment.folders, *self.reads, WORKER],
                 writes=[self._scratch, self._given],  # torch opens what it maps as shared for writing, too; these are copies
@@ -297,13 +302,21 @@ class TorchRelease:
                 code="protocol",
             )
         answered = stated(identity["torch"])
-        if answered is None or answered.public != self.environment.version:
+        described = self.environment.description
+        if is_build(self.environment):
+            if identity["torch"] != described["torch"]:
+                raise BuildError(
+                    f"torch {identity['torch']} answered, but {described['torch']} was there a moment ago",
+                    where=str(self.environment.python),
+                    hint="let nothing install or compile there meanwhile",
+                    code="build-changed",
+                )
+        elif answered is None or answered.public != self.environment.version:
             raise WrongVersion(
                 f"torch {identity['torch']} answered, expected {self.environment.version}",
                 where=str(self.environment.prefix),
                 hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
             )
-        described = self.environment.description
         if described.get("torch", identity["torch"]) != identity["torch"]:
             raise WrongVersion(
                 f"torch {identity['torch']} answered, but {described['torch']} was installed",
@@ -314,6 +327,7 @@ class TorchRelease:
             **{key: value for key, value in identity.items() if key != "protocol"},
             "wheel_sha256": described.get("wheel_sha256", ""),
             "cuda": described.get("cuda", ""),
+            **({BUILD: described[BUILD]} if is_build(self.environment) else {}),
         }
         _remember_identity(self.environment, self.identity)
 
@@ -401,6 +415,8 @@ def _seeded(seed: int) -> dict[str, str]:
 
 def remembered_identity(environment: Environment) -> dict[str, Any] | None:
     """The identity with which this environment last introduced itself, on this machine, to this worker; None if unknown."""
+    if is_build(environment):
+        return None  # it may be another one by now, and nothing is written into it
     try:
         remembered = json.loads((environment.prefix / IDENTITY).read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -412,6 +428,8 @@ def remembered_identity(environment: Environment) -> dict[str, Any] | None:
 
 
 def _remember_identity(environment: Environment, identity: dict[str, Any]) -> None:
+    if is_build(environment):
+        return
     path = environment.prefix / IDENTITY
     partial = path.with_name(f".{IDENTITY}.{os.getpid()}.{id(identity)}")
     with contextlib.suppress(OSError):  # a cache that may only be read costs the time, nothing else

@@ -50,6 +50,11 @@ SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
 UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
+ENDS: Final = re.compile(r'^(?:dropped|old) = "([^"]*)"\n', re.MULTILINE)
+"""Of an upgrader, the releases that computed the old way and that dropped it."""
+NAMED: Final = re.compile(r'^id = "([^"]*)"$', re.MULTILINE)
+LINKS: Final = re.compile(r"^(waivers|deprecations) = \[(.*?)\]\n", re.MULTILINE | re.DOTALL)
+"""What a change, a deprecation or a format names beside it."""
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
@@ -222,7 +227,23 @@ def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
             probes.add(parsed(text, str(path)).get("deprecation", {}).get("probe"))
         elif changed != text:
             put(path, changed, encoding="utf-8")
+    _links(policies)
     return frozenset(probes - {None})
+
+
+def _links(policies: Path) -> None:
+    """Take out links to waivers and deprecations that went with the releases."""
+    texts = {path: read_whole(path).decode("utf-8") for path in sorted(policies.rglob("*.toml"))}
+    known = {name for text in texts.values() for name in NAMED.findall(text)}
+    for path, text in texts.items():
+
+        def left(found: re.Match[str]) -> str:
+            names = [one for one in json.loads(f"[{found[2].strip().rstrip(',')}]") if one in known]
+            return f"{found[1]} = {json.dumps(names)}\n" if names else ""
+
+        changed = LINKS.sub(left, text)
+        if changed != text:
+            put(path, changed, encoding="utf-8")
 
 
 def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
@@ -280,6 +301,7 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
         if len(_innermost(parsed(body, part.header))["says"]) < (2 if part.header == WORDING else 1):
             return None
     body = UNTIL.sub(lambda found: _until(found, gone), body)
+    body = ENDS.sub(lambda found: "" if found[1] in gone.releases else found[0], body)
     return replace(part, body=ANNOUNCED.sub(lambda found: "" if found[1] in gone.releases else found[0], body))
 
 

@@ -5,21 +5,18 @@ The process has imported torch and nothing else, as that script has. The worker 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.errors import EnvironmentUnavailable, ReaderError
-from torch_compat.readers.environments import Environment
-from torch_compat.readers.isolation import Isolation, isolation, launch, launcher_environ, widened
+from torch_compat.readers.builds import fenced
+from torch_compat.readers.isolation import Isolation, isolation, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from torch_compat.readers.environments import Environment
 
-__all__ = ["dump_operators", "own_python"]
+__all__ = ["dump_operators"]
 
 SECONDS: Final = 600
 SCRIPT: Final = """
@@ -34,19 +31,6 @@ if hasattr(torch._C, "_jit_get_custom_class_schemas"):
 with open(sys.argv[1], "w") as stream:
     stream.write("".join("%s\\n" % schema for schema in schemas))
 """
-
-
-def own_python(path: Path) -> Environment:
-    """A Python of the user's that has torch, as an environment whose release nobody stated.
-
-    Raises:
-        EnvironmentUnavailable: there is no such program.
-    """
-    if not (path.is_file() and os.access(path, os.X_OK)):
-        hint = "name the executable, such as python:venv/bin/python"
-        raise EnvironmentUnavailable("there is no such program", where=str(path), hint=hint, code="no-python")
-    python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
-    return Environment("", python.parent.parent, python, {})
 
 
 def dump_operators(environment: Environment) -> str:
@@ -64,31 +48,10 @@ def dump_operators(environment: Environment) -> str:
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
         place = Path(folder).resolve()
         target = place / "schemas.txt"
-        done, launched = _run(environment, fence, place, [environment.python, "-c", SCRIPT, target])
+        done, launched = fenced(environment, fence, place, [environment.python, "-c", SCRIPT, target], seconds=SECONDS)
         if launched:
             raise ReaderError(f"{named} does not start: {launched}", code="does-not-start")
         if done.returncode != 0:
             said = done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"]
             raise EnvironmentUnavailable("its operators cannot be listed", where=named, hint=said[-1], code="no-schemas")
         return target.read_text(encoding="utf-8")
-
-
-def _run(
-    environment: Environment, fence: Isolation, place: Path, command: Sequence[str | Path]
-) -> tuple[subprocess.CompletedProcess[str], str]:
-    """Run a command of an environment to its end; and why it did not start, empty where it did."""
-    read_fd, write_fd = os.pipe()
-    with os.fdopen(read_fd) as replies:
-        try:
-            line = launch(command, fence=fence, reads=environment.folders, writes=[place], reply=write_fd)
-            done = subprocess.run(
-                line,
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=place, timeout=SECONDS,
-                env=launcher_environ(environment.environ(scratch=place)), pass_fds=[write_fd], check=False,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ReaderError(f"{command[0]}: {error}", code="does-not-start") from error
-        finally:
-            os.close(write_fd)
-        reply = replies.readline()
-    return done, str(json.loads(reply)["launch"]) if reply.strip() else ""

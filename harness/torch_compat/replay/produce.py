@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.lines import digest
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
+OF_THE_RECIPE: Final = frozenset({"not-written", "wrong-family"})
+"""The errors that are about one recipe: the worker can be asked for the next one."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,13 @@ def produce(
     recipes: Iterable[Recipe],
     today: date,
     progress: Callable[[str], None] = lambda _: None,
+    failures: dict[str, str] | None = None,
 ) -> Produced:
     """Run recipes with a release. New fixtures are added and frozen; recorded ones are produced again and compared.
+
+    Parameters:
+        failures: takes the recipes that crashed while writing, took too long or wrote another family, and why, where that is asked
+            of a build; without it, the first of them ends everything.
 
     Raises:
         ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
@@ -78,7 +85,12 @@ def produce(
         made: list[tuple[Recipe, Entry]] = []
         for recipe in recipes:
             progress(f"torch-{release}/{recipe.name}")
-            made.append((recipe, _produce_one(recipe, reader, Path(scratch), writer, today)))
+            try:
+                made.append((recipe, _produce_one(recipe, reader, Path(scratch), writer, today)))
+            except ReaderError as error:
+                if failures is None or error.code not in OF_THE_RECIPE:
+                    raise
+                failures[recipe.name] = error.message
         with changing(corpus.folder.parent):
             known = _known(folder)  # again: another run may have recorded something meanwhile
             new = [(recipe, entry) for recipe, entry in made if recipe.name not in known]

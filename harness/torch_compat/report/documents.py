@@ -17,6 +17,9 @@ from torch_compat.errors import UsageError
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.report.findings_md import findings_md
+from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+from torch_compat.report.release.report import release_report, reported_releases
+from torch_compat.report.release.to_md import release_md, releases_md
 from torch_compat.report.to_text import summary_text
 from torch_compat.report.tolerances_md import tolerances_md
 from torch_compat.rules.forgiven import forgiven
@@ -26,19 +29,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
+    from torch_compat.rules.judge import Named, Report
 
-__all__ = ["REGENERATED", "Generated", "Judged", "with_block"]
+__all__ = ["HAND", "NOTES", "REGENERATED", "RELEASES", "Generated", "Judged", "release_documents", "with_block"]
 
+RELEASES: Final = "reports/releases"
+NOTES: Final = "reports/notes"
+HAND: Final = ".toml"
+"""What the name of a file ends with that holds what a person wrote about a release."""
 _END: Final = "<!-- end of what is generated -->"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What is recorded, and what judging says of it."""
+    """What is recorded, and what judging says of it.
+
+    Attributes:
+        named: every judgement that a finding groups.
+    """
 
     evidence: Evidence
     report: Report
+    named: tuple[Named, ...]
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,30 @@ REGENERATED: Final = (
 )
 """Every generated file that takes seconds, in the order in which they are made. What is counted by judging, and read by it, stands
 between what is derived from recorded facts and what is only for people."""
+
+
+def release_documents(judged: Judged, hand: Callable[[str], bytes | None]) -> dict[str, str]:
+    """The report and the notes of every minor line, and a table of them, by path.
+
+    Parameters:
+        hand: what a person wrote about a release, by its version; None where nobody did.
+
+    Raises:
+        UsageError: what was written by hand is invalid, or its evidence is gone.
+    """
+    texts: dict[str, str] = {}
+    reports = []
+    for release in reported_releases(judged.evidence):
+        found = release_report(judged.evidence, judged.report, judged.named, release)
+        reports.append(found)
+        texts[f"{RELEASES}/{release}.md"] = release_md(found)
+        where = f"{NOTES}/{release}{HAND}"
+        written = hand(release)
+        text = read_hand(written, where) if written is not None else Hand()
+        noted(found, text, where)
+        texts[f"{NOTES}/{release}.md"] = notes_md(found, text)
+    texts[f"{RELEASES}/README.md"] = releases_md(reports)
+    return texts
 
 
 def with_block(text: str, name: str, body: str) -> str:

@@ -22,8 +22,8 @@ HEAD = """\
 <!-- Generated: nox -s predictions -- --write. Do not edit. -->
 # How well the reference reader predicts every release
 
-The reference reader loads each TorchScript and mobile program of the corpus at the horizon of each release, and its results are compared
-with the recorded results of that release: whether it loads the program, refuses it, crashes or does not finish; what each call returns or
+The reference reader loads each TorchScript, mobile and exported program of the corpus at the horizon of each release, and its results are
+compared with the recorded results of that release: whether it loads the program, refuses it, crashes or does not finish; what each call returns or
 raises; and the state before and after. A cell is one program and one release. `nox -s predictions` repeats all of it in some minutes,
 and fails if a cell is predicted wrongly or differs from this document.
 """

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.report.baseline import beside_json
 from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.report.baseline import Beside
     from torch_compat.rules.judge import Report
 
 __all__ = ["report_json"]
@@ -15,8 +17,12 @@ __all__ = ["report_json"]
 SCHEMA_VERSION = 1
 
 
-def report_json(report: Report) -> str:
-    """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes."""
+def report_json(report: Report, found: Beside | None = None) -> str:
+    """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes.
+
+    Parameters:
+        found: the difference from a baseline, where one was given.
+    """
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "as_of": report.as_of,
@@ -61,7 +67,14 @@ def report_json(report: Report) -> str:
         "not_checked": [{"what": what, "reason": why, "count": count} for what, why, count in report.not_checked],
         "no_promise": [{"what": what, "reason": why or None, "count": count} for what, why, count in report.no_promise],
         "notes": list(report.notes),
+        "observed_now": [one.reader for one in report.sources if one.now],
+        "sources": [
+            {"reader": one.reader, "from": "now" if one.now else "recorded", "observed": one.observed, "age_days": one.age_days}
+            for one in report.sources
+        ],
     }
+    if found is not None:
+        document["baseline"] = beside_json(found)
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True) + "\n"
 
 

@@ -61,6 +61,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
         console: decides on colour and width.
         full: every finding, and the matrix of every family, instead of a page.
     """
+    _sources(report, console, full=full)
     _questions(report, console)
     _summary(report, console)
     if full and report.outcomes:
@@ -127,6 +128,29 @@ def questions(report: Report) -> list[tuple[str, ...]]:
         for direction, counts in asked.items()
     ]
     return [("reader", "asked", *map(str, shown)), *rows] if rows else []
+
+
+def _sources(report: Report, console: Console, *, full: bool) -> None:
+    """What comes before everything: what was observed now, what is only recorded, and how old that is."""
+    now = [one.reader for one in report.sources if one.now]
+    recorded = [one for one in report.sources if not one.now]
+    shown = now if full else now[:MOST]
+    more = f" and {len(now) - len(shown)} more" if len(now) > len(shown) else ""
+    text = f"Observed now: {', '.join(shown)}{more}." if now else "Observed now: nothing; recorded evidence only."
+    if recorded:
+        newest, oldest = (choose(recorded, key=lambda one: one.age_days) for choose in (min, max))
+        days = f"{newest.age_days} to {oldest.age_days}" if newest.age_days != oldest.age_days else f"{oldest.age_days}"
+        text += (
+            f" Only recorded: {len(recorded)} reader{'s' * (len(recorded) != 1)}, last observed {days} days before {report.as_of}"
+        )
+        text += f" (longest ago: {oldest.reader})." if newest.age_days != oldest.age_days else "."
+    console.print(Text(text, style="bold" if now else "yellow"), soft_wrap=full)
+    if full:
+        for one in recorded:
+            console.print(
+                Text(f"  {one.reader}: observed {one.observed}, {one.age_days} days before", style="dim"), soft_wrap=True
+            )
+    console.print()
 
 
 def _questions(report: Report, console: Console) -> None:

@@ -1,7 +1,8 @@
 """A reader that is only slightly older than the writer loads and runs its archives.
 
 What: inside the policy's forward window (the reader is at most so many days older than the writer), an archive loads and gives
-the results that the writer computed.
+the results that the writer computed. A failure that the writer has with its own archive, or that the reader has with the archive
+that it wrote of the same recipe, says nothing about the pair and is no promise.
 
 Why: training and serving systems are not updated on the same day.
 
@@ -17,13 +18,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.cells import judge_cells, told_apart, verdicts
+from torch_compat.rules.differences import Differences
 from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
@@ -35,7 +37,34 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every forward cell inside the window."""
+    alone = _Alone(evidence)
     for cells in evidence.toward["forward-in-window"]:
         for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
             for one, verdict in verdicts(evidence, part, VERDICTS):
-                yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+                if expected or verdict is not Verdict.FAIL:
+                    yield judge_cells(rule, one, Verdict.EXPECTED if expected else verdict)
+                    continue
+                for rest, excused in told_apart(one, alone.readers(one)):
+                    yield judge_cells(rule, rest, Verdict.NO_PROMISE if excused else Verdict.FAIL)
+
+
+class _Alone:
+    """What releases fail at without each other: each with its own archive, by recipe, release and load options."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._digests = evidence, Differences(evidence)
+        self._own: dict[tuple[str, str, str], list[Cells]] = {}
+        for cells in evidence.toward["own"]:
+            if cells.outcome not in VERDICTS:
+                self._own.setdefault((cells.fixture.recipe, cells.fixture.release, cells.options.id), []).append(cells)
+
+    def readers(self, failed: Cells) -> int:
+        """The readers of a failure that the writer alone has too, or that they have alone: all of them, or some."""
+        fixture = failed.fixture
+        if self._has(failed, fixture.release):
+            return failed.readers
+        return self._evidence.readers.where(lambda reader: self._has(failed, reader.release)) & failed.readers
+
+    def _has(self, failed: Cells, release: str) -> bool:
+        own = self._own.get((failed.fixture.recipe, release, failed.options.id), ())
+        return any(self._digests.digest(cells) == self._digests.digest(failed) for cells in own)

@@ -5,12 +5,13 @@ Pure: no archive is opened, no clock is read, and the same evidence gives the sa
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.waiving import Part
 
-__all__ = ["Finding", "Measured", "Report", "judge", "measure"]
+__all__ = ["Finding", "Judged", "Measured", "Named", "Report", "Source", "examine", "judge", "judge_reader", "measure"]
 
 DEFAULT = "default"  # the load options that pass nothing, as most programs do
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
@@ -46,6 +47,7 @@ OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 ENGINE = frozenset(
     {
         "cells",
+        "compared",
         "differences",
         "evidence",
         "forgiven",
@@ -107,6 +109,22 @@ class Finding:
     modelled: bool = False
 
 
+class Source(NamedTuple):
+    """Where what is said of a reader comes from.
+
+    Attributes:
+        reader: its exact name.
+        now: whether it was observed for this report; else it is only recorded.
+        observed: the day of its newest observation (ISO, UTC).
+        age_days: days from there to the day of judging; less than 0 where that day is an earlier one.
+    """
+
+    reader: str
+    now: bool
+    observed: str
+    age_days: int
+
+
 @dataclass(frozen=True)
 class Report:
     """What judging found.
@@ -124,6 +142,7 @@ class Report:
         waivers: those of the policy.
         modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
         operators: what became of operators from each recorded release to the next, oldest first.
+        sources: which readers were observed now, and which are only recorded; oldest release first.
     """
 
     as_of: str
@@ -140,11 +159,12 @@ class Report:
     no_promise: tuple[tuple[str, str, int], ...] = ()
     questions: dict[str, dict[Verdict, int]] = field(default_factory=dict)
     asked: dict[Asks, dict[Verdict, int]] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Named:
-    """A judgement with the id of its cause, the release where that begins, and the waiver that covers it."""
+class Named:
+    """A judgement with the id of its cause, the release where that begins, and the waiver that covers it. Findings group them."""
 
     judgement: Judgement
     id: str
@@ -169,7 +189,12 @@ class Rule(Protocol):
 
 
 def judge(evidence: Evidence) -> Report:
-    """Judge evidence.
+    """Judge evidence: the report of :func:`examine` alone."""
+    return examine(evidence)[0]
+
+
+def examine(evidence: Evidence) -> tuple[Report, tuple[Named, ...]]:
+    """Judge evidence; the report, and every judgement that its findings group.
 
     Raises:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
@@ -181,7 +206,7 @@ def judge(evidence: Evidence) -> Report:
         tally.asks[WAIVERS_EXACT] = waivers_exact.ASKS
         before = len(tally.caused)
         tally.take(judge_waivers(evidence, waiver_rule, waiving))
-        named.extend(_Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
+        named.extend(Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
     for one in named:
@@ -190,7 +215,7 @@ def judge(evidence: Evidence) -> Report:
     counts, modelled = tally.counts, tally.modelled
     counts[Verdict.NOT_CHECKED] += sum(count for _, _, count in empty)
     checked_nothing = not any(counts[verdict] for verdict in Verdict if verdict is not Verdict.NOT_CHECKED)
-    return Report(
+    report = Report(
         as_of=evidence.as_of.isoformat(),
         evidence=evidence.digest,
         exit_status=1 if counts[Verdict.FAIL] else 4 if counts[Verdict.NOT_CHECKED] or checked_nothing else 0,
@@ -205,7 +230,22 @@ def judge(evidence: Evidence) -> Report:
         questions={direction: _by_verdict(tally.questions[direction]) for direction in DIRECTIONS},
         asked={asks: _by_verdict(tally.asked[asks]) for asks in Asks},
         no_promise=tuple(sorted((what, why, count) for (what, why), count in tally.no_promise.items())),
+        sources=tuple(_sources(evidence)),
     )
+    return report, tuple(named)
+
+
+def _sources(evidence: Evidence) -> Iterator[Source]:
+    """Every reader once: observed now where it was, else recorded."""
+    for reader in evidence.readers:
+        if reader.recorded and reader.name in evidence.fresh:
+            continue
+        one = (evidence.recorded if reader.recorded else evidence.fresh)[reader.name]
+        age = (evidence.as_of - dt.date.fromisoformat(one.observed)).days
+        yield Source(reader.name, not reader.recorded, one.observed, age)
+    if evidence.reference is not None:
+        one = evidence.reference
+        yield Source(one.name, True, one.observed, (evidence.as_of - dt.date.fromisoformat(one.observed)).days)
 
 
 class _Tally:
@@ -290,6 +330,48 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
         key = (release_folder(fixture.release), f"{REFERENCE}@{fixture.release}", fixture.family, options)
         found.setdefault(key, Counter())[evidence.outcome(fixture, observation)] += 1
     return found
+
+
+class Judged(NamedTuple):
+    """What a rule says of one cell of a reader, or of something else that the reader did.
+
+    Attributes:
+        verdict: ``fail``, ``waived``, ``continues`` or ``expected``.
+        id: of the cause, as findings have it.
+    """
+
+    rule: str
+    verdict: Verdict
+    id: str
+    cause: str
+
+
+def judge_reader(
+    evidence: Evidence, name: str
+) -> tuple[dict[tuple[str, str], tuple[Judged, ...]], tuple[tuple[str, Judged], ...]]:
+    """What the rules say of what one reader did just now: by fixture and load options, and with its subject what is about no cell.
+
+    Rules that ask whether evidence is whole or exceptions are exact are left out: they are about the corpus.
+
+    Raises:
+        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+    """
+    tally, _, _ = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
+    named, _ = _waive(evidence, [one for one in tally.caused if tally.asks[one.rule] is not Asks.BOOKKEEPING])
+    bit = evidence.readers.where(lambda reader: reader.name == name and not reader.recorded)
+    release = evidence.fresh[name].release
+    cells: dict[tuple[str, str], tuple[Judged, ...]] = {}
+    others: list[tuple[str, Judged]] = []
+    for one in named:
+        judgement = one.judgement
+        said = Judged(judgement.rule, judgement.verdict, one.id, judgement.cause.text if judgement.cause else "")
+        if judgement.cells is None:
+            if release in {judgement.reader, judgement.at}:
+                others.append((judgement.subject, said))
+        elif judgement.cells.readers & bit:
+            place = (judgement.cells.fixture.id, judgement.cells.options.id)
+            cells[place] = (*cells.get(place, ()), said)
+    return cells, tuple(others)
 
 
 @dataclass(frozen=True)
@@ -477,7 +559,7 @@ class _Beginnings:
         return self._known[place]
 
 
-def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named], Waiving]:
+def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Named], Waiving]:
     """Match failures with waivers: each judgement with the id of its cause, and what waivers cover.
 
     Parameters:
@@ -485,7 +567,7 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named
     """
     beginnings = _Beginnings(evidence)
     waiving = Waiving(evidence)
-    named: list[_Named] = []
+    named: list[Named] = []
     for judgement in judgements:
         cells, cause = judgement.cells, judgement.cause
         assert cause is not None  # noqa: S101 - only those with a cause come here
@@ -496,12 +578,12 @@ def _waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[_Named
         elif judgement.at:
             name += f"@{began}"
         if judgement.verdict is not Verdict.FAIL:
-            named.append(_Named(judgement, name, began, judgement.waiver))
+            named.append(Named(judgement, name, began, judgement.waiver))
         elif cells is None:
             part = waiving.finding(judgement, name)
-            named.append(_Named(_told(part), name, began, part.waiver or judgement.waiver))
+            named.append(Named(_told(part), name, began, part.waiver or judgement.waiver))
         else:
-            named.extend(_Named(_told(part), name, began, part.waiver) for part in waiving.cells(judgement, cells))
+            named.extend(Named(_told(part), name, began, part.waiver) for part in waiving.cells(judgement, cells))
     return named, waiving
 
 
@@ -514,10 +596,10 @@ def _told(part: Part) -> Judgement:
     return replace(judgement, cause=replace(judgement.cause, text=text))
 
 
-def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
+def _group(evidence: Evidence, named: list[Named]) -> tuple[Finding, ...]:
     titles = {waiver.id: waiver.title for waiver in evidence.policy.waivers}
     titles |= {waiver.id: waiver.title for waiver in evidence.policy.operator_waivers}
-    groups: dict[tuple[Verdict, str, str], list[_Named]] = {}
+    groups: dict[tuple[Verdict, str, str], list[Named]] = {}
     for one in named:
         groups.setdefault((one.judgement.verdict, one.id, one.waiver), []).append(one)
     findings = [_finding(evidence, members, titles) for members in groups.values()]
@@ -525,7 +607,7 @@ def _group(evidence: Evidence, named: list[_Named]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (order[finding.verdict], finding.rule, finding.id, finding.waiver)))
 
 
-def _finding(evidence: Evidence, members: list[_Named], titles: dict[str, str]) -> Finding:
+def _finding(evidence: Evidence, members: list[Named], titles: dict[str, str]) -> Finding:
     judgements = [one.judgement for one in members]
     smallest = min(judgements, key=lambda judgement: _size(judgement, evidence))
     assert smallest.cause is not None  # noqa: S101 - only judgements with a cause are named
@@ -579,7 +661,7 @@ def _bumps(evidence: Evidence, cells: Cells) -> Iterator[str]:
         if not isinstance(entry.version, int) or entry.kind != "file-format" or has is None:
             continue
         if left and used.intersection(entry.operators or ()) and has < entry.version:
-            before = left & ((1 << evidence.rank[entry.read_from.release]) - 1)
+            before = left & ((1 << evidence.rank.get(entry.read_from.release, len(evidence.policy.calendar))) - 1)  # or planned
             if before != left:
                 yield f"file format {entry.version}"
             left = before

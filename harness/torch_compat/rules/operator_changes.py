@@ -189,7 +189,11 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
         for bump, upgrader, old in loads(value):
             entry = Entry(operator, bump, upgrader, old)
             bumped = bumps.get(bump)
-            older = [release for release in schemas.releases if bumped and evidence.rank[release] < evidence.rank[bumped]]
+            older = [
+                release
+                for release in schemas.releases
+                if bumped in evidence.rank and evidence.rank[release] < evidence.rank[bumped]
+            ]
             before = older[-1] if older else ""
             texts = [text for text in schemas.schemas(operator, before) if operator_of(text) == operator] if before else []
             same = any(same_schema(old, text) for text in texts)

@@ -1,6 +1,6 @@
 """The reference reader reproduces what each writer recorded when it read its own file back.
 
-What: the reference reader runs every TorchScript and mobile program at the horizon of the release that wrote it, and its result
+What: the reference reader runs every TorchScript, mobile and exported program at the horizon of the release that wrote it, and its result
 agrees with that release's own recorded read-back: the same values, or close values within the policy's tolerance for operator and
 dtype; a refusal or an error where the writer refused or raised; and the same crash where the writer crashed for a known reason
 (``policies/torch/slips.toml``). Features that the reference reader does not support are named and not checked. If the writer
@@ -40,7 +40,7 @@ ASKS: Final = Asks.OTHER
 
 READER = "reference"
 """The rule is about what this reader did, and is asked where it was let read."""
-FAMILIES = frozenset({"torchscript", "mobile"})
+FAMILIES = frozenset({"torchscript", "mobile", "export"})
 DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE})
 AGREE = frozenset({Outcome.SAME, Outcome.CLOSE})
 PREDICTED = "predicted"
@@ -124,6 +124,8 @@ def _dies_alike(own: Observation, now: Observation) -> bool:
         return True  # as the golden: what the reference reader itself dies of is never that
     told = now.both[:1] if now.result == "unstable" else (now,)
     predicted = all(one["type"] == PREDICTED for cell in told for one in cell.errors) and any(cell.errors for cell in told)
+    if now.result == "unstable" and own.result == "crashed":  # chance: it died both times that it was asked
+        return predicted and (own.stage, own.signal) == (told[0].stage, told[0].signal)
     return predicted and own.result == now.result and (own.stage, own.signal) == (now.stage, now.signal)
 
 

@@ -67,7 +67,7 @@ def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
 
 def due(policy: Policy, entry: Format) -> dt.date:
     """The day from which a version must have a fixture: that of the release that first writes it, else of the first that reads it."""
-    return policy.calendar[(entry.written_from or entry.read_from).release].date
+    return policy.day_of((entry.written_from or entry.read_from).release)
 
 
 def _labels(fixture: Fixture) -> Iterator[str]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +38,8 @@ ASKS: Final = Asks.OTHER
 
 LOADING: Final = ""
 """The place of what is said on loading; every other place is a call, ``calls[0].first``."""
+ENDS: Final = frozenset({"crashed", "timed-out"})
+"""What a golden holds where the writer itself comes to no result."""
 
 Failures = list[tuple[int, Cause]]
 
@@ -137,6 +139,7 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
     """What was said where; calls in which nobody said anything only where they are asked for."""
     heard = {LOADING: _Heard()}
     golden = line[0].fixture.golden.get("calls", ())
+    dies = not ENDS.isdisjoint(line[0].fixture.golden)
     elsewhere = {where for cells in line for where, _ in cells.observation.said}
     expected = {
         where: [(category, text) for category, text in warnings]
@@ -148,7 +151,7 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
     }
     for cells in line:
         heard[LOADING].say(cells.observation.warnings, cells.readers)
-        if not cells.loaded:
+        if not cells.loaded or (dies and cells.outcome is Outcome.SAME):  # a process that dies leaves nothing of what it said
             continue
         heard[LOADING].asked |= cells.readers
         if not expected or not cells.observation.heard:
@@ -230,10 +233,10 @@ def _cause(what: str, subject: str, text: str, cells: Cells, place: str) -> Caus
 def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterator[Judgement]:
     """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already.
 
-    That nobody hears a warning which a process gives once may be chance.
+    Which of the wordings is heard of a warning that a process gives once may be chance; that none is heard is not.
     """
     for one in stated:
-        if one.entry.once:
+        if one.entry.once and any(one.said):
             continue
         silent = [
             (span & one.asked, f"{wording.category}: {wording.text}")

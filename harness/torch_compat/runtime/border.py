@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERNAL", "Border", "Place"]
 
 INTERNAL = frozenset({
-    "era", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
+    "era", "since", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
 })  # fmt: skip
 """Parameters of functions that only our own code gives; ``tests/runtime/test_border.py`` holds all others to the schemas of the releases."""
 MOST = 64  # arguments of an operator that takes any number

@@ -18,6 +18,7 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.horizons import horizon as named_horizon
 from torch_compat.runtime.program import load
+from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
 from torch_compat.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.archive import Archive
+    from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.module import Module
     from torch_compat.runtime.slips import Slip
@@ -78,7 +80,7 @@ class Encoder:
         if kind is Device:
             return {"device": str(value)}
         if isinstance(value, NamedTupleValue):
-            name = f"{self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
+            name = f"{value.module or self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
             return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}
         if kind is EnumMember:
             return {"object": {"type": value.qualified_name, "state": value.a_name}}
@@ -106,7 +108,7 @@ class Encoder:
             self._kept.append(base)
             body["storage"] = self.storages.setdefault(id(base), len(self.storages))
             body["offset"] = value.storage_offset
-        if value.requires_grad:
+        if value.requires_grad or grad.reaches(value):
             body["requires_grad"] = True
         return {"tensor": body}
 
@@ -231,7 +233,7 @@ def _extent(body: dict[str, Any]) -> int:
     return end
 
 
-def module_state(encoder: Encoder, module: Module) -> dict[str, Any]:
+def module_state(encoder: Encoder, module: Module | ExportedModule) -> dict[str, Any]:
     """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of the parameters and buffers."""
     entries = [[name, {"tuple": [kind, encoder.encode(tensor)]}] for name, kind, tensor in module.named_tensors()]
     return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
@@ -258,7 +260,7 @@ def perform(
     """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
 
     Parameters:
-        family: ``torchscript`` or ``mobile``: which of a release's loaders is asked.
+        family: ``torchscript``, ``mobile`` or ``export``: which of a release's loaders is asked.
         met: takes the slips of the release that the program came to, by id.
 
     Raises:

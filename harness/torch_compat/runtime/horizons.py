@@ -70,12 +70,12 @@ def _calendar() -> Calendar[Listed]:
 
 @lru_cache(maxsize=64)
 def horizon(name: str = "reference") -> Horizon:
-    """The horizon of a name; ``1.5.1`` alone will do.
+    """The horizon of a name; ``1.5.1`` or ``torch-1.5.1`` alone will do.
 
     Raises:
         UsageError: it is none.
     """
-    asked = name.removeprefix("reference").removeprefix("@")
+    asked = name.removeprefix("reference").removeprefix("@").removeprefix("torch-")
     if not asked:
         return Horizon("reference", NEWEST)
     if _DAY.fullmatch(asked):

@@ -69,10 +69,10 @@ class Module:
         program = self.program
         program.steps.begin()
         meter.begin(program.limits)
-        registry.grad.enabled = True
+        registry.grad.begin()
         try:
             given = self._bind(info, args, keywords or {})
-            program.slips.begin(method, self.object, given)
+            program.slips.begin(method, self.object, given, info.types()[1:])
             with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)

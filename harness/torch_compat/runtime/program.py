@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat import arrays
 from torch_compat.archive import Archive, ZipArchive, open_archive
 from torch_compat.errors import Corrupt, HarnessError, Refused, Unsafe, Unsupported
+from torch_compat.formats import is_exported
 from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
@@ -27,7 +28,7 @@ from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import ClassInfo, Unit
 from torch_compat.runtime.limits import LIMITS, Limits, meter
 from torch_compat.runtime.module import Module, translated
-from torch_compat.runtime.slipping import EQUAL_CALLS, STORE, Slipping, storing_methods
+from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
 from torch_compat.values.dtypes import CAFFE2
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from torch_compat.pickles import Storage
+    from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
 
 __all__ = ["Program", "load"]
@@ -67,13 +69,20 @@ MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgr
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
-def load(path: str | Path | bytes | Archive, horizon: str | Horizon = "reference", *, limits: Limits = LIMITS) -> Module:
-    """Load a TorchScript or mobile archive.
+def load(
+    path: str | Path | bytes | Archive,
+    horizon: str | Horizon = "reference",
+    *,
+    limits: Limits = LIMITS,
+    table: upgraders.Table | None = None,
+) -> Module | ExportedModule:
+    """Load a TorchScript or mobile archive, or an exported program.
 
     Parameters:
         path: the file, its bytes, or the archive, which is closed.
         horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
         limits: what loading, and later each call, may cost.
+        table: the upgraders; those that the horizon's release states unless given.
 
     Raises:
         ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
@@ -89,7 +98,7 @@ def load(path: str | Path | bytes | Archive, horizon: str | Horizon = "reference
         if known.release != registry.NEWEST:
             _refuse(archive, known)
         if archive.container == "flatbuffer":
-            return Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path)).main
+            return Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path), table).main
         if not isinstance(archive, ZipArchive):
             said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
             raise Unsupported(said, where=str(archive.path), code="no-source")
@@ -98,7 +107,11 @@ def load(path: str | Path | bytes | Archive, horizon: str | Horizon = "reference
             first = archive.damage[0]
             where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
             raise Corrupt(first.detail, where=where, code=first.code)
-        return Program(archive, known, limits, str(archive.path)).main
+        if is_exported(archive):
+            from torch_compat.runtime.exported.program import ExportedProgram  # noqa: PLC0415 - TorchScript needs nothing of it
+
+            return ExportedProgram(archive, known, limits, str(archive.path)).main
+        return Program(archive, known, limits, str(archive.path), table).main
     except RecursionError as error:
         raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
     except MemoryError as error:
@@ -134,6 +147,7 @@ class Program:
     Attributes:
         horizon: what the reader pretends to be.
         limits: what a call may cost.
+        upgraders: what stands in for calls of older archives.
         version: the archive's file format version.
         main: the module.
         notes: what to know about how it is run.
@@ -148,10 +162,18 @@ class Program:
         extra: the user's own files in it, by name.
     """
 
-    def __init__(self, archive: ZipArchive | Flatbuffer, horizon: Horizon, limits: Limits, path: str) -> None:
+    def __init__(
+        self,
+        archive: ZipArchive | Flatbuffer,
+        horizon: Horizon,
+        limits: Limits,
+        path: str,
+        table: upgraders.Table | None = None,
+    ) -> None:
         self.path = path
         self.horizon = horizon
         self.limits = limits
+        self.upgraders = upgraders.recorded(horizon.release) if table is None else table
         self.steps = Steps(limits.steps)
         self.notes: list[str] = []
         self.mobile = False
@@ -161,6 +183,7 @@ class Program:
         self.missing: set[str] = set()
         self.slips = Slipping(horizon)
         self.once = self.slips.has(EQUAL_CALLS)
+        self.neutral = self.slips.has(NEUTRAL)
         self.listed = WRITES_INTO_COPIED <= horizon.release < COPIES_AGAIN
         self.units: dict[str, Unit | None] = {}
         self._archive: ZipArchive | Flatbuffer | None = archive
@@ -213,7 +236,7 @@ class Program:
 
     def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """The operator of a name: its upgrader, where the archive is older than what this horizon knows of it."""
-        upgrader = upgraders.find(name, self.version, self.horizon.release)
+        upgrader = self.upgraders.find(name, self.version)
         if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
             self.applied.append((unit.name, line, name, upgrader.name))
             short = self.slips.short_of_arguments if self.bytecode >= OMITS else None
@@ -240,6 +263,18 @@ class Program:
     def written(self, unit: Unit, line: int) -> Callable[..., Any]:
         """``index_put`` of a list of tensors."""
         return self.operator("aten::index_put_", unit, line)
+
+    def unchanged(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """Arithmetic with an operand that changes nothing: a tensor is given back itself."""
+        function = self.operator(name, unit, line)
+
+        def call(self_: Any, *args: Any, **keywords: Any) -> Any:
+            if self_.__class__ is not Tensor:
+                return function(self_, *args, **keywords)
+            self.slips.meet(NEUTRAL)
+            return self_
+
+        return call
 
     def equal_calls(self) -> None:
         """A tuple of its source holds equal calls, of which ``once`` makes one."""

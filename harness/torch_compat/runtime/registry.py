@@ -43,12 +43,29 @@ KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool
 
 
 class Grad:
-    """Whether what is computed from tensors that require gradients requires them."""
+    """Whether what is computed from tensors that require gradients requires them, and into which storages it was written.
 
-    __slots__ = ("enabled",)
+    What is written into one view of a storage is seen through its other views, and so are its gradients.
+
+    Attributes:
+        enabled: whether it does.
+        written: the storages, by identity, of the call that runs or ran last.
+    """
+
+    __slots__ = ("enabled", "written")
 
     def __init__(self) -> None:
         self.enabled = True
+        self.written: dict[int, Any] = {}
+
+    def begin(self) -> None:
+        """A call begins."""
+        self.enabled = True
+        self.written.clear()
+
+    def reaches(self, tensor: Any) -> bool:
+        """Whether a tensor requires gradients because of what was written through another view of its storage."""
+        return bool(self.written) and tensor.__class__ is Tensor and not tensor.is_detached and id(tensor.storage) in self.written
 
 
 grad = Grad()
@@ -167,8 +184,10 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
             return found_by_keyword(keywords)(**keywords)
         first = args[0]
         found = by_class.get(first.__class__, rest)
-        if found is scalar and tensor is not None and scalar is not None and len(args) > 1 and args[1].__class__ is Tensor:
-            found = tensor
+        if found is scalar and tensor is not None and scalar is not None:
+            second = args[1] if len(args) > 1 else keywords.get("other")
+            if second.__class__ is Tensor:
+                found = tensor
         if found is None:
             raise Unsupported(f"the reference reader has no operator {name} of a {type(first).__name__}", code="operator")
         return found(*args, **keywords)
@@ -228,7 +247,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
         for value, (classes, items) in zip(args, places, strict=False):
             cls = value.__class__
             if cls is Tensor:
-                if value.requires_grad:
+                if value.requires_grad or (grad.written and grad.reaches(value)):
                     requires = True
                 if value.array.size > LOOKED_AT:
                     meter.read(value.array.size)
@@ -241,14 +260,25 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
                     requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
         if keywords:
             border.check_words(keywords, outs)
+            requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
         if requires and tracks and grad.enabled:
             _mark(result)
+            if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
+                storage = result.storage
+                grad.written[id(storage)] = storage
         return result
 
     return call
+
+
+def _requires(value: Any) -> bool:
+    """Whether an argument by name is a tensor that requires gradients, or a list with one."""
+    if value.__class__ is list:
+        return any(one.__class__ is Tensor and one.requires_grad for one in value)
+    return value.__class__ is Tensor and value.requires_grad
 
 
 def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:

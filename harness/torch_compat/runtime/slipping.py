@@ -1,6 +1,7 @@
 """What slips do while a program runs. Which releases do so, and why, is in ``policies/torch/slips.toml``.
 
     integer-division-by-zero    a tensor of integers is divided by zero, also for a remainder
+    scalar-division-trap        an integer that is no tensor is divided for its remainder by zero, or the least of all by -1
     attribute-store             a method of ``model.json`` that sets an attribute is called, or one that calls it
     list-slice-without-bound    a list is sliced with None for an end
     failed-product              a product of matrices raises in a later run of a method, and what it gives is used again
@@ -9,6 +10,9 @@
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
     dictionary-argument         a method is called that takes a dictionary
     bfloat16-convolution        a convolution of bfloat16
+    list-slice-backwards        a list is sliced with a step below one
+    neutral-operand             nothing is added to a tensor, or it is multiplied by one, in so many words
+    boolean-list-argument       a list of bools that a method is given becomes a tensor
 
 A release that has none of them runs programs without any of this.
 """
@@ -37,13 +41,15 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from torch_compat.runtime.horizons import Horizon
+    from torch_compat.runtime.language.types import Type
     from torch_compat.runtime.slips import Slip
 
     Function = Callable[..., Any]
 
-__all__ = ["DICTIONARY", "EQUAL_CALLS", "SIGNS", "Slipping", "storing_methods"]
+__all__ = ["DICTIONARY", "EQUAL_CALLS", "NEUTRAL", "SIGNS", "Slipping", "storing_methods"]
 
 DIVISION = "integer-division-by-zero"
+TRAP = "scalar-division-trap"
 STORE = "attribute-store"
 SLICE = "list-slice-without-bound"
 PRODUCT = "failed-product"
@@ -52,11 +58,19 @@ EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
 DICTIONARY = "dictionary-argument"
 CONVOLUTION = "bfloat16-convolution"
-SIGNS = frozenset({DIVISION, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY, CONVOLUTION})
+BOOLS = "boolean-list-argument"
+SOURCE = "/pytorch/torch/csrc/jit/register_special_ops.cpp:86"
+BACKWARDS = "list-slice-backwards"
+NEUTRAL = "neutral-operand"
+SIGNS = frozenset(
+    {BACKWARDS, BOOLS, NEUTRAL, DIVISION, TRAP, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY, CONVOLUTION}
+)
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
 })  # fmt: skip
+SCALAR_DIVISIONS = frozenset({"aten::remainder", "aten::floordiv"})
+LEAST = -(1 << 63)
 CONVOLUTIONS = frozenset({
     "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",
     "aten::convolution", "aten::_convolution",
@@ -67,6 +81,8 @@ THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten
 BY_PROFILE = Release("1.5.0")
 """From here on releases know what they differentiate from earlier runs; 1.2 to 1.4 from what a call is given."""
 WITHOUT_NORM = Release("1.3.0")
+INTERNAL = Release("1.2.0")
+"""From here on an assertion that fails says that it is an internal one."""
 JOINED = frozenset({
     "aten::relu", "aten::abs", "aten::sqrt", "aten::mean", "aten::sigmoid", "aten::tanh", "aten::exp", "aten::neg", "aten::erf", "aten::log",
     "aten::sin", "aten::t", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::softmax", "aten::log_softmax",
@@ -95,7 +111,20 @@ class Slipping:
         met: those that the program came to, by id.
     """
 
-    __slots__ = ("_completed", "_fused", "_horizon", "_joins", "_moves", "_run", "_slips", "_sources", "_whole", "family", "met")
+    __slots__ = (
+        "_bools",
+        "_completed",
+        "_fused",
+        "_horizon",
+        "_joins",
+        "_moves",
+        "_run",
+        "_slips",
+        "_sources",
+        "_whole",
+        "family",
+        "met",
+    )
 
     def __init__(self, horizon: Horizon) -> None:
         self._horizon = horizon
@@ -110,6 +139,7 @@ class Slipping:
         # what this call has made by operators that are fused: kept, so that nothing else has its id
         self._fused: dict[int, Tensor] = {}
         self._whole: dict[int, Tensor] = {}  # and of that, what is taken for integers
+        self._bools: dict[int, list[Any]] = {}  # the lists of bools that it was given
 
     def has(self, sign: str) -> bool:
         """Whether the release does so."""
@@ -123,10 +153,13 @@ class Slipping:
 
     # ------------------------------------------------------------------------------------------------ calls of methods
 
-    def begin(self, method: str, root: ScriptObject, args: list[Any]) -> None:
-        """A method of the module is called."""
+    def begin(self, method: str, root: ScriptObject, args: list[Any], types: list[Type]) -> None:
+        """A method of the module is called, whose parameters have these types."""
         self._fused.clear()
         self._whole.clear()
+        if BOOLS in self._slips:
+            lists = (one for one, type_ in zip(args, types, strict=False) if str(type_) == "List[bool]")
+            self._bools = {id(one): one for one in lists}
         if self._moves is None:
             slip = self._slips.get(PRODUCT)
             self._joins = slip is not None and self._horizon.release < BY_PROFILE
@@ -190,11 +223,17 @@ class Slipping:
             elif name == "prim::Print":
                 return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
-            return self._division(function)
+            function = self._division(function)
+        if TRAP in slips and name in SCALAR_DIVISIONS:
+            return self._trap(function, by_zero=name == "aten::remainder")
+        if BOOLS in slips and name == "aten::tensor":
+            return self._tensor(function)
         if CONVOLUTION in slips and name in CONVOLUTIONS:
             return self._convolution(function)
         if SLICE in slips and name == "aten::slice":
             return self._slice(function)
+        if BACKWARDS in slips and name == "aten::slice":
+            return self._backwards(function)
         return function
 
     def _division(self, function: Function) -> Function:
@@ -208,6 +247,28 @@ class Slipping:
             return function(self_, other, *args, **keywords)
 
         return divide
+
+    def _trap(self, function: Function, *, by_zero: bool) -> Function:
+        """A division that the processor does; by zero it is refused before, where a remainder is not asked for."""
+
+        def divide(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
+            if b.__class__ is int and a.__class__ is int and ((b == 0 and by_zero) or (b == -1 and a == LEAST)):
+                raise DiesCalled(self.meet(TRAP), self._horizon.name)
+            return function(a, b, *args, **keywords)
+
+        return divide
+
+    def _tensor(self, function: Function) -> Function:
+        def tensor(data: Any, *args: Any, **keywords: Any) -> Any:
+            if id(data) in self._bools:
+                self.meet(BOOLS)
+                asserted = "0" if data else "length != 0"
+                found = f"Unexpected list type{data[0]}" if data else ""
+                word = "ASSERT" if self._horizon.release < INTERNAL else "INTERNAL ASSERT"
+                raise raised("RuntimeError", f"{asserted} {word} FAILED at {SOURCE}, please report a bug to PyTorch. {found}")
+            return function(data, *args, **keywords)
+
+        return tensor
 
     def _convolution(self, function: Function) -> Function:
         def convolve(input_: Any, *args: Any, **keywords: Any) -> Any:
@@ -224,6 +285,15 @@ class Slipping:
             if self_.__class__ is list and (None in args[:2] or None in keywords.values()):
                 self.meet(SLICE)
                 raise raised("RuntimeError", "isInt() INTERNAL ASSERT FAILED: a slice of a list takes integers")
+            return function(self_, *args, **keywords)
+
+        return slice_
+
+    def _backwards(self, function: Function) -> Function:
+        def slice_(self_: Any, *args: Any, **keywords: Any) -> Any:
+            step = args[2] if len(args) > 2 else keywords.get("step", 1)
+            if self_.__class__ is list and step.__class__ is int and step < 1:
+                raise DiesCalled(self.meet(BACKWARDS), self._horizon.name)
             return function(self_, *args, **keywords)
 
         return slice_

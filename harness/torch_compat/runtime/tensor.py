@@ -66,9 +66,10 @@ class Tensor:
             does that for every operator that does not say ``gradient=False``.
         is_parameter: whether it stands among the parameters of a module.
         is_leaf: whether it was given; what is computed from tensors that require gradients is no leaf.
+        is_detached: whether it shares memory with other tensors, and no gradients: it came of ``detach`` or ``data``.
     """
 
-    __slots__ = ("array", "is_leaf", "is_parameter", "requires_grad")
+    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "requires_grad")
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         if array.__class__ is not np.ndarray:
@@ -84,6 +85,7 @@ class Tensor:
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
         self.is_leaf = True
+        self.is_detached = False
 
     @property
     def dtype(self) -> Dtype:

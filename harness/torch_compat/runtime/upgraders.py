@@ -4,108 +4,146 @@ An archive states a file format version. Where an operator changed with a versio
 calls of a small TorchScript program that computes what the operator computed before, with the operators of the release that reads
 (``torch/csrc/jit/operator_upgraders/upgraders_entry.cpp``). Releases before a change know nothing of its upgrader.
 
-Each overload has its own, named by operator, overload and the versions it is for. The source is run by this same runtime.
+Bodies, ranges of versions and old schemas are those that each release states (``fixtures/operators``): a horizon runs what its own
+release runs. The overload is chosen by the old schema, as the importer does; from 1.6 to 1.10, which expose no table, by the
+signature of the body, and the range by its name. A :class:`Table` of other upgraders can be given to a program: a proof runs one that
+no release has.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+import ast
+import re
+from functools import cache, lru_cache
+from json import loads
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch_compat.errors import Refused
-from torch_compat.releases.release import Release
+from torch_compat.errors import Refused, UsageError
+from torch_compat.operators.history import FactHistory
+from torch_compat.operators.shape import Argument, shape
+from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Steps, raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from torch_compat.errors import Raised
+    from torch_compat.releases.release import Release
 
-__all__ = ["UPGRADERS", "Upgrader", "find"]
+__all__ = ["Body", "Table", "Upgrader", "recorded", "saved"]
 
-DIV = """
-def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:
-  if torch.is_floating_point(self) or torch.is_floating_point(other):
-    return torch.true_divide(self, other)
-  return torch.divide(self, other, rounding_mode="trunc")
-def div_Scalar_0_3(self: Tensor, other: number) -> Tensor:
-  if torch.is_floating_point(self) or isinstance(other, float):
-    return torch.true_divide(self, other)
-  return torch.divide(self, other, rounding_mode="trunc")
-def div_Tensor_mode_0_3(self: Tensor, other: Tensor, rounding_mode: Optional[str]) -> Tensor:
-  return torch.divide(self, other, rounding_mode=rounding_mode)
-def div_Scalar_mode_0_3(self: Tensor, other: number, rounding_mode: Optional[str]) -> Tensor:
-  return torch.divide(self, other, rounding_mode=rounding_mode)
-def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
-  if torch.is_floating_point(self) or torch.is_floating_point(other) or torch.is_floating_point(out):
-    return torch.true_divide(self, other, out=out)
-  return torch.divide(self, other, rounding_mode="trunc", out=out)
-def div_out_mode_0_3(self: Tensor, other: Tensor, rounding_mode: Optional[str], out: Tensor) -> Tensor:
-  return torch.divide(self, other, rounding_mode=rounding_mode, out=out)
-def div__Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:
-  if torch.is_floating_point(self) or torch.is_floating_point(other):
-    return torch.true_divide_(self, other)
-  return torch.divide_(self, other, rounding_mode="trunc")
-def div__Scalar_0_3(self: Tensor, other: number) -> Tensor:
-  if torch.is_floating_point(self) or isinstance(other, float):
-    return torch.true_divide_(self, other)
-  return torch.divide_(self, other, rounding_mode="trunc")
-def div__Tensor_mode_0_3(self: Tensor, other: Tensor, rounding_mode: Optional[str]) -> Tensor:
-  return torch.divide_(self, other, rounding_mode=rounding_mode)
-def div__Scalar_mode_0_3(self: Tensor, other: number, rounding_mode: Optional[str]) -> Tensor:
-  return torch.divide_(self, other, rounding_mode=rounding_mode)
-"""
-FULL = """
-def full_0_4(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int], device: Optional[Device],
-    pin_memory: Optional[bool]) -> Tensor:
-  if dtype is None:
-    return torch.full(size, float(fill_value), dtype=None, layout=layout, device=device, pin_memory=pin_memory)
-  return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-def full_out_0_4(size: List[int], fill_value: number, out: Tensor) -> Tensor:
-  return torch.full(size, fill_value, out=out)
-"""
-LINSPACE = """
-def linspace_0_7(start: number, end: number, steps: Optional[int], dtype: Optional[int], layout: Optional[int],
-    device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
-  if steps is None:
-    return torch.linspace(start, end, 100, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-  return torch.linspace(start, end, steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-def linspace_out_0_7(start: number, end: number, steps: Optional[int], out: Tensor) -> Tensor:
-  if steps is None:
-    return torch.linspace(start, end, 100, out=out)
-  return torch.linspace(start, end, steps, out=out)
-"""
-LOGSPACE = """
-def logspace_0_8(start: number, end: number, steps: Optional[int], base: float, dtype: Optional[int], layout: Optional[int],
-    device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
-  if steps is None:
-    return torch.logspace(start, end, 100, base, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-  return torch.logspace(start, end, steps, base, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-def logspace_out_0_8(start: number, end: number, steps: Optional[int], base: float, out: Tensor) -> Tensor:
-  if steps is None:
-    return torch.logspace(start, end, 100, base, out=out)
-  return torch.logspace(start, end, steps, base, out=out)
-"""
-GELU = """
-def gelu_0_9(self: Tensor) -> Tensor:
-  return torch.gelu(self, approximate="none")
-def gelu_out_0_9(self: Tensor, out: Tensor) -> Tensor:
-  return torch.gelu(self, approximate="none", out=out)
-"""
-Functions = dict[str, "Callable[..., Any]"]
-FIRST = Release("1.11.0")  # had upgraders first; their sources call operators by names and in forms that it has
+NUMBERS: Final = frozenset({int, float, bool, complex})
+BINARY: Final[dict[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide"}  # fmt: skip
+CLASSES: Final[dict[str, frozenset[type]]] = {
+    "Tensor": frozenset({Tensor}), "Scalar": NUMBERS, "number": NUMBERS, "int": frozenset({int}), "SymInt": frozenset({int}),
+    "float": frozenset({float, int}), "bool": frozenset({bool}), "str": frozenset({str}), "ScalarType": frozenset({int}),
+    "Layout": frozenset({int}), "MemoryFormat": frozenset({int}),
+}  # fmt: skip
+RANGE: Final = re.compile(r"(.+)_(\d+)_(\d+)")
+
+
+class Body(NamedTuple):
+    """One upgrader: what it replaces, and with what."""
+
+    name: str
+    """``div_Tensor_0_3``."""
+    operator: str
+    """``aten::div``."""
+    overload: str
+    """``Tensor``; empty where the operator's overload has no name, and where a release tells overloads by bodies alone."""
+    first: int
+    """The first file format version whose calls it stands in for."""
+    bump: int
+    """The first one that it leaves alone."""
+    schema: str
+    """The old schema; empty where the release states none."""
+    text: str
+    """TorchScript, one function."""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What a call is matched against: of the old schema, or of the function itself."""
+        return shape(self.schema).arguments if self.schema else _signature(self.text)
+
+
+# ------------------------------------------------------------------------------------------------------------- the source
+
+
+def _function(text: str) -> ast.FunctionDef:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Refused(f"the upgrader is no TorchScript: {error}", code="source") from None
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+        raise Refused("expected an upgrader of one function", code="source")
+    return tree.body[0]
+
+
+def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, bool]]:
+    """``(parameter, default, keyword-only)`` in their order."""
+    plain, given = node.args.args, node.args.defaults
+    padded = [None] * (len(plain) - len(given)) + list(given)
+    found = [(arg, default, False) for arg, default in zip(plain, padded, strict=True)]
+    return [*found, *((arg, default, True) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))]
+
+
+def _signature(text: str) -> tuple[Argument, ...]:
+    found = []
+    for arg, default, keyword in _parameters(_function(text)):
+        kind = ast.unparse(arg.annotation) if arg.annotation is not None else "Tensor"
+        optional = re.fullmatch(r"Optional\[(.*)\]", kind)
+        said = f"{optional[1]}?" if optional else kind
+        found.append(Argument(arg.arg, said, None if default is None else ast.unparse(default), keyword, mutated=False))
+    return tuple(found)
+
+
+class _Saved(ast.NodeTransformer):
+    """Methods and arithmetic of tensors as the operators that a saved program names."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        func = node.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in self.names:
+            node.args.insert(0, func.value)
+            node.func = ast.Attribute(ast.Name("torch", ast.Load()), func.attr, ast.Load())
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = BINARY.get(type(node.op))
+        if name is None:
+            raise Refused(f"an upgrader uses {type(node.op).__name__}, which is not known here", code="source")
+        return ast.Call(ast.Attribute(ast.Name("torch", ast.Load()), name, ast.Load()), [node.left, node.right], [])
+
+
+def saved(text: str) -> str:
+    """The source of an upgrader as a saved program has it: operators by name, and every parameter by position.
+
+    Raises:
+        Refused: it is not one function of TorchScript.
+    """
+    node = _function(text)
+    parameters = _parameters(node)
+    node.args.args, node.args.defaults = [arg for arg, _, _ in parameters], []
+    node.args.kwonlyargs, node.args.kw_defaults = [], []
+    made = _Saved(frozenset(arg.arg for arg, _, _ in parameters)).visit(node)
+    return ast.unparse(ast.fix_missing_locations(made))
 
 
 class _Host:
     """What the source of upgraders asks for: operators, as they are."""
 
     def __init__(self, horizon: Release) -> None:
-        self.horizon = max(horizon, FIRST)
+        self.horizon = horizon
         self.steps = Steps(1 << 62)  # they loop nowhere
-        self.once = False
+        self.once = self.neutral = False
         self.itself: frozenset[type] = frozenset()
         self.listed = False
         self.source = 0
@@ -127,128 +165,178 @@ class _Host:
         """Never asked for: ``itself`` does not hold here."""
         return self.operator(name, unit, line)
 
+    def unchanged(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """Never asked for: ``neutral`` does not hold here."""
+        return self.operator(name, unit, line)
+
     def written(self, unit: Unit, line: int) -> Callable[..., Any]:
         """Never asked for: ``listed`` does not hold here."""
         return self.operator("aten::index_put", unit, line)
 
 
+@lru_cache(maxsize=1024)
+def _compiled(text: str, horizon: Release) -> Callable[..., Any]:
+    unit = Unit(_Host(horizon), "upgraders", saved(text).encode(), "upgraders")
+    (found,) = unit.functions.values()
+    call: Callable[..., Any] = found.call
+    return call
+
+
+# ---------------------------------------------------------------------------------------------------------------- calling
+
+
+class _Fit:
+    """One body, and which calls are its: by the number, names and kinds of arguments."""
+
+    __slots__ = ("arguments", "call", "defaults", "places", "required", "words")
+
+    def __init__(self, body: Body, horizon: Release) -> None:
+        self.arguments = body.arguments
+        self.places = [one for one in self.arguments if not one.kwarg_only]
+        self.words = {one.name: one for one in self.arguments}
+        self.required = {one.name for one in self.arguments if one.default is None}
+        self.defaults = {one.name: _default(one.default) for one in self.arguments if one.default is not None}
+        function = _compiled(body.text, horizon)
+        names = [one.name for one in _signature(body.text)]
+        if set(names) - set(self.words):
+            raise Refused(f"{body.name} takes {', '.join(names)}; its old schema has {', '.join(self.words)}", code="source")
+        self.call: Callable[[dict[str, Any]], Any] = lambda given: function(*[given[name] for name in names])
+
+    def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments by name, or None where the call is another overload's."""
+        if len(args) > len(self.places):
+            return None
+        given = dict(self.defaults)
+        for argument, value in zip(self.places, args, strict=False):
+            if not _is(argument.type, value):
+                return None
+            given[argument.name] = value
+        for name, value in keywords.items():
+            known = self.words.get(name)
+            if known is None or not _is(known.type, value) or (not known.kwarg_only and self.places.index(known) < len(args)):
+                return None
+            given[name] = value
+        return given if self.required <= given.keys() else None
+
+
+def _is(kind: str, value: Any) -> bool:
+    if kind.endswith("?"):
+        return value is None or _is(kind[:-1], value)
+    classes = CLASSES.get(kind)
+    if classes is not None:
+        return value.__class__ in classes
+    return value is not None and value.__class__ is not Tensor  # lists and devices, which no overloads are told by
+
+
+def _default(text: str | None) -> Any:
+    try:
+        return ast.literal_eval(text or "None")
+    except (ValueError, SyntaxError):
+        raise Refused(f"an upgrader has the default {text}, which is not known here", code="source") from None
+
+
 class Upgrader:
-    """The upgraders of one operator.
+    """The upgraders of one operator for one file format version.
 
     Attributes:
-        name: what its overloads have in common: ``div_0_3``.
         operator: the operator.
-        bump: the first file format version whose calls are left as they are.
-        since: the first release that knows it.
-        arguments: how many the operator has without ``out``.
-        source: TorchScript, one function for each overload.
+        bodies: one for each overload that has one.
+        name: what its overloads have in common: ``div_0_3``.
     """
 
-    __slots__ = ("_choose", "arguments", "bump", "name", "operator", "since", "source")
+    __slots__ = ("bodies", "name", "operator")
 
-    def __init__(
-        self, name: str, operator: str, bump: int, since: str, arguments: int, source: str, choose: Callable[..., Any]
-    ) -> None:
-        self.name = name
+    def __init__(self, operator: str, bodies: tuple[Body, ...]) -> None:
         self.operator = operator
-        self.bump = bump
-        self.since = Release(since)
-        self.arguments = arguments
-        self.source = source
-        self._choose = choose
+        self.bodies = bodies
+        self.name = f"{operator.rpartition('::')[2]}_{bodies[0].first}_{bodies[0].bump - 1}"
 
     def call(self, horizon: Release, *, short: Callable[[Raised], Raised] | None = None) -> Callable[..., Any]:
-        """What stands where the operator stood: it picks the overload by the arguments, as the schema would be.
+        """What stands where the operator stood: it picks the overload by the arguments; what is no old schema's stays.
 
         Parameters:
             short: is told, and gives what is raised, where bytecode is modelled that leaves out arguments which have their
                 defaults: the lite interpreter hands an upgrader only those that the archive states, and it runs out of them.
         """
-        needed = self.arguments if short is not None else 0
-        functions = _functions(self.source, horizon)
-        plain = registry.resolve(self.operator, horizon)
-        choose = self._choose
+        fits = [_Fit(body, horizon) for body in self.bodies]
 
         def upgraded(*args: Any, **keywords: Any) -> Any:
-            if short is not None and len(args) + len(keywords) < needed and "out" not in keywords:
-                raise short(raised("RuntimeError", "pop() called on empty stack"))
-            return choose(functions, plain, *args, **keywords)
+            for fit in fits:
+                given = fit.bound(args, keywords)
+                if given is not None:
+                    if short is not None and len(args) + len(keywords) < len(fit.arguments):
+                        raise short(raised("RuntimeError", "pop() called on empty stack"))
+                    return fit.call(given)
+            return registry.resolve(self.operator, horizon)(*args, **keywords)
 
         return upgraded
 
 
-@lru_cache(maxsize=256)
-def _functions(source: str, horizon: Release) -> Functions:
-    unit = Unit(_Host(horizon), "upgraders", source.encode(), "upgraders")
-    return {name: info.call for name, info in unit.functions.items()}
+class Table:
+    """The upgraders that a program is read with.
+
+    Attributes:
+        bodies: all of them.
+    """
+
+    def __init__(self, bodies: Iterable[Body]) -> None:
+        self.bodies = tuple(bodies)
+        self._found: dict[tuple[str, int], Upgrader | None] = {}
+
+    def find(self, name: str, version: int) -> Upgrader | None:
+        """The upgrader of an operator for archives of a file format version, if there is one."""
+        key = name, version
+        if key not in self._found:
+            bodies = tuple(one for one in self.bodies if one.operator == name and one.first <= version < one.bump)
+            self._found[key] = Upgrader(name, bodies) if bodies else None
+        return self._found[key]
 
 
-_ABSENT = object()
+# --------------------------------------------------------------------------------------------------------- what is recorded
 
 
-def _div(name: str) -> Callable[..., Any]:
-    def choose(found: Functions, plain: Any, self: Any, other: Any, *, rounding_mode: Any = _ABSENT, out: Any = None) -> Any:
-        if self.__class__ is not Tensor:  # of numbers, which never changed
-            return plain(self, other)
-        if out is not None:
-            return (
-                found["div_out_0_3"](self, other, out)
-                if rounding_mode is _ABSENT
-                else found["div_out_mode_0_3"](self, other, rounding_mode, out)
-            )
-        kind = "Tensor" if other.__class__ is Tensor else "Scalar"
-        if rounding_mode is _ABSENT:
-            return found[f"{name}_{kind}_0_3"](self, other)
-        return found[f"{name}_{kind}_mode_0_3"](self, other, rounding_mode)
-
-    return choose
+@cache
+def recorded(horizon: Release) -> Table:
+    """The upgraders of the newest recorded release up to a horizon; none of a horizon before all of them."""
+    return Table(bodies_of(packaged("fixtures", "operators"), horizon))
 
 
-def _full(
-    found: Functions, plain: Any, size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: Any = None, names: Any = None,
-) -> Any:  # fmt: skip
-    if names is not None:
-        return plain(size, fill_value, names=names, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    if out is not None:
-        return found["full_out_0_4"](size, fill_value, out)
-    return found["full_0_4"](size, fill_value, dtype, layout, device, pin_memory)
+def bodies_of(folder: Path, horizon: Release) -> list[Body]:
+    """The upgraders that a folder of recorded facts has for a horizon (``upgraders.txt``, ``operator_versions.txt``)."""
+    bodies, versions = FactHistory(folder / "upgraders.txt"), FactHistory(folder / "operator_versions.txt")
+    before = [release for release, parsed in zip(bodies.releases, bodies.known.parsed, strict=True) if parsed <= horizon]
+    if not before or before[-1] not in versions.releases:
+        return []
+    release = before[-1]
+    bit, other = bodies.bit(release), versions.bit(release)
+    texts: dict[str, list[str]] = {}
+    ranges: dict[str, list[list[int]]] = {}
+    for key, value, bits in bodies.facts():
+        kind, _, name = key.partition(" > ")
+        if bits & bit and name:
+            if kind == "bodies":
+                texts.setdefault(name.removesuffix("[]"), []).append(loads(value))
+            else:
+                ranges[name] = loads(value)
+    entries = {key: loads(value) for key, value, bits in versions.facts() if bits & other}
+    if not ranges:
+        return [body for name, found in sorted(texts.items()) for body in _by_name(name, found)]
+    made = []
+    for key, stated in entries.items():
+        operator, _, overload = key.partition(".")
+        for bump, name, schema in stated:
+            span = [one for one in ranges.get(key, []) if one[1] == bump - 1]
+            if len(span) != 1 or len(texts.get(name, ())) != 1:
+                raise UsageError(
+                    f"{release} states {name} of {key} without one body and one range up to {bump - 1}", code="upgrader"
+                )
+            made.append(Body(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
+    return made
 
 
-def _linspace(
-    found: Functions, _: Any, start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: Any = None,
-) -> Any:  # fmt: skip
-    if out is not None:
-        return found["linspace_out_0_7"](start, end, steps, out)
-    return found["linspace_0_7"](start, end, steps, dtype, layout, device, pin_memory)
-
-
-def _logspace(
-    found: Functions, _: Any, start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: Any = None,
-) -> Any:  # fmt: skip
-    if out is not None:
-        return found["logspace_out_0_8"](start, end, steps, base, out)
-    return found["logspace_0_8"](start, end, steps, base, dtype, layout, device, pin_memory)
-
-
-def _gelu(found: Functions, _: Any, self: Any, *, out: Any = None) -> Any:
-    return found["gelu_0_9"](self) if out is None else found["gelu_out_0_9"](self, out)
-
-
-UPGRADERS = (
-    Upgrader("div_0_3", "aten::div", 4, "1.6.0", 2, DIV, _div("div")),
-    Upgrader("div__0_3", "aten::div_", 4, "1.6.0", 2, DIV, _div("div_")),
-    Upgrader("full_0_4", "aten::full", 5, "1.6.0", 6, FULL, _full),
-    Upgrader("linspace_0_7", "aten::linspace", 8, "1.11.0", 7, LINSPACE, _linspace),
-    Upgrader("logspace_0_8", "aten::logspace", 9, "1.11.0", 8, LOGSPACE, _logspace),
-    Upgrader("gelu_0_9", "aten::gelu", 10, "1.12.0", 1, GELU, _gelu),
-)
-_BY_OPERATOR = {one.operator: one for one in UPGRADERS}
-
-
-def find(name: str, version: int, horizon: Release) -> Upgrader | None:
-    """The upgrader of an operator for archives of a file format version, as far as this horizon knows one."""
-    found = _BY_OPERATOR.get(name)
-    return found if found is not None and version < found.bump and found.since <= horizon else None
+def _by_name(name: str, texts: list[str]) -> list[Body]:
+    """Of a release that exposes no table: a name says operator, first and last version (1.6 to 1.10)."""
+    found = RANGE.fullmatch(name)
+    if found is None:
+        raise UsageError(f"the name of the upgrader {name} states no versions", code="upgrader")
+    return [Body(name, f"aten::{found[1]}", "", int(found[2]), int(found[3]) + 1, "", text) for text in texts]

@@ -130,9 +130,11 @@ class NamedTupleValue(tuple[Any, ...]):
         qualified_name: as ``__torch__.named_tuple.Point``.
         fields: names of its fields, in order.
         info: what the source says of it.
+        module: where its class comes from in PyTorch; empty where PyTorch makes it of the program's source.
     """
 
     __slots__ = ()
+    module: ClassVar[str] = ""
     qualified_name: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = ()
     info: ClassVar[Any] = None

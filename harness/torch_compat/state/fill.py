@@ -31,8 +31,9 @@ from torch_compat.archive import ZipArchive, open_archive
 from torch_compat.archive.offsets import ZIP64_FROM
 from torch_compat.arrays import elements
 from torch_compat.errors import Corrupt, UsageError
+from torch_compat.state.damage import refuse_damage
 from torch_compat.state.dtypes import array_dtype, is_raw
-from torch_compat.state.load import objects_of, refuse_damage
+from torch_compat.state.load import objects_of
 
 if TYPE_CHECKING:
     from torch_compat.archive import Member

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.archive import ZipArchive, open_archive
-from torch_compat.errors import Corrupt, Unsupported
+from torch_compat.archive import open_archive
+from torch_compat.errors import Unsupported
+from torch_compat.formats.distributed import is_checkpoint
 from torch_compat.formats.facts import fill
 from torch_compat.formats.identify import recognised
 from torch_compat.state.convert import Converter
+from torch_compat.state.damage import refuse_damage
+from torch_compat.state.distributed import load_checkpoint
 from torch_compat.state.storages import Storages
 
 if TYPE_CHECKING:
-    import os
-
-    from torch_compat.archive import Archive, Damage
+    from torch_compat.archive import Archive
     from torch_compat.formats import Facts
 
-__all__ = ["load_state", "objects_of", "refuse_damage"]
+__all__ = ["load_state", "objects_of"]
 
 # The record of each layout that holds the object itself, by the name under which the facts keep it.
 OBJECTS = {"torch_save_zip": "data.pkl", "torch_save_stream": "object", "torch_save_tar": "pickle", "bare_pickle": "pickle"}
-# Contradictions that leave no doubt about what a record holds.
-HARMLESS = frozenset({
-    "junk-after", "junk-before", "junk-between", "offset-disagrees", "outside-folder", "no-folder", "unlisted-record",
-})  # fmt: skip
 
 
 def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_types: bool = False) -> Any:
@@ -48,7 +46,8 @@ def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_t
       out
 
     Parameters:
-        path: the file: zip, stream or tar of any release, or a bare pickle.
+        path: the file: zip, stream or tar of any release, or a bare pickle; or the directory of a distributed checkpoint, whose tensors are
+            whole: those that are stored in several parts are assembled in memory.
         mmap: None maps, and copies what has to be (compressed records, bfloat16 of the other byte order, conjugates); True refuses
             instead of copying; False reads everything into memory, and the arrays may be written to.
         with_types: give a :class:`~torch_compat.state.TypedTensor` for each tensor and a :class:`~torch_compat.state.TypedStorage` for each
@@ -60,6 +59,9 @@ def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_t
         Unsafe: its pickle costs more than a pickle may.
         Unsupported: it is no archive of torch.save, or numpy has no such array.
     """
+    folder = os.fspath(path)
+    if os.path.isdir(folder) and is_checkpoint(folder):  # noqa: PTH112 - as it was given
+        return load_checkpoint(folder, mmap=mmap, with_types=with_types)
     with open_archive(Path(path)) as archive:
         facts = objects_of(archive)
         storages = Storages(archive, facts, mmap)
@@ -86,21 +88,3 @@ def objects_of(archive: Archive) -> Facts:
         )
     fill(facts, module, archive, verify=False)
     return facts
-
-
-def refuse_damage(archive: Archive, touched: set[str]) -> None:
-    """Raise the first contradiction that leaves doubt about what was read.
-
-    Raises:
-        Corrupt: as the archive contradicts itself.
-    """
-    for one in archive.damage:
-        if one.code not in HARMLESS and (one.record is None or one.record in touched):
-            raise Corrupt(one.detail, where=_place(archive, one), code=one.code)
-
-
-def _place(archive: Archive, damage: Damage) -> str:
-    if damage.record is None:
-        return archive.path
-    kind = "record" if isinstance(archive, ZipArchive) else "storage"
-    return f"{archive.path}, {kind} {damage.record!r}"

@@ -40,6 +40,13 @@ ELSEWHERE = {
 """Changes that the reference reader knows otherwise than by an operator with several forms."""
 
 
+WORDED = {
+    *(("aten::quantize_per_tensor", Release(since)) for since in ("1.10.0", "1.11.0")),
+    *((f"aten::{name}", Release("1.9.0")) for name in ("int_repr", "q_scale", "q_zero_point")),
+}
+"""Versions that differ in the words, or the class, of an error alone."""
+
+
 def test_both_sides_know_the_same_changes() -> None:
     changes = tomllib.loads(CHANGES.read_text("utf-8"))["change"]
     assert ELSEWHERE.keys() <= {change["id"] for change in changes}
@@ -57,4 +64,4 @@ def test_both_sides_know_the_same_changes() -> None:
         for since in versions[1:]
     }
     assert listed - modelled == set(), "listed, and not modelled"
-    assert modelled - listed == set(), "modelled, and not listed"
+    assert modelled - listed == WORDED, "modelled, and not listed"

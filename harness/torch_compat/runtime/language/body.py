@@ -60,6 +60,8 @@ READING = frozenset({
     "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
 })  # fmt: skip
 """What takes a list, and neither writes into it nor gives it on."""
+NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
+"""What changes nothing, by operator."""
 OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
 """What looks at the type of a list also where the list is empty."""
 NO_VALUE = frozenset({"torch.item"})
@@ -560,6 +562,10 @@ class Body:
             found = "aten::" + name[6:]
             node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)
             return self._arguments(node)
+        if host.neutral and _changes_nothing(node, name):
+            found = "aten::" + name[6:]
+            node.func = self._table_name(f"{found} of nothing", host.unchanged(found, self.unit, line), node)
+            return self._arguments(node)
         if name == "torch.index_put" and host.listed and len(node.args) > 1 and self._lists_tensors(node.args[1]):
             node.func = self._table_name("aten::index_put of tensors", host.written(self.unit, line), node)
             return self._arguments(node)
@@ -818,6 +824,17 @@ class Body:
         """``x if c else y``."""
         node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
         return node
+
+
+def _changes_nothing(node: ast.Call, name: str) -> bool:
+    """Whether a call is arithmetic whose second operand, a number in the source, changes nothing."""
+    if name not in NEUTRAL or len(node.args) != 2 or any(one.arg != "alpha" for one in node.keywords):
+        return False
+    return _is_number(node.args[1], NEUTRAL[name]) and all(_is_number(one.value, 1) for one in node.keywords)
+
+
+def _is_number(node: ast.expr, number: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value.__class__ in {int, float} and node.value == number
 
 
 def _annotated(node: ast.expr) -> Type | None:

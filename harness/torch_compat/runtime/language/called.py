@@ -84,15 +84,15 @@ def to_list(value: Any, type_: Type) -> Any:
     return value.array.tolist()
 
 
-ELEMENTS = {"int": 4, "bool": 11}  # the numbers of the dtypes that tensors of them have
+ELEMENTS = {"int": 0, "bool": False, "float": 0.0}
 
 
 def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    """``torch.tensor`` of a list that is said to hold integers or truth values: of their dtype, also where it holds none."""
+    """``torch.tensor`` of a list that is said to hold numbers of a kind: of the dtype of such numbers, also where it holds none."""
 
     def made(data: Any, *, dtype: Any = None, **keywords: Any) -> Any:
         if dtype is None and data.__class__ is list and not _holds(data):
-            dtype = ELEMENTS[kind]
+            dtype = function([ELEMENTS[kind]]).dtype.code
         return function(data, dtype=dtype, **keywords)
 
     return made

@@ -64,12 +64,14 @@ class Host(Protocol):
     Attributes:
         steps: what loops and calls pay with.
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
+        neutral: whether arithmetic with an operand that changes nothing gives the tensor itself back (1.0 to 1.4).
         listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
         source: what parsing the source that was compiled so far took, as :func:`torch_compat.formats.parsing.parsing` estimates it.
     """
 
     steps: Steps
     once: bool
+    neutral: bool
     listed: bool
     source: int
 
@@ -82,6 +84,9 @@ class Host(Protocol):
 
     def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
         """``eq`` or ``ne`` of a value with itself, where ``itself``."""
+
+    def unchanged(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+        """Arithmetic with an operand that changes nothing, where ``neutral``."""
 
     def written(self, unit: Unit, line: int) -> Callable[..., Any]:
         """``index_put`` of a list of tensors, where ``listed``."""

@@ -71,7 +71,8 @@ INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
 MANY = 1 << 24  # elements that two tensors may have together before memory is looked at
 FLOAT64 = np.dtype(np.float64)
-HALVES = (np.dtype(np.float16), dtypes.BFLOAT16.array)
+FLOAT16, BFLOAT16 = np.dtype(np.float16), dtypes.BFLOAT16.array
+HALVES = (FLOAT16, BFLOAT16)
 
 # torch's names of the types of elements, as its messages say them.
 WORDS = {row.name: row.word for row in DTYPES.values() if row.word}

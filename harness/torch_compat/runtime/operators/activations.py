@@ -293,6 +293,8 @@ for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
 
 def gelu_of(x: Array, approximate: str = "none") -> Array:
     """Exact, by the error function, or by tanh."""
+    if x.dtype.kind == "c":
+        raise not_implemented("GeluKernelImpl", x.dtype)
     if approximate == "tanh":
         # In the type of the kernel: next to -1 the tangent has few digits left, and torch loses them, too.
         y = x if x.dtype == FLOAT64 else x.astype(np.float32)
@@ -308,6 +310,8 @@ def gelu_of(x: Array, approximate: str = "none") -> Array:
 
 def _gelu_1_0(x: Array) -> Array:
     """Up to 1.9 by the distribution function of the normal distribution, which does not lose small numbers."""
+    if x.dtype.kind == "c":
+        raise not_implemented("GeluKernelImpl", x.dtype)
     return (x.astype(FLOAT64) * 0.5 * erfc_of(-x.astype(FLOAT64) * math.sqrt(0.5))).astype(x.dtype)
 
 

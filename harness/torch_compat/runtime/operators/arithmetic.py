@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
+    BFLOAT16,
     BOOL,
+    FLOAT16,
     FLOAT32,
     FLOAT64,
     HALVES,
@@ -299,14 +302,35 @@ def _true_quotient(x: Array, y: Array) -> Array:
         raise
 
 
+def _true_quotient_1_6(x: Array, y: Array) -> Array:
+    """Up to 1.13, complex numbers are divided by the square of the divisor, which may be zero, infinite or not a number."""
+    value = _true_quotient(x, y)
+    if value.dtype.kind == "c":
+        square = y.real * y.real + y.imag * y.imag
+        odd = (square == 0) | ~np.isfinite(square)
+        if odd.any():
+            real, imag = x.real * y.real + x.imag * y.imag, x.imag * y.real - x.real * y.imag
+            plain = np.empty(value.shape, value.dtype)
+            plain.real, plain.imag = real / square, imag / square
+            value = np.where(odd, plain, value)
+    return value
+
+
+def _overflows(x: Array, y: Array) -> None:
+    """The lowest integer by -1: a processor raises SIGFPE for 32 and 64 bits, and every release dies of it where no vector computes it."""
+    if x.dtype.kind == "i" and x.dtype.itemsize >= 4 and ((x == np.iinfo(x.dtype).min) & (y == -1)).any():
+        raise Unsupported(f"divides the lowest {x.dtype} by -1, which a release may die of (SIGFPE)", code="overflow")
+
+
 def _trunc_quotient(x: Array, y: Array) -> Array:
-    if x.dtype == BOOL:
+    if x.dtype == BOOL or x.dtype.kind == "c":
         raise not_implemented("div_trunc_cpu", x.dtype)
     if x.dtype.kind in "iu":
         shape = broadcast(x, y)
         if shape and 0 in shape:
             return np.empty(shape, x.dtype)
         _no_zero(y)
+        _overflows(x, y)
         quotient = np.floor_divide(x, y)
         # One more where the division rounded down below zero.
         return quotient + ((np.remainder(x, y) != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
@@ -339,9 +363,9 @@ def _floor_quotient(x: Array, y: Array, *, zero: bool = True) -> Array:
     return value.astype(x.dtype)
 
 
-def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True) -> Array:
+def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True, old: bool = False) -> Array:
     if rounding_mode is None:
-        return _true_quotient(x, y)
+        return _true_quotient_1_6(x, y) if old else _true_quotient(x, y)
     if rounding_mode == "trunc":
         return _trunc_quotient(x, y)
     if rounding_mode == "floor":
@@ -356,9 +380,55 @@ def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array
     return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)
 
 
+def _by_zero_2_0(self: Operand, other: Operand) -> None:
+    """From 2.0 to 2.6, what complex numbers divided by zero give depends on whether a vector computes it.
+
+    Raises:
+        Unsupported: such a call.
+    """
+    x, y = (one.array.dtype.kind if one.__class__ is Tensor else "c" if one.__class__ is complex else "" for one in (self, other))
+    if "c" in {x, y} and not np.all(as_array(other)):
+        raise Unsupported(
+            "divides complex numbers by zero: from 2.0 to 2.6, vectors give another result than single numbers", code="complex"
+        )
+
+
 def _old_quotient(x: Array, y: Array) -> Array:
     """Integers are cut towards zero, as C does."""
-    return _trunc_quotient(x, y) if x.dtype.kind in "iu" else _true_quotient(x, y)
+    return _trunc_quotient(x, y) if x.dtype.kind in "iu" else _true_quotient_1_6(x, y)
+
+
+def _promoted_1_6(self: Operand, other: Operand, out: Tensor | None = None) -> None:
+    """Up to 1.6, bfloat16 has no type in common with any other one: where two types take part alike, an assertion fails."""
+    tensors = [one.array for one in (self, other, out) if one.__class__ is Tensor]
+    if all(one.dtype != BFLOAT16 for one in tensors):
+        return
+    for group in ([one.dtype for one in tensors if one.ndim], [one.dtype for one in tensors if not one.ndim]):
+        if BFLOAT16 in group and len(set(group)) > 1:
+            raise fail("dtype != ScalarType::Undefined INTERNAL ASSERT FAILED")
+    high = next((one.dtype for one in tensors if one.ndim), None)
+    low = next((one.dtype for one in tensors if not one.ndim), None)
+    if high is not None and low == BFLOAT16 and high.kind in "iub":
+        raise fail("dtype != ScalarType::Undefined INTERNAL ASSERT FAILED")
+
+
+def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> None:
+    """What 1.4 and 1.5 refuse by type; ``out`` takes part in promotion.
+
+    Raises:
+        Unsupported: a float of 16 bits and another type meet where ``out`` is given: releases compute in one of the types, or assert.
+    """
+    kinds = {one.array.dtype for one in (self, other, out) if one.__class__ is Tensor}
+    if out is not None and len(kinds) > 1 and kinds & {BFLOAT16, FLOAT16}:
+        raise Unsupported(
+            "divides into out= with float16 or bfloat16 beside another type, of which 1.5 makes numbers of its own",
+            code="promotion",
+        )
+    _promoted_1_6(self, other, out)
+    if kinds & {BFLOAT16, FLOAT16, BOOL}:
+        together = dtypes.result_type((self, other)).array
+        if together in {FLOAT16, BOOL}:
+            raise not_implemented("div_cpu", together)
 
 
 def _with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
@@ -387,7 +457,12 @@ def _divisions(names: tuple[str, ...]) -> None:
         value = _old_quotient(x.astype(np.int64), y.astype(np.int64)).astype(BOOL) if x.dtype == BOOL else _old_quotient(x, y)
         return Tensor(value) if out is None else into(out, value)
 
+    def div_1_4(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        _refused_1_5(self, other, out)
+        return div_1_3(self, other, out=out)
+
     def div_1_6(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        _promoted_1_6(self, other)
         x, y = common(self, other)
         if x.dtype.kind in "iub" and (out is None or out.array.dtype.kind in "iub"):
             raise fail(_INTEGER_DIVISION)
@@ -395,17 +470,17 @@ def _divisions(names: tuple[str, ...]) -> None:
         return Tensor(value) if out is None else into(out, value)
 
     def div_1_7(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-        value = _true_quotient(*common_floats(self, other))
+        value = _true_quotient_1_6(*common_floats(self, other))
         return Tensor(value) if out is None else into(out, value)
 
     def div_1_8(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
-        value = _divided(x, y, rounding_mode, zero=False)
+        value = _divided(x, y, rounding_mode, zero=False, old=True)
         return Tensor(value) if out is None else into(out, value)
 
     def div_1_9(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         value = (
-            _true_quotient(*common_floats(self, other))
+            _true_quotient_1_6(*common_floats(self, other))
             if rounding_mode is None
             else _divided(*common(self, other), rounding_mode)
         )
@@ -417,34 +492,56 @@ def _divisions(names: tuple[str, ...]) -> None:
     def div_in_place_1_3(self: Tensor, other: Operand) -> Tensor:
         return write(self, _old_quotient(*common(self, other)))
 
+    def div_in_place_1_4(self: Tensor, other: Operand) -> Tensor:
+        _refused_1_5(self, other)
+        return div_in_place_1_3(self, other)
+
     def div_in_place_1_6(self: Tensor, other: Operand) -> Tensor:
+        _promoted_1_6(self, other)
         x, y = common(self, other)
         if x.dtype.kind in "iub":
             raise fail(_INTEGER_DIVISION)
-        return write(self, _true_quotient(x, y))
+        return write(self, _true_quotient_1_6(x, y))
 
     def div_in_place_1_7(self: Tensor, other: Operand) -> Tensor:
-        return write(self, _true_quotient(*common_floats(self, other)))
+        return write(self, _true_quotient_1_6(*common_floats(self, other)))
 
     def div_in_place_1_8(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         operands = common_floats if rounding_mode is None else common
-        return write(self, _divided(*operands(self, other), rounding_mode, zero=False))
+        return write(self, _divided(*operands(self, other), rounding_mode, zero=False, old=True))
 
     def div_in_place_1_9(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         operands = common_floats if rounding_mode is None else common
-        return write(self, _divided(*operands(self, other), rounding_mode))
+        return write(self, _divided(*operands(self, other), rounding_mode, old=True))
 
-    def div_2_1(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    def div_2_0(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+        _by_zero_2_0(self, other)
+        return div_1_9(self, other, rounding_mode=rounding_mode, out=out)
+
+    def div_in_place_2_0(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        _by_zero_2_0(self, other)
+        return div_in_place_1_9(self, other, rounding_mode=rounding_mode)
+
+    def div_2_7(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         value = _quotient(self, other, rounding_mode)
         return Tensor(value) if out is None else into(out, value)
 
+    def div_in_place_2_7(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        return write(self, _quotient(self, other, rounding_mode))
+
+    def div_2_1(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+        _by_zero_2_0(self, other)
+        return div_2_7(self, other, rounding_mode=rounding_mode, out=out)
+
     def div_in_place_2_1(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        _by_zero_2_0(self, other)
         return write(self, _quotient(self, other, rounding_mode))
 
     versions: list[tuple[str, Callable[..., Tensor], Callable[..., Tensor]]] = [
-        ("1.0.0", div_1_0, div_in_place_1_0), ("1.3.0", div_1_3, div_in_place_1_3), ("1.6.0", div_1_6, div_in_place_1_6),
+        ("1.0.0", div_1_0, div_in_place_1_0), ("1.3.0", div_1_3, div_in_place_1_3),
+        ("1.4.0", div_1_4, div_in_place_1_4), ("1.6.0", div_1_6, div_in_place_1_6),
         ("1.7.0", div_1_7, div_in_place_1_7), ("1.8.0", div_1_8, div_in_place_1_8), ("1.9.0", div_1_9, div_in_place_1_9),
-        ("2.1.0", div_2_1, div_in_place_2_1),
+        ("2.0.0", div_2_0, div_in_place_2_0), ("2.1.0", div_2_1, div_in_place_2_1), ("2.7.0", div_2_7, div_in_place_2_7),
     ]  # fmt: skip
     for since, function, in_place in versions:
         operator(*(f"aten::{name}" for name in names), since=since)(function)
@@ -457,13 +554,60 @@ _divisions(("div", "divide"))
 @functional("true_divide", inplace=True)
 def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
     """Integers as floats."""
-    return Tensor(_true_quotient(*common_floats(self, other)))
+    _refused_1_5(self, other)
+    return true_divide_1_7(self, other)
+
+
+@functional("true_divide", inplace=True, since="1.6.0")
+def true_divide_1_6(self: Operand, other: Operand) -> Tensor:
+    """bfloat16 meets no other type yet."""
+    _promoted_1_6(self, other)
+    return true_divide_1_7(self, other)
+
+
+@functional("true_divide", inplace=True, since="1.7.0")
+def true_divide_1_7(self: Operand, other: Operand) -> Tensor:
+    """Any two types."""
+    return Tensor(_true_quotient_1_6(*common_floats(self, other)))
+
+
+@functional("true_divide", inplace=True, since="2.0.0")
+def true_divide_2_0(self: Operand, other: Operand) -> Tensor:
+    """By zero, vectors and single numbers differ."""
+    _by_zero_2_0(self, other)
+    return true_divide_1_7(self, other)
 
 
 @functional("true_divide", inplace=True, since="2.1.0")
+def true_divide_2_1(self: Operand, other: Operand) -> Tensor:
+    """As ``div``."""
+    _by_zero_2_0(self, other)
+    return Tensor(_quotient(self, other, None))
+
+
+@functional("true_divide", inplace=True, since="2.7.0")
 def true_divide(self: Operand, other: Operand) -> Tensor:
     """As ``div``."""
     return Tensor(_quotient(self, other, None))
+
+
+def _floor_divide_1_5(self: Operand, other: Operand) -> Tensor:
+    _refused_1_5(self, other)
+    return _floor_divide_old(self, other)
+
+
+def _floor_divide_1_6(self: Operand, other: Operand) -> Tensor:
+    _promoted_1_6(self, other)
+    return _floor_divide_1_7(self, other)
+
+
+def _floor_divide_1_7(self: Operand, other: Operand) -> Tensor:
+    x, y = common(self, other)
+    if x.dtype.kind == "c":
+        raise Unsupported("floor_divide of complex numbers, whose quotient 1.6 to 1.8 do not round", code="complex")
+    if x.dtype == FLOAT16:
+        raise fail("trunc_vml_cpu not implemented for 'Half'")
+    return Tensor(_trunc_quotient(x, y))
 
 
 def _floor_divide_old(self: Operand, other: Operand) -> Tensor:
@@ -477,7 +621,10 @@ def _floor_divide_new(self: Operand, other: Operand) -> Tensor:
 
 
 # Up to 1.12 floor_divide cut towards zero, whatever its name says.
-functional("floor_divide", inplace=True)(_floor_divide_old)
+functional("floor_divide", inplace=True)(_floor_divide_1_5)
+functional("floor_divide", inplace=True, since="1.6.0")(_floor_divide_1_6)
+functional("floor_divide", inplace=True, since="1.7.0")(_floor_divide_1_7)
+functional("floor_divide", inplace=True, since="1.8.0")(_floor_divide_old)
 functional("floor_divide", inplace=True, since="1.13.0")(_floor_divide_new)
 operator("aten::__ifloordiv__")(lambda self, other: write(self, _floor_divide_old(self, other).array))
 operator("aten::__ifloordiv__", since="1.13.0")(lambda self, other: write(self, _floor_divide_new(self, other).array))

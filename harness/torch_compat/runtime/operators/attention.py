@@ -43,8 +43,9 @@ def attend(
         seen = np.tril(np.ones(scores.shape[-2:], BOOL))
         scores = np.where(seen, scores, -np.inf)
     if mask is not None:
-        scores = np.where(mask, scores, -np.inf) if mask.dtype == BOOL else scores + exact(mask)
-    flash = era >= 1 and (query.ndim == 4 or (era >= 2 and query.ndim == 3 and mask is None))
+        # a mask of truth values is added as one of numbers: a score of NaN stays NaN where it is masked
+        scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == BOOL else exact(mask))
+    flash = era >= 1 and mask is None and (query.ndim == 4 or (era >= 2 and query.ndim == 3))
     weights = _weights(scores, era, flash=flash)
     return multiplied(weights, v).astype(value.dtype), weights.astype(query.dtype)
 
@@ -56,7 +57,8 @@ def _versions() -> None:
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
             scale: float | None = None, enable_gqa: bool = False, era: int = era,
         ) -> Tensor:  # fmt: skip
-            return Tensor(_checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0])
+            found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0]
+            return Tensor(_laid_out(found, query.array))
 
         def both(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
@@ -72,6 +74,15 @@ def _versions() -> None:
 
         operator("aten::scaled_dot_product_attention", since=since)(call)
         operator("aten::_scaled_dot_product_attention_math", since=since)(both)
+
+
+def _laid_out(found: Array, query: Array) -> Array:
+    """The result in the order of memory of the query, which the kernel for batches of heads keeps: four dimensions, equal widths."""
+    if query.ndim != 4 or found.shape != query.shape or query.flags.c_contiguous:
+        return found
+    made = np.empty_like(query, dtype=found.dtype, order="K")
+    made[...] = found
+    return made
 
 
 def _checked(

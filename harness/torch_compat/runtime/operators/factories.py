@@ -13,6 +13,7 @@ import numpy as np
 
 from torch_compat.arrays import extent
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     Element = Callable[[Scalar, np.dtype[Any], int], Array]
 
 # What every factory takes beside its own arguments: names, layout, device, pin_memory, memory_format.
+STEPS_NEEDED = "1.11.0"
 _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
 
 
@@ -200,7 +202,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None =
 
 
 def _tensors() -> None:
-    def version(since: str, floats: Callable[[], np.dtype[Any]], bools: np.dtype[Any]) -> None:
+    def version(since: str, floats: Callable[[], np.dtype[Any]], bools: np.dtype[Any], *, reads_nothing: bool = False) -> None:
+        """With ``reads_nothing``, lists are not looked at where the sizes of the first of each level leave no room for an element."""
+
         def call(
             data: Scalar | Tensor | list[Any], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
         ) -> Tensor:
@@ -225,9 +229,13 @@ def _tensors() -> None:
                 kind = INT64 if int in kinds else bools
             if data.__class__ is float:
                 checked_scalar(data, kind)
-            _same_lengths(data)
-            wide: Any = FLOAT64 if kind == FLOAT32 else kind
-            array = np.asarray(data, wide).astype(kind)
+            shape = _first_sizes(data)
+            if reads_nothing and 0 in shape:
+                array = np.zeros(to_size(shape), kind)
+            else:
+                _same_lengths(data)
+                wide: Any = FLOAT64 if kind == FLOAT32 else kind
+                array = np.asarray(data, wide).astype(kind)
             made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
             made.requires_grad = requires_grad
             return made
@@ -240,9 +248,21 @@ def _tensors() -> None:
     version("1.0.0", double, np.dtype(np.uint8))
     version("1.2.0", double, BOOL)
     version("1.6.0", _default, BOOL)
+    version("1.7.0", _default, BOOL, reads_nothing=True)
 
 
 _tensors()
+
+
+def _first_sizes(data: Any) -> tuple[int, ...]:
+    """The lengths of a list, of the first list in it, and so on."""
+    sizes = []
+    while data.__class__ in {list, tuple}:
+        sizes.append(len(data))
+        if not data:
+            break
+        data = data[0]
+    return tuple(sizes)
 
 
 def _same_lengths(data: Any, dim: int = 0) -> None:
@@ -379,6 +399,8 @@ def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era:
     if kind.kind == "c":
         first, last = complex(start), complex(end)
         return np.linspace(first, last, steps).astype(kind)
+    if kind.kind == "b":
+        raise not_implemented("linspace_cpu", kind)
     whole = kind.kind in "iu"
     unit = FLOAT64 if whole else kind
     low = checked_scalar(start, kind).astype(unit)
@@ -423,8 +445,14 @@ def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], 
     return values
 
 
+def _need_steps(steps: int | None, since: str) -> None:
+    """From 1.11 on the schema has no default for the number of points."""
+    if steps is None and Release(since) >= Release(STEPS_NEEDED):
+        raise fail("Arguments for call are not valid: linspace and logspace need steps since 1.11")
+
+
 def _linspaces() -> None:
-    for since, era in (("1.0.0", -1), ("1.1.0", 0), ("1.5.0", 1), ("1.6.0", 2), ("2.0.0", 3)):
+    for since, era in (("1.0.0", -1), ("1.1.0", 0), ("1.5.0", 1), ("1.6.0", 2), (STEPS_NEEDED, 2), ("2.0.0", 3)):
 
         def call(
             start: Any,
@@ -434,9 +462,11 @@ def _linspaces() -> None:
             dtype: Any = None,
             out: Tensor | None = None,
             era: int = era,
+            since: str = since,
             **options: Any,
         ) -> Tensor:
             _options(options)
+            _need_steps(steps, since)
             kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
             if era <= 0 and kind.kind in "iu":
                 raise fail(f"_th_linspace is not implemented for type {kind}")
@@ -456,6 +486,8 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
     """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
     if not steps:
         return np.empty(0, kind)
+    if kind.kind == "b":
+        raise not_implemented("logspace_cpu", kind)
     whole = kind.kind in "iu"
     if era < 2 and whole and (not era or steps > 1):
         raise not_implemented("logspace_cpu", kind)
@@ -479,7 +511,7 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
 
 
 def _logspaces() -> None:
-    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3)):
+    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3), (STEPS_NEEDED, 3)):
 
         def call(
             start: Any,
@@ -490,9 +522,11 @@ def _logspaces() -> None:
             dtype: Any = None,
             out: Tensor | None = None,
             era: int = era,
+            since: str = since,
             **options: Any,
         ) -> Tensor:
             _options(options)
+            _need_steps(steps, since)
             kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
             array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
             return _filled(array, out)

@@ -651,6 +651,14 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
 
 
+@operator("aten::linalg_svdvals")
+def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: N803
+    """Singular values."""
+    del driver
+    found = np.linalg.svd(_finite(decomposed(A.array)), compute_uv=False)
+    return Tensor(found.astype(_real(A.array.dtype)))
+
+
 @operator("aten::pinverse", "aten::linalg_pinv")
 def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""

@@ -163,7 +163,8 @@ def layout(a: Any) -> int:
 @operator("prim::requires_grad", "aten::requires_grad", of="any")
 def requires_grad(a: Tensor) -> bool:
     """Whether it requires gradients."""
-    return bool(_any_tensor(a).requires_grad)
+    tensor = _any_tensor(a)
+    return bool(tensor.requires_grad or grad.reaches(tensor))
 
 
 @operator("prim::shape", of="any")
@@ -184,12 +185,32 @@ def itemsize(a: Tensor) -> int:
     return int(_tensor(a).array.itemsize)
 
 
-@operator("prim::is_cuda", "prim::is_mkldnn", "prim::is_quantized", "prim::is_sparse", "prim::is_meta", "prim::is_nested",
-          "prim::is_xla", "prim::is_mps", "prim::is_vulkan", "prim::is_ipu", "prim::is_hpu", "prim::is_maia", "prim::is_xpu",
-          "prim::is_sparse_csr", "prim::is_mtia", "aten::is_cuda", of="any")  # fmt: skip
-def is_something(a: Any) -> bool:
-    """Whether it is of another device or layout."""
-    return a.__class__ is OpaqueTensor
+@operator("prim::is_cuda", "prim::is_meta", "prim::is_xla", "prim::is_mps", "prim::is_vulkan", "prim::is_ipu", "prim::is_hpu",
+          "prim::is_maia", "prim::is_xpu", "prim::is_mtia", "aten::is_cuda", of="any")  # fmt: skip
+def is_elsewhere(a: Any) -> bool:
+    """Whether it is of another device: everything is on the CPU."""
+    del a
+    return False
+
+
+@operator("prim::is_quantized", of="any")
+def is_quantized(a: Any) -> bool:
+    """Whether its elements are integers that stand for other numbers."""
+    return a.__class__ is OpaqueTensor and a.dtype.name.startswith("q")
+
+
+def _of_layout(name: str, layout: str) -> None:
+    def found(a: Any) -> bool:
+        """Whether it has this layout."""
+        return a.__class__ is OpaqueTensor and a.layout == layout
+
+    operator(f"prim::{name}", of="any")(found)
+
+
+for _name, _layout in (
+    ("is_sparse", "sparse_coo"), ("is_sparse_csr", "sparse_csr"), ("is_mkldnn", "_mkldnn"), ("is_nested", "nested")
+):  # fmt: skip
+    _of_layout(_name, f"torch.{_layout}")
 
 
 @operator("prim::is_cpu", of="any")
@@ -202,7 +223,9 @@ def is_cpu(a: Any) -> bool:
 @operator("prim::data", of="any", gradient=False)
 def data(a: Tensor) -> Tensor:
     """The same memory without gradients."""
-    return Tensor(_tensor(a).array)
+    made = Tensor(_tensor(a).array)
+    made.is_detached = True
+    return made
 
 
 @operator("prim::grad", of="any")

@@ -31,7 +31,9 @@ CHANNELS_LAST, CHANNELS_LAST_3D = 2, 3
 
 def of_view(source: Tensor, array: Array) -> Tensor:
     """A view of a tensor."""
-    return Tensor(array, source.requires_grad)
+    made = Tensor(array, source.requires_grad)
+    made.is_detached = source.is_detached
+    return made
 
 
 # -------------------------------------------------------------------------------------------------------------- questions
@@ -699,13 +701,16 @@ def clone(self: Tensor, *, memory_format: int | None = None) -> Tensor:
 @operator("aten::detach", "aten::data", "aten::_detach", gradient=False)
 def detach(self: Tensor) -> Tensor:
     """The same memory, without gradients."""
-    return Tensor(self.array[...])
+    made = Tensor(self.array[...])
+    made.is_detached = True
+    return made
 
 
 @operator("aten::detach_", gradient=False)
 def detach_in_place(self: Tensor) -> Tensor:
     """Without gradients from here on."""
     self.requires_grad = False
+    self.is_detached = True
     return self
 
 

@@ -1,0 +1,317 @@
+"""How ``torch-compat candidate`` asks a build, and makes one report of what it wrote, read and said."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.cli._candidate_items import Candidate, Items, collides
+from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
+from torch_compat.cli.observe import damage_of
+from torch_compat.corpus.corpus import Corpus, load_corpus
+from torch_compat.corpus.manifest import SYNTHETIC, Fixture
+from torch_compat.corpus.recorded import write_recorded
+from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.operators.breaks import operator_of
+from torch_compat.operators.history import History
+from torch_compat.readers.builds import unchanged
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.releases.release import Release
+from torch_compat.replay.dump import dump_operators
+from torch_compat.replay.observe import Observing, observe
+from torch_compat.replay.plan import plan
+from torch_compat.replay.produce import produce
+from torch_compat.report.candidate import CandidateReport
+from torch_compat.rules.compared import (
+    Compared,
+    compare_cells,
+    compare_deprecations,
+    compare_probes,
+)
+from torch_compat.rules.judge import judge_reader
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["base_of", "examined", "sample_of"]
+
+SHARE: Final = 0.1
+"""Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
+OLDEST: Final = 2
+"""So many of the oldest releases have all their fixtures in every sample."""
+GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
+
+
+def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -> ObservedReader:
+    """The reader that a build is compared with: the newest recorded release that is no newer, unless one is named.
+
+    Raises:
+        UsageError: there is none, or nothing is recorded of the one that is named.
+    """
+    recorded = evidence.recorded.values()
+    if against is not None:
+        wanted = evidence.policy.calendar.resolve(against).version
+        found = [reader for reader in recorded if reader.release == wanted]
+        if not found:
+            names = ", ".join(sorted((one.release for one in recorded), key=Release)[-3:])
+            raise UsageError(f"nothing is recorded of torch-{wanted}", hint=f"the newest that are: {names}", code="not-recorded")
+        return found[0]
+    older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
+    if not older:
+        raise UsageError(f"no release that is older than {release.name} is recorded", hint="give --against torch-X.Y.Z")
+    return max(older, key=lambda reader: Release(reader.release))
+
+
+def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
+    """The fixtures that are read: all; or of every recipe the oldest and the newest, all of the oldest writers, and some by the seed."""
+    sound = [fixture for _, fixture in sorted(corpus.fixtures.items()) if damage_of(corpus, fixture) is None]
+    if everything:
+        return sound
+    by_recipe: dict[str, list[Fixture]] = {}
+    for fixture in sound:
+        if fixture.release != SYNTHETIC:
+            by_recipe.setdefault(fixture.recipe, []).append(fixture)
+    writers = sorted({fixture.release for fixture in sound if fixture.release != SYNTHETIC}, key=Release)
+    always = {fixture.id for fixture in sound if fixture.release in {SYNTHETIC, *writers[:OLDEST]}}
+    for fixtures in by_recipe.values():
+        fixtures.sort(key=lambda fixture: Release(fixture.release).key)
+        always |= {fixtures[0].id, fixtures[-1].id}
+    rest = [fixture.id for fixture in sound if fixture.id not in always]
+    drawn = always | {*Random(seed).sample(rest, round(len(rest) * SHARE))}  # noqa: S311 - to be repeated, not to be secret
+    return [fixture for fixture in sound if fixture.id in drawn]
+
+
+def examined(asked: Candidate) -> CandidateReport:
+    """Let a build write, read and speak, and compare all of it with the release.
+
+    Raises:
+        BuildError: it changed meanwhile; nothing is kept.
+        ReaderError: its worker does not start, or does not answer.
+    """
+    build = asked.release.build
+    not_asked: list[tuple[str, str, bool, int]] = []
+    notes: list[str] = []
+    corpus = asked.evidence.corpus
+    if corpus.damage:
+        not_asked.append((f"files of the corpus ({corpus.damage[0].subject})", corpus.damage[0].detail, True, len(corpus.damage)))
+    failures = _written(asked)
+    own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
+    fresh, chosen, in_all = _observed(asked, own)
+    operators, schemas = _operators(asked, not_asked)
+    older = _read_by_base(asked, own, not_asked)
+    unchanged(build)
+    with changing(asked.tree.path):
+        write_recorded(asked.tree.observations, [fresh])
+        if schemas:
+            put(asked.tree.path / "operators.txt", schemas, "utf-8")
+    evidence = _with(asked, own, fresh, older)
+    judged, others = judge_reader(evidence, fresh.name)
+    parts = [
+        compare_cells(asked.evidence, asked.base, fresh, judged),
+        compare_deprecations(asked.base, fresh, others),
+        compare_probes(asked.base, fresh),
+    ]
+    for part, what in zip(parts, ("cells", "deprecations", "probes"), strict=True):
+        if part.unasked:
+            why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
+            not_asked.append((what, why, True, len(part.unasked)))
+    if build.release.local != local_part(asked.base.name) != "":
+        notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
+    make = Items(asked, own)
+    new = [*make.moved(parts, "new"), *make.written(own, failures), *make.operators(operators)]
+    new += make.own(evidence, fresh, judged) + make.older(evidence, older)
+    mended = [*make.moved(parts, "mended"), *make.mended_writes(own)]
+    if asked.recipes is not None:
+        rest = len(corpus.recipes) - len(_recipes(asked))
+        not_asked.append(("recipes", "--recipe leaves them out", False, rest))
+    elif len(chosen) < len(corpus.fixtures):
+        not_asked.append(("fixtures", "outside the sample: --all reads them", False, len(corpus.fixtures) - len(chosen)))
+    known = _known(parts)
+    return CandidateReport(
+        build=build.as_json(),
+        against={
+            "name": asked.base.name, "release": asked.base.release, "source": "recorded", "observed": asked.base.observed,
+            "age_days": (asked.today - _day(asked.base.observed)).days,
+        },
+        asked={
+            "cells": sum(cell[0] in corpus.fixtures for cell in fresh.cells), "cells_in_all": in_all, "all": asked.everything, "seed": asked.seed,
+            "own_cells": sum(cell[0] not in corpus.fixtures for cell in fresh.cells), "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
+            "operators": len(operators.new.schemas) if operators else 0, "observed": asked.today.isoformat(),
+        },
+        new=tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
+        mended=tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
+        known=known,
+        reworded=sum(one.state == "reworded" for part in parts for one in part.moved),
+        not_asked=tuple(not_asked),
+        notes=tuple(notes),
+        tree=str(asked.tree.path),
+    )  # fmt: skip
+
+
+def local_part(name: str) -> str:
+    """The local part of a reader's version: ``cu132``."""
+    return name.partition("+")[2]
+
+
+def _day(text: str) -> dt.date:
+    from datetime import date  # noqa: PLC0415 - for one line
+
+    return date.fromisoformat(text)
+
+
+def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
+    """What a build wrote of some recipes: its tree may hold what an earlier run of the same build wrote of others."""
+    if recipes is None:
+        return own
+    return replace(
+        own,
+        manifests=tuple(
+            replace(
+                manifest,
+                fixtures=tuple(one for one in manifest.fixtures if one.recipe in recipes),
+                not_writable=tuple(one for one in manifest.not_writable if one.recipe in recipes),
+            )
+            for manifest in own.manifests
+        ),
+    )
+
+
+def _recipes(asked: Candidate) -> list[Any]:
+    return [one for one in asked.evidence.corpus.recipes if asked.recipes is None or one.name in asked.recipes]
+
+
+# ------------------------------------------------------------------------------------------------------------------ asking
+
+
+def _written(asked: Candidate) -> dict[str, str]:
+    """Let the build write every recipe into its tree; the recipes of which nothing came, and why."""
+    failures: dict[str, str] = {}
+    recipes = _recipes(asked)
+    target = Corpus(asked.tree.fixtures, tuple(recipes), (), (), ())
+    bar = asked.progress.task(f"{asked.release.name}: writing")
+    done = itertools.count(1)
+    with TorchRelease(asked.release.build.environment, trust=asked.trust) as writer:
+        made = produce(target, writer, recipes, asked.today, lambda _: bar(next(done), len(recipes)), failures)
+    asked.progress.say(f"{asked.release.name}: wrote {len(made.added) + len(made.reproduced)} of {len(recipes)} recipes")
+    for name, fields in made.differing:
+        failures[name.partition("/")[2]] = f"two runs wrote different archives: {', '.join(fields)}"
+    return failures
+
+
+def _observed(asked: Candidate, own: Corpus) -> tuple[ObservedReader, list[Fixture], int]:
+    """Let the build read; the fixtures of the corpus that it read, and how many cells there are in all."""
+    evidence, release = asked.evidence, asked.release
+    corpus = evidence.corpus
+    chosen = sample_of(corpus, asked.seed, everything=asked.everything)
+    if asked.recipes is not None:
+        chosen = [fixture for fixture in chosen if fixture.recipe in asked.recipes]
+    tasks = plan(evidence.policy, corpus, release, chosen)
+    in_all = len(plan(evidence.policy, corpus, release, corpus.fixtures.values()))
+    if not collides(corpus, release):
+        tasks += plan(evidence.policy, own, release, own.fixtures.values())
+    bar = asked.progress.task(f"{release.name}: reading")
+    fresh = observe(
+        release.build.environment,
+        tasks,
+        corpus.probes,
+        today=asked.today,
+        deprecations=corpus.deprecations,
+        state=Observing(progress=lambda state: bar(state.done, state.total)),
+        trust=asked.trust,
+    )
+    asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
+    return fresh, chosen, in_all
+
+
+def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[Checked | None, str]:
+    policy = asked.evidence.policy
+    try:
+        text = dump_operators(asked.release.build.environment)
+        path = asked.tree.path / "operators.txt"
+        with changing(asked.tree.path):
+            put(path, text, "utf-8")
+        new = read_set(str(path))
+        old = read_set(asked.base.release)
+        checked = check_operators(
+            old, replace_name(new, asked.release.name), waivers=policy.operator_waivers, became=policy.became, as_of=asked.today
+        )
+    except (EnvironmentUnavailable, UsageError) as error:
+        not_asked.append(("operators", error.message + (f": {error.hint}" if error.hint else ""), True, 1))
+        return None, ""
+    gap = frozenset() if asked.release.build.variant.startswith("cuda") else only_with_cuda(History.load())
+    elsewhere = [one for one in checked.broken if one.new is None and one.operator in gap]
+    if elsewhere:
+        checked = checked._replace(broken=tuple(one for one in checked.broken if one not in elsewhere))
+        why = f"only builds with CUDA have {elsewhere[0].operator}, and this one is for {asked.release.build.variant}"
+        not_asked.append(("operators", why, False, len(elsewhere)))
+    if checked.unknown:
+        not_asked.append(("operators", f"{asked.base.name} is not completely known", False, len(checked.unknown)))
+    return checked, text
+
+
+def only_with_cuda(history: History) -> frozenset[str]:
+    """The operators that a recorded build without CUDA lacks, and that the releases on both sides of it have."""
+    found: set[str] = set()
+    for before, release, after in zip(history.releases, history.releases[1:], history.releases[2:], strict=False):
+        if history.why_incomplete(release) is not None:
+            older, own, newer = ({operator_of(text) for text in read_set(one).schemas} for one in (before, release, after))
+            found |= (older & newer) - own
+    return frozenset(found)
+
+
+def replace_name(one: SchemaSet, name: str) -> SchemaSet:
+    """The same schemas under the name of a build."""
+    return one._replace(name=name)
+
+
+def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str, bool, int]]) -> ObservedReader | None:
+    """Let the release read what the build wrote. Where it is not here, that is required within the window alone."""
+    policy, base = asked.evidence.policy, asked.base
+    if not own.fixtures or collides(asked.evidence.corpus, asked.release):
+        return None
+    days = (asked.release.date - policy.calendar[base.release].date).days
+    within = days <= policy.forward_window_days
+    why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
+    environment = Environments().get(base.release)
+    if environment is None:
+        text = f"torch-{base.release} is not built here to read what the build wrote ({why})"
+        not_asked.append(("archives of the build", text, within, len(own.fixtures)))
+        return None
+    tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
+    bar = asked.progress.task(f"torch-{base.release}: reading what the build wrote")
+    found = observe(
+        environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
+        trust=asked.trust,
+    )  # fmt: skip
+    asked.progress.say(f"{found.name}: {len(found.cells)} cells observed of what the build wrote")
+    return found
+
+
+def _with(asked: Candidate, own: Corpus, fresh: ObservedReader, older: ObservedReader | None) -> Evidence:
+    """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
+    evidence = asked.evidence
+    corpus = evidence.corpus
+    if not collides(corpus, asked.release):
+        corpus = replace(corpus, manifests=(*corpus.manifests, *own.manifests))
+    recorded = {name: one for name, one in evidence.recorded.items() if name != fresh.name}
+    new = {fresh.name: fresh} | ({older.name: older} if older is not None else {})
+    return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
+
+
+def _known(parts: Iterable[Compared]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        for one in part.moved:
+            if one.state == "known":
+                kind = one.group.partition(":")[2]
+                found[kind] = found.get(kind, 0) + 1
+    return found

@@ -1,0 +1,322 @@
+"""What ``torch-compat candidate`` makes of what a build did: one item for each cause, with its witness and what the policy says."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.cli.plan import allowed_from
+from torch_compat.corpus.manifest import Fixture, release_folder, same_but_for_varying
+from torch_compat.corpus.observations import Observation
+from torch_compat.policy.model import STORED
+from torch_compat.readers.environments import Environments
+from torch_compat.replay.rehearsal import only_last_bits
+from torch_compat.replay.snippet import snippet
+from torch_compat.report.candidate import Item, Policy
+from torch_compat.rules.compared import BREAKS, Compared, Moved, in_short, subject_of, verdict_of, why
+from torch_compat.rules.judge import judge_reader
+from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.values.compare import compare
+from torch_compat.values.normalise import headline
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Sequence
+
+    from torch_compat.cli._builds import BuildRelease
+    from torch_compat.cli._operator_check import Checked
+    from torch_compat.cli._output import Progress
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.policy import Policy as Promises
+    from torch_compat.readers.isolation import Trust
+    from torch_compat.replay.trees import BuildTree
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["Candidate", "Items", "collides"]
+
+OLDER: Final = "older reader"
+KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
+
+
+@dataclass
+class Candidate:
+    """Everything that one examination needs.
+
+    Attributes:
+        evidence: the corpus and what is recorded, under a policy whose calendar holds the build.
+        release: the build.
+        base: the release that it is compared with, as it is recorded.
+        tree: where it is kept.
+        today: the day of the examination.
+        seed: of the sample; ``everything`` reads all fixtures.
+        trust: which archives may be run where this machine cannot isolate the build.
+        progress: where progress is told.
+        earlier: the trees of earlier builds.
+        recipes: only these, where some are named.
+    """
+
+    evidence: Evidence
+    release: BuildRelease
+    base: ObservedReader
+    tree: BuildTree
+    today: dt.date
+    seed: int
+    everything: bool
+    trust: Trust
+    progress: Progress
+    earlier: Sequence[BuildTree] = ()
+    recipes: frozenset[str] | None = None
+
+
+def collides(corpus: Corpus, release: CalendarRelease) -> bool:
+    """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are compared alone."""
+    return any(manifest.release == release.version for manifest in corpus.manifests)
+
+
+class Items:
+    """Makes items of a report out of what was observed."""
+
+    def __init__(self, asked: Candidate, own: Corpus) -> None:
+        self._asked, self._own = asked, own
+        self._reports = [
+            (tree, {str(one.get("id")) for one in report["new"] if isinstance(one, dict)})
+            for tree in asked.earlier
+            if (report := tree.report())
+        ]
+        self._snippets = 0
+
+    def moved(self, parts: Iterable[Compared], state: str) -> list[Item]:
+        """What moved from the release to the build, one item for each cause."""
+        groups: dict[str, list[Moved]] = {}
+        for part in parts:
+            for one in part.moved:
+                if one.state == state:
+                    groups.setdefault(one.group, []).append(one)
+        return [self._of(group, members) for group, members in groups.items()]
+
+    def _of(self, group: str, members: list[Moved]) -> Item:
+        grave = [one for one in members if verdict_of(one.judged) is BREAKS] or members
+        witness = min(grave, key=lambda one: (one.options != "default", self._size(one), one.fixture, one.options))
+        verdict = verdict_of(itertools.chain.from_iterable(one.judged for one in members))
+        rule = next((one.rule for one in witness.judged if one.verdict is verdict), "")
+        policy, says, day = self._policy(witness, verdict, rule)
+        fixture = self._fixture(witness.fixture)
+        reproduce = (
+            self._snippet(fixture, witness.options, witness.cause, by=witness.what) if fixture and witness.options else None
+        )
+        name = witness.fixture if witness.options in {"", "default"} else f"{witness.fixture} ({witness.options})"
+        return self._item(
+            id=group, what=witness.what, cause=witness.cause, before=witness.before, after=witness.after, policy=policy, says=says,
+            rule=rule, allowed_from=day, count=len(members), witness=name, reproduce=reproduce,
+        )  # fmt: skip
+
+    def _fixture(self, name: str) -> Fixture | None:
+        """A fixture of the corpus, or one that the build wrote."""
+        return self._asked.evidence.corpus.fixtures.get(name) or self._own.fixtures.get(name)
+
+    def _size(self, one: Moved) -> int:
+        fixture = self._fixture(one.fixture)
+        return fixture.size if fixture is not None else 0
+
+    def _item(self, **facts: Any) -> Item:
+        first = next((tree.name for tree, ids in self._reports if facts["id"] in ids), None)
+        return Item(**facts, first=first or (self._asked.release.name if self._reports else None))
+
+    def _policy(self, one: Moved, verdict: Verdict, rule: str) -> tuple[Policy, str, str | None]:
+        """What the policy says of something new, and from which day it is allowed."""
+        promises = self._asked.evidence.policy
+        if verdict is Verdict.FAIL:
+            fixture = self._asked.evidence.corpus.fixtures.get(one.fixture)
+            stored = fixture is not None and fixture.family in STORED
+            mends = {
+                "newer-computes": "has to give the values that were saved"
+                if stored
+                else "needs an upgrader and a new file format version, or the old behaviour",
+                "newer-loads": "has to load, or needs a deprecation first",
+            }.get(rule, f"see `torch-compat explain {rule}`")
+            kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced
+            kind = kinds.get(rule)
+            day = self._from(promises, kind, one.fixture) if kind is not None else None
+            return "breaks", f"breaks a promise ({rule}): {mends}", day
+        if verdict in {Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED}:
+            return ("allowed" if verdict is Verdict.EXPECTED else "waived"), f"is {verdict} ({rule})", None
+        if one.what == "deprecation":
+            day = self._from(promises, "removal", one.fixture)
+            return "needs", "needs a deprecation of its own first: a warning for 2 releases and 180 days", day
+        if one.what == "warns":
+            return "allowed", "no promise is about this warning: add it to policies/torch/warnings.toml if it is meant", None
+        if one.what == "probe":
+            return "needs", "the formats of the policy rest on this probe: explain the difference, or correct them", None
+        return "allowed", "no promise is about this", None
+
+    def _from(self, promises: Promises, kind: str, subject: str) -> str | None:
+        day = allowed_from(promises, kind, subject.partition("/")[2] or subject, self._asked.today)
+        return day.isoformat() if day else None
+
+    def _snippet(self, fixture: Fixture, options: str, about: str, *, by: str = "") -> str | None:
+        """Write a program that shows a cell, and give the command that runs it, with the release where it is the reader."""
+        sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
+        known = self._asked.evidence.corpus
+        corpus = known if known.fixtures.get(fixture.id) is fixture else self._own
+        path = self._asked.tree.path.joinpath("reproduce", f"{self._snippets + 1}.py")
+        python = self._asked.release.build.environment.python
+        if by == OLDER:
+            environment = Environments().get(self._asked.base.release)
+            if environment is None:
+                return None
+            python = environment.python
+        command = shlex.join([str(python), str(path)])
+        text = snippet(fixture, corpus.path(fixture), sets[options], command, about)
+        if text is None:
+            return None
+        self._snippets += 1
+        with changing(self._asked.tree.path):
+            put(path, text, "utf-8")
+        return command
+
+    # ---------------------------------------------------------------------------------------------------------- writing
+
+    def written(self, own: Corpus, failures: dict[str, str]) -> list[Item]:
+        """Recipes that the build writes differently from the release."""
+        items = []
+        for recipe, reason in sorted(failures.items()):
+            items.append(self._write(recipe, f"{recipe}: {headline(reason)}", "writes it", "does not write it", "breaks"))
+        for recipe, old, new in self._pairs(own):
+            if isinstance(old, Fixture) and not isinstance(new, Fixture):
+                error = f"{new.type.removeprefix('builtins.')}: {headline(new.message)}"
+                items.append(self._write(recipe, f"{recipe}: {error}", "writes it", error, "needs"))
+            elif isinstance(old, Fixture) and isinstance(new, Fixture):
+                items += self._differing(recipe, old, new)
+        return items
+
+    def mended_writes(self, own: Corpus) -> list[Item]:
+        """Recipes that the build writes and the release does not."""
+        return [
+            self._write(recipe, f"{recipe}: can be written now", headline(old.message), "writes it", "allowed")
+            for recipe, old, new in self._pairs(own)
+            if isinstance(new, Fixture) and not isinstance(old, Fixture)
+        ]
+
+    def _pairs(self, own: Corpus) -> list[tuple[str, Any, Any]]:
+        known = {
+            entry.recipe: entry for entry in self._asked.evidence.corpus.entries if entry.release == self._asked.base.release
+        }
+        return [(entry.recipe, known[entry.recipe], entry) for entry in own.entries if entry.recipe in known]
+
+    def _differing(self, recipe: str, old: Fixture, new: Fixture) -> list[Item]:
+        fields = set(same_but_for_varying(old, new)) - {"release", "recipe_sha256"}
+        items = []
+        if "versions" in fields:
+            moved = [
+                f"{kind} {old.versions.get(kind, 'none')} to {new.versions.get(kind, 'none')}"
+                for kind in sorted(old.versions.keys() | new.versions.keys())
+                if old.versions.get(kind) != new.versions.get(kind)
+            ]
+            texts = str(old.versions), str(new.versions)
+            items.append(
+                self._write(f"version:{', '.join(moved)}", f"{recipe}: writes {', '.join(moved)}", *texts, "needs", recipe)
+            )
+        if "golden" in fields and not self._close(old, new):
+            cell = compare(old.golden, new.golden)
+            first = cell.differences[0] if cell.differences else None
+            where = f" in {first.where}: {first.facts.get('got')} instead of {first.facts.get('expected')}" if first else ""
+            reproduce = self._snippet(new, "default", f"{recipe}: what the build computes")
+            items.append(
+                self._write(f"golden:{recipe}", f"{recipe}: computes something else{where}", "", "", "needs", recipe, reproduce)
+            )
+        return items
+
+    def _close(self, old: Fixture, new: Fixture) -> bool:
+        if only_last_bits(old, new):
+            return True
+        found = compare(old.golden, new.golden)
+        cell = Observation(
+            old.id, "default", "", found.result, errors=found.errors, differences=found.differences, extent=found.extent,
+            count=found.count, heard=found.heard, said=found.said,
+        )  # fmt: skip
+        return self._asked.evidence.outcome(old, cell, (old.golden, new.golden)) in KEPT
+
+    def _write(
+        self, group: str, cause: str, before: str, after: str, policy: Policy, witness: str = "", reproduce: str | None = None
+    ) -> Item:
+        says = {
+            "breaks": "breaks a promise (recipes-written): what the release writes, the build has to write",
+            "needs": "needs a deprecation first, or a version that announces it",
+            "allowed": "is allowed",
+        }[policy]
+        name = f"{release_folder(self._asked.release.version)}/{witness or group}"
+        return self._item(
+            id=f"writes:{group}", what="writes", cause=cause, before=before, after=after, policy=policy, says=says,
+            rule="recipes-written" if policy == "breaks" else "", allowed_from=None, count=1, witness=name, reproduce=reproduce,
+        )  # fmt: skip
+
+    def own(self, evidence: Evidence, fresh: ObservedReader, judged: dict[tuple[str, str], Any]) -> list[Item]:
+        """What the build does wrong with its own archives, where the release does it right with its own."""
+        mine = {
+            fixture.id: fixture for fixture in evidence.corpus.fixtures.values() if fixture.release == self._asked.release.version
+        }
+        if collides(self._asked.evidence.corpus, self._asked.release):
+            return []
+        return self._against_own(evidence, fresh, mine, judged, "own")
+
+    def older(self, evidence: Evidence, older: ObservedReader | None) -> list[Item]:
+        """What the release does wrong with archives of the build, where it does it right with its own."""
+        if older is None:
+            return []
+        mine = {
+            fixture.id: fixture for fixture in evidence.corpus.fixtures.values() if fixture.release == self._asked.release.version
+        }
+        judged, _ = judge_reader(evidence, older.name)
+        return self._against_own(evidence, older, mine, judged, OLDER)
+
+    def _against_own(
+        self, evidence: Evidence, reader: ObservedReader, mine: dict[str, Fixture], judged: dict[tuple[str, str], Any], what: str
+    ) -> list[Item]:
+        groups: dict[str, list[Moved]] = {}
+        options = {entry.id: entry for entry in evidence.policy.options}
+        base = release_folder(self._asked.base.release)
+        for (fixture_id, options_id), cell in sorted(reader.cells.items()):
+            fixture = mine.get(fixture_id)
+            if fixture is None or (outcome := evidence.outcome(fixture, cell)) in KEPT:
+                continue
+            twin = evidence.corpus.fixtures.get(f"{base}/{fixture.recipe}")
+            before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
+            if twin is None or before is None or evidence.outcome(twin, before) is outcome:
+                continue  # the release cannot write it, or does the same with its own: nothing of it is new
+            said = judged.get((fixture_id, options_id), ())
+            texts = in_short(evidence.outcome(twin, before), before), in_short(outcome, cell)
+            cause = f"{reader.name} with an archive of the build: {why(fixture, cell, texts)}"
+            group = f"{what}:{outcome}:{subject_of(fixture, cell)}"
+            moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, said)
+            groups.setdefault(group, []).append(moved)
+        return [self._of(group, members) for group, members in groups.items()]
+
+    # -------------------------------------------------------------------------------------------------------- operators
+
+    def operators(self, checked: Checked | None) -> list[Item]:
+        """Operators that the build lacks or has with another schema, so that programs of the release do not work."""
+        if checked is None:
+            return []
+        items = []
+        rows = checked.document()["broken"]
+        for one, row in zip(checked.broken, rows, strict=True):
+            cause = f"{one.operator}: {one.reason}"
+            policy: Policy = "breaks"
+            python = self._asked.release.build.environment.python
+            name = one.operator.partition(".")[0]
+            there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
+            code = f"import torch; {there}"
+            items.append(
+                self._item(
+                    id=f"operator:{one.operator}:{one.what}", what="operator", cause=cause, before=one.old, after=one.new or "gone",
+                    policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {row['do']}", rule="schema-breaks-upgraded",
+                    allowed_from=self._from(self._asked.evidence.policy, "operator", one.operator), count=1, witness=one.operator,
+                    reproduce=shlex.join([str(python), "-c", code]),
+                )
+            )  # fmt: skip
+        return items

@@ -1,0 +1,70 @@
+"""``--output FORMAT=FILE``: one run writes all the forms that somebody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torch_compat.cli._format import write_output
+from torch_compat.errors import UsageError
+from torch_compat.report.machine.forms import FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch_compat.report.machine.entries import Run
+
+__all__ = ["outputs_of", "outputs_option", "write_outputs"]
+
+WHOLE = ("json", "markdown")
+"""Forms that a command makes itself."""
+
+
+def outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds ``--output``."""
+    return click.option(
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT=FILE",
+        help=(
+            f"Also write this format to this file; can be repeated. Formats: {', '.join((*WHOLE, *FORMS))}. `github` has workflow "
+            "commands for annotations; `summary` is Markdown for a step summary."
+        ),
+    )(command)
+
+
+def outputs_of(given: tuple[str, ...]) -> dict[Path, str]:
+    """The format of each file.
+
+    Raises:
+        UsageError: it is no FORMAT=FILE, there is no such format, or a file is named twice.
+    """
+    found: dict[Path, str] = {}
+    for one in given:
+        form, equals, name = one.partition("=")
+        if not equals or not name or form not in {*WHOLE, *FORMS}:
+            what = f"{form!r} is no format" if equals and name else f"{one!r} is no FORMAT=FILE"
+            raise UsageError(
+                f"--output: {what}", hint=f"formats: {', '.join((*WHOLE, *FORMS))}; --output junit=report.xml", code="output"
+            )
+        if Path(name) in found:
+            raise UsageError(f"--output: {name} is named twice", code="output")
+        found[Path(name)] = form
+    return found
+
+
+def write_outputs(outputs: Mapping[Path, str], run: Run, whole: Mapping[str, Callable[[], str]]) -> None:
+    """Write every file that was asked for.
+
+    Parameters:
+        whole: how the command makes the forms that are its own, by name.
+
+    Raises:
+        UsageError: a directory does not exist.
+        WriteError: a file cannot be written.
+    """
+    for path, form in outputs.items():
+        write_output(path, whole[form]() if form in whole else FORMS[form](run))

@@ -1,0 +1,178 @@
+"""``torch-compat candidate``: a build of torch beside the newest release: what is new, mended, known and not asked."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._builds import build_of, builds_folder, is_build_name, with_build
+from torch_compat.cli._output import Progress, format_option, print_json, say, stderr, stdout, trust_option
+from torch_compat.cli._readers import trusted, warn_unless_isolated
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.errors import BuildError, EnvironmentUnavailable, ReaderError, UsageError
+from torch_compat.report.candidate import candidate_lines
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.readers.builds import Build
+    from torch_compat.replay.trees import BuildTree
+
+__all__ = ["candidate"]
+
+
+@click.command()
+@click.argument("name", metavar="python:PATH|wheel:FILE|nightly:DATE")
+@click.option(
+    "--against", metavar="torch-X.Y.Z", help="Release to compare with. Default: the newest recorded one that is not newer."
+)
+@click.option(
+    "--index-url",
+    metavar="URL",
+    help="Index of nightlies; its page of torch is URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX.",
+)
+@click.option("--all", "everything", is_flag=True, help="Read every fixture, not a sample.")
+@click.option("--recipe", "recipes", multiple=True, metavar="NAME", help="Only this recipe and its fixtures. Can be repeated.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Directory for what the build writes and does. Default: builds/ in the cache, where it is kept for --keep days.",
+)
+@click.option(
+    "--earlier",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="DIR",
+    help="Also look for earlier builds in this directory (an --into of other runs). Can be repeated.",
+)
+@click.option(
+    "--keep", type=click.IntRange(min=1), default=14, show_default=True, metavar="DAYS", help="How long an earlier build counts."
+)
+@click.option("--fail-on", type=click.Choice(["new"]), help="Exit status 1 for every new item, also if it breaks no promise.")
+@click.option("--full", is_flag=True, help="Print every item in full, not one screen.")
+@trust_option
+@root_option
+@format_option
+def candidate(
+    name: str,
+    against: str | None,
+    index_url: str | None,
+    everything: bool,
+    recipes: tuple[str, ...],
+    seed: int,
+    into: Path | None,
+    earlier: tuple[Path, ...],
+    keep: int,
+    fail_on: str | None,
+    full: bool,
+    trust: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    """Compare a build of torch with the newest release.
+
+    python:PATH is the Python executable that has the build, wheel:FILE a wheel of torch, and nightly:DATE the nightly of a day from an
+    index. The build writes every recipe, reads fixtures (a sample that always holds
+    every recipe and the oldest writers), lists its operators, and uses deprecated features. The report says what is new, mended, known
+    and not asked. Nothing enters the corpus.
+
+    A build executes code from archives. It runs without access to the network, your environment variables and your files.
+
+    Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 something required was not asked.
+    """
+    from torch_compat.cli._candidate import base_of, examined  # noqa: PLC0415 - all of the harness
+    from torch_compat.cli._candidate_items import Candidate  # noqa: PLC0415
+    from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415
+    from torch_compat.replay.trees import expire, open_tree  # noqa: PLC0415
+
+    if not is_build_name(name):
+        hint = "give python:PATH, the Python executable that has the build" + (
+            f", such as python:{name}" if "/" in name else "; a release is compared with `torch-compat replay --reader`"
+        )
+        raise UsageError(f"{name!r} names no build", hint=hint, code="no-build")
+    place = find_root(root)
+    today = dt.datetime.now(dt.UTC).date()
+    promises = place.policy()
+    build = build_of(name, promises, index_url)
+    policy, release = with_build(promises, build)
+    warn_unless_isolated()
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
+    base = base_of(evidence, release, against)
+    for recipe in recipes:
+        if recipe not in {one.name for one in evidence.corpus.recipes}:
+            raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
+    folder = into if into is not None else builds_folder()
+    notes = [f"removed the environment of {gone}" for gone in expire_wheels(today, keep)]
+    if into is None and folder.is_dir():
+        notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
+    tree = open_tree(folder, build, today)
+    others, said = _earlier([folder, *earlier], tree, today, keep)
+    with _its_fault(build), Progress(stderr()) as progress, uncollected():
+        report = examined(
+            Candidate(
+                evidence=evidence,
+                release=release,
+                base=base,
+                tree=tree,
+                today=today,
+                seed=seed,
+                everything=everything,
+                trust=trusted(place.fixtures, everything=trust),
+                progress=progress,
+                earlier=others,
+                recipes=frozenset(recipes) or None,
+            )
+        )
+    report = replace(report, notes=(*notes, *said, *report.notes), fail_on_new=fail_on == "new")
+    document = report.document()
+    with changing(tree.path):
+        put(tree.path / "candidate.json", json.dumps(document, indent=2) + "\n")
+    if format_ == "json":
+        print_json(document)
+    else:
+        say("\n".join(candidate_lines(report, full=full, width=stdout(100).width)))
+    return report.exit_status
+
+
+@contextlib.contextmanager
+def _its_fault(build: Build) -> Iterator[None]:
+    """A worker that dies or says nothing is the build's matter here: the harness is not at fault.
+
+    Raises:
+        BuildError: it did.
+    """
+    try:
+        yield
+    except EnvironmentUnavailable:
+        raise
+    except ReaderError as error:
+        raise BuildError(error.message, where=build.name, hint=error.hint, code=error.code) from error
+
+
+def _earlier(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) -> tuple[list[BuildTree], list[str]]:
+    """The earlier builds of some folders that still count, and what is to be said of the others."""
+    from torch_compat.replay.trees import trees_in  # noqa: PLC0415 - as above
+
+    found: list[BuildTree] = []
+    said: list[str] = []
+    for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
+        if other.path == tree.path:
+            continue
+        if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
+            said.append(f"{other.path.name} is another build that also states {tree.release}; it is not compared with this one")
+        elif other.age(today) > keep:
+            said.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
+        elif other.day <= tree.day:
+            found.append(other)
+    return sorted(found, key=lambda one: (one.day, one.release)), said

@@ -1,0 +1,63 @@
+"""``torch-compat notes``: a draft of the compatibility notes of a release."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._format import write_output
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli.report import reported
+from torch_compat.places import read_whole
+from torch_compat.report.documents import HAND, NOTES
+from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+
+if TYPE_CHECKING:
+    from torch_compat.cli._root import Root
+    from torch_compat.report.release.report import ReleaseReport
+
+__all__ = ["hand_of", "notes"]
+
+
+@click.command()
+@click.argument("release", metavar="RELEASE")
+@click.option(
+    "--since", metavar="RELEASE", help="Compare with this release. Default: the newest recorded one of the line before."
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Write the notes to this file.")
+@root_option
+def notes(release: str, since: str | None, output: Path | None, root: Path | None) -> int:
+    """Draft the compatibility notes of RELEASE as Markdown, from recorded observations.
+
+    Sections: backwards-incompatible changes, deprecations, improvements of compatibility, known problems, and what was not checked.
+    Each item has a snippet with its output in both releases, what to do, and its evidence. Text in reports/notes/RELEASE.toml is
+    inserted under its item, and is never changed.
+
+    Exit status: 0 every item is explained by the policy; 1 an item is not; 2 text written by hand has no evidence any more.
+    """
+    place = find_root(root)
+    found = reported(place, release, since)
+    text = notes_md(found, hand_of(place, found))
+    if output is not None:
+        write_output(output, text)
+    else:
+        sys.stdout.write(text)
+    return found.exit_status
+
+
+def hand_of(place: Root, report: ReleaseReport) -> Hand:
+    """What a tree has written by hand about a release.
+
+    Raises:
+        UsageError: the file is invalid, or one of its items has no evidence any more.
+    """
+    name = f"{NOTES}/{report.release}{HAND}"
+    path = place.inside(name)
+    if not path.is_file():
+        return Hand()
+    hand = read_hand(read_whole(path), name)
+    noted(report, hand, name)
+    return hand

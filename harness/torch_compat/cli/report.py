@@ -1,0 +1,82 @@
+"""``torch-compat report``: what begins with a release, from what is recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from torch_compat.cli._output import stdout
+from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.report.machine.entries import of_release
+from torch_compat.report.release.report import release_report
+from torch_compat.report.release.to_json import release_json
+from torch_compat.report.release.to_md import release_md
+from torch_compat.report.release.to_text import print_release
+from torch_compat.rules.judge import examine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.cli._root import Root
+from torch_compat.report.release.report import ReleaseReport
+
+__all__ = ["report", "reported"]
+
+
+@click.command()
+@click.argument("release", metavar="RELEASE")
+@click.option(
+    "--since", metavar="RELEASE", help="Compare with this release. Default: the newest recorded one of the line before."
+)
+@click.option("--full", is_flag=True, help="Print every item with its example, explanation and findings.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format. Markdown and JSON are always full.",
+)
+@outputs_option
+@root_option
+def report(release: str, since: str | None, full: bool, format_: str, outputs: tuple[str, ...], root: Path | None) -> int:
+    """Show what begins with RELEASE: silent changes, refusals, crashes, operators, formats, deprecations, and what is mended.
+
+    RELEASE is 2.13.0, torch-2.13.0, or 2.13 for its newest patch release. Nothing runs: the recorded observations of both releases
+    are compared. One fact is one item with one date; where records do not tell the exact release, the item names all candidates.
+
+    Exit status: 0 every item is explained by the policy; 1 an item is not; 4 nothing is recorded of the release.
+    """
+    asked = outputs_of(outputs)
+    found = reported(find_root(root), release, since)
+    document = json.dumps({"schema_version": 1, **release_json(found)}, indent=2, sort_keys=True) + "\n"
+    markdown = release_md(found)
+    write_outputs(asked, of_release(found, markdown), {"json": lambda: document, "markdown": lambda: markdown})
+    if format_ == "markdown":
+        sys.stdout.write(markdown)
+    elif format_ == "json":
+        sys.stdout.write(document)
+    else:
+        print_release(found, stdout(), full=full)
+    return found.exit_status
+
+
+def reported(place: Root, release: str, since: str | None) -> ReleaseReport:
+    """The report of a release, out of what a tree has recorded.
+
+    Raises:
+        NothingSelected: nothing is recorded of one of both releases.
+        UsageError: there is no such release.
+    """
+    policy = place.policy()
+    newer = policy.calendar.resolve(release).version
+    older = policy.calendar.resolve(since).version if since else None
+    with uncollected():
+        evidence = gather(place, policy, as_of=None)
+        judged, named = examine(evidence)
+        return release_report(evidence, judged, named, newer, older)

@@ -1,0 +1,366 @@
+"""What was found out about a file, and the object that stands for it in JSON."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.errors import NoArchive
+from torch_compat.formats.kinds import kind_of
+from torch_compat.needs.changes import changes_of
+from torch_compat.needs.loading import devices_of
+from torch_compat.needs.signs import COMPILED
+from torch_compat.needs.verdict import PROGRAMS
+from torch_compat.pickles import cut, dangerous, tensors
+from torch_compat.pickles.dangers import OUTSIDE, dangerous_operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch_compat.archive import Damage
+    from torch_compat.errors import ArchiveError, HarnessError
+    from torch_compat.formats import Facts, Producer
+    from torch_compat.needs import Needs
+    from torch_compat.needs.changes import ChangeOfMeaning
+    from torch_compat.needs.loading import Module
+
+__all__ = ["NATIVE", "Inspected"]
+
+
+class Inspected:
+    """One file: what was found out, as far as it could be.
+
+    Attributes:
+        path: as it was given.
+        size, sha256: of the file; None where it could not even be opened, the digest also where the file is too large.
+        omitted: what was not done because the file is too large, by name, with the reason.
+        facts: None where it is no archive, or nothing of it can be read.
+        damage: what contradicts itself in it, and what is ambiguous.
+        needs: None where it cannot be read to its end, and so nobody can say.
+        error: why it could not be read further, or the first damage; None where all of it is sound.
+        other: what a file is that is no archive of PyTorch; None for archives, and where that cannot be said.
+        code: of what it is then; None for archives.
+        contains: the archives of PyTorch in it, if it is an archive of other files.
+        fails: the conditions of ``--fail-on`` that it meets, in their order.
+    """
+
+    __slots__ = ("code", "contains", "damage", "error", "facts", "fails", "needs", "omitted", "other", "path", "sha256", "size")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size: int | None = None
+        self.sha256: str | None = None
+        self.facts: Facts | None = None
+        self.damage: list[Damage] = []
+        self.needs: Needs | None = None
+        self.omitted: dict[str, str] = {}
+        self.error: HarnessError | None = None
+        self.other: str | None = None
+        self.code: str | None = None
+        self.fails: list[str] = []
+        self.contains: list[Inspected] = []
+
+    def row(self) -> dict[str, Any]:
+        """The object that stands for it in JSON."""
+        row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
+        if self.facts is None:
+            row.update(UNKNOWN)
+            row["kind"], row["name"] = self.kind, self.other
+            row["contains"] = [inner.short() for inner in self.contains]
+        else:
+            row.update(_identified(*_identity(self.facts)))
+            row.update(NOT_SAID if self.needs is None else _needed(self.needs))
+            row["changes_of_meaning"] = _changed(self.changes_of_meaning)
+            row.update(_held(self.facts))
+            row["kind"], row["about"] = kind_of(self.facts)
+            row["contains"] = []
+        row["sixteen_bits"] = self.sixteen_bits
+        self._judge(row)
+        return row
+
+    def short(self) -> dict[str, Any]:
+        """What is said of it as a part of another file."""
+        row = self.row()
+        return {name: row[name] for name in SHORT}
+
+    def json(self) -> str:
+        """The same as text: what :func:`json.dumps` makes of :meth:`row`. Many archives are alike in what they are and need."""
+        if self.facts is None or self.needs is None:
+            return json.dumps(self.row())
+        rest = _held(self.facts)
+        rest["kind"], rest["about"] = kind_of(self.facts)
+        rest["contains"] = []
+        rest["sixteen_bits"] = self.sixteen_bits
+        self._judge(rest)
+        return (
+            f'{{"path": {json.dumps(self.path)}, "sha256": {_quoted(self.sha256)}, "size": {self.size}, '
+            f"{_identified_text(*_identity(self.facts))}, {_needed_text(self.needs)}, "
+            f'"changes_of_meaning": {_changes_text(self.changes_of_meaning)}, {json.dumps(rest)[1:]}'
+        )
+
+    def _judge(self, row: dict[str, Any]) -> None:
+        """Add what is wrong with it."""
+        row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
+        row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
+        row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
+        row["fails"] = self.fails
+        error = self.error
+        row["error"] = None if error is None else {"code": error.code, "message": self.message}
+
+    @property
+    def changes_of_meaning(self) -> tuple[ChangeOfMeaning, ...]:
+        """The operators of a program that compute something else in some of the releases that load it."""
+        return () if self.facts is None or self.needs is None else changes_of(self.facts, self.needs)
+
+    @property
+    def kind(self) -> str | None:
+        """What it is for a person; None where that cannot be said."""
+        if self.facts is not None:
+            return kind_of(self.facts)[0]
+        return None if self.other is None else NAMED.get(self.code or "", OTHER)
+
+    def fail(self, error: ArchiveError, *, named: bool) -> None:
+        """Note why it cannot be read; what was not named and is no archive is no error."""
+        if isinstance(error, NoArchive):
+            self.other, self.code = error.what, error.code
+            if not named:
+                self.damage = []  # of what PyTorch did not write, nothing is expected
+                return
+        self.error = error
+
+    @property
+    def sixteen_bits(self) -> list[dict[str, Any]]:
+        """Of a program with tensors of float16 or bfloat16, the operators that some releases refuse to compute with them on the CPU.
+
+        Which tensors reach which operator is not known before it runs: these are the operators of the program, each with the releases
+        that compute it.
+        """
+        facts = self.facts
+        if facts is None or facts.family not in COMPILED:
+            return []
+        found = []
+        held = {one.dtype for one in facts.storages}
+        for dtype in ("bfloat16", "float16"):
+            if dtype not in held:
+                continue
+            from torch_compat.operators.halves import computed_by  # noqa: PLC0415 - few archives hold any
+
+            for operator in facts.operators:
+                told = computed_by(operator.partition(".")[0], dtype)
+                if told is not None:
+                    known, bits = told
+                    spans = [{"from": first, "to": last} for first, last in known.spans(bits)]
+                    found.append({"dtype": dtype, "operator": operator, "computed_by": spans})
+        return found
+
+    @property
+    def dangers(self) -> list[tuple[str, str, str]]:
+        """What it names that is known to do harm when it is called: the name, the record, why. Of programs also operators that reach beyond
+        their tensors, and tensors that leave their storage.
+
+        Nothing here calls it; whoever loads the file without ``weights_only`` may. That the list is empty is no promise.
+        """
+        facts = self.facts
+        if facts is None:
+            return [
+                (name, f"{inner.path.removeprefix(self.path)[1:]}: {record}", because)
+                for inner in self.contains
+                for name, record, because in inner.dangers
+            ]
+        found = [
+            (one.path, record, because)
+            for record, unpickled in facts.pickles.items()
+            for one in unpickled.globals
+            if (because := _danger(one)) is not None
+        ]
+        if facts.family in PROGRAMS:
+            found += _of_program(facts)
+        return [*found, *((NATIVE, one["record"], RUNS) for one in facts.extra.get("native", ()))]
+
+    @property
+    def message(self) -> str:
+        """The error without the path; empty where there is none."""
+        error = self.error
+        if error is None:
+            return ""
+        where = (error.where or "").removeprefix(self.path).lstrip(", ")
+        said = cut(f"{where}: {error.message}" if where else error.message, LONGEST)
+        return f"{said} ({error.hint})" if error.hint else said
+
+
+def _of_program(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """Operators of a program that reach beyond their tensors, and the first tensor of each record that leaves its storage."""
+    for name in sorted({call.name for call in facts.calls if dangerous_operator(call.name)}):
+        word = name.partition("::")[2]
+        record = next((record for record, text in facts.sources.items() if word in text), "")
+        yield name, record, dangerous_operator(name) or ""
+    for record, unpickled in facts.pickles.items() if facts.storages else ():
+        for path, tensor in tensors(unpickled.value):
+            if tensor.numel and not tensor.fits:
+                yield cut(f"tensor {'.'.join(map(str, path))}", 200), record, OUTSIDE
+                break
+
+
+def _quoted(digest: str | None) -> str:
+    return "null" if digest is None else f'"{digest}"'
+
+
+NATIVE = "native code"
+"""What stands among dangers for a record that is a compiled library."""
+RUNS = "torch._inductor.aoti_load_package loads into the process and runs without restriction; torch-compat never does"
+OTHER = "other"
+"""The kind of a file that is no archive of PyTorch."""
+NAMED = {"safetensors": "safetensors", "gguf": "gguf", "shard-index": "shard-index"}
+"""The kinds of files that belong to models, by the code of the file."""
+LONGEST = 2000  # characters of an error
+_danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
+
+SHORT = ("path", "sha256", "size", "kind", "family", "container", "name", "minimum_release", "maximum_release", "error")
+UNKNOWN: dict[str, Any] = {
+    "kind": None, "about": None, "contains": [], "family": None, "container": None, "name": None, "format_version": None, "bytecode_version": None,
+    "schema_version_export": None, "producer": None, "readable_by": None, "minimum_release": None, "maximum_release": None,
+    "reasons": [], "operators": [], "globals": [], "weights_only": None, "weights_only_default": None, "byteorder": None,
+    "storage_alignment": None, "storages": [], "dangers": [], "damage": [], "omitted": [], "how_to_load": None, "needs": None,
+    "devices": [], "advisories": None, "changes_of_meaning": [],
+}  # fmt: skip
+
+
+Identity = tuple[str, str, str, int | None, int | None, str | None, "Producer | None"]
+
+
+def _identity(facts: Facts) -> Identity:
+    versions = facts.versions
+    return (
+        facts.family, facts.container, facts.name, versions.get("file-format"), versions.get("bytecode"), facts.export_schema,
+        facts.producer,
+    )  # fmt: skip
+
+
+def _identified(*identity: *Identity) -> dict[str, Any]:
+    family, container, name, file_format, bytecode, schema, producer = identity
+    return {
+        "family": family,
+        "container": container,
+        "name": name,
+        "format_version": file_format,
+        "bytecode_version": bytecode,
+        "schema_version_export": schema,
+        "producer": _produced(producer),
+    }
+
+
+@lru_cache(maxsize=512)
+def _identified_text(*identity: *Identity) -> str:
+    return json.dumps(_identified(*identity))[1:-1]
+
+
+def _held(facts: Facts) -> dict[str, Any]:
+    return {
+        "operators": facts.operators,
+        "globals": facts.globals,
+        "byteorder": facts.byteorder,
+        "storage_alignment": facts.storage_alignment,
+        "devices": list(devices_of(facts)),
+        "storages": [
+            {
+                "key": one.key,
+                "dtype": one.dtype,
+                "nbytes": one.nbytes,
+                "offset": one.offset,
+                "calculated_offset": one.calculated_offset,
+                "absent": one.absent,
+                "device": one.device,
+            }
+            for one in facts.storages
+        ],
+    }
+
+
+# Of an archive that cannot be read to its end nobody can say what it needs.
+NOT_SAID: dict[str, Any] = {
+    name: UNKNOWN[name]
+    for name in (
+        "readable_by",
+        "minimum_release",
+        "maximum_release",
+        "reasons",
+        "weights_only",
+        "weights_only_default",
+        "how_to_load",
+        "needs",
+        "advisories",
+    )
+}
+
+
+def _needed(needs: Needs) -> dict[str, Any]:
+    return {
+        "readable_by": _spans(needs.readable_by),
+        "minimum_release": needs.minimum_release,
+        "maximum_release": needs.maximum_release,
+        "reasons": [{"needs": reason.needs, "because": reason.because} for reason in needs.reasons],
+        "weights_only": {
+            release: None if refusal is None else {"code": refusal.code, "detail": refusal.detail}
+            for release, refusal in needs.weights_only.items()
+        },
+        "weights_only_default": dict(needs.weights_only_default),
+        "how_to_load": [
+            {
+                "releases": _spans(way.releases),
+                "call": way.call,
+                "arguments": dict(way.arguments),
+                "safe_globals": [one.path for one in way.safe_globals],
+                "runs_code": way.runs_code,
+                "needs": _modules(way.needs),
+                "code": f"import {', '.join(way.imports)}; {way.code}",
+            }
+            for way in needs.how_to_load
+        ],
+        "needs": _modules(needs.beside),
+        "advisories": [
+            {
+                "id": one.id,
+                "releases": _spans(one.releases),
+                "call": one.call,
+                "summary": one.summary,
+                "safe": one.safe,
+                "reference": one.reference,
+            }
+            for one in needs.advisories
+        ],
+    }
+
+
+def _changed(changes: Iterable[ChangeOfMeaning]) -> list[dict[str, Any]]:
+    return [one._asdict() for one in changes]
+
+
+@lru_cache(maxsize=512)
+def _changes_text(changes: tuple[ChangeOfMeaning, ...]) -> str:
+    return json.dumps(_changed(changes))
+
+
+def _spans(spans: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"from": first, "to": last} for first, last in spans]
+
+
+def _modules(needs: Iterable[Module]) -> list[dict[str, str | None]]:
+    return [{"module": cut(one.module, LONGEST), "package": one.package, "because": one.because or None} for one in needs]
+
+
+@lru_cache(maxsize=512)
+def _needed_text(needs: Needs) -> str:
+    return json.dumps(_needed(needs))[1:-1]
+
+
+def _produced(producer: Producer | None) -> dict[str, Any] | None:
+    if producer is None:
+        return None
+    return {
+        "torch": producer.torch,
+        "from": producer.first,
+        "to": producer.last,
+        "python": producer.python,
+        "because": list(producer.because),
+    }

@@ -1,0 +1,461 @@
+"""Which call loads an archive in which releases, what it needs beside torch, and whether it runs code.
+
+An answer is a :class:`Way`. Safe calls come first. ``weights_only=True`` calls nothing but what torch allows by default and what the user
+adds with ``add_safe_globals``; every other call of ``torch.load`` calls whatever the pickle names. A name that is known to do harm
+(:mod:`torch_compat.pickles.dangers`) is never proposed to be added, and a name that is no plain Python name is never put into a call.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torch_compat.needs.rules import packaged_rules
+from torch_compat.pickles import Global, NumpyDtype, dangerous, parts
+from torch_compat.pickles.weights_only import Refusal, allowing
+from torch_compat.releases.data import entries, packaged
+from torch_compat.releases.sets import ReleaseSet
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from torch_compat.formats.model import Facts
+    from torch_compat.needs.rules import Rules
+    from torch_compat.needs.verdict import Item
+    from torch_compat.pickles.weights_only import WeightsOnly
+
+__all__ = ["Advisory", "Loading", "Module", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]
+
+MOST_ALLOWED = 100
+"""Names that a call may ask to be added: nobody looks through more of them."""
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+ANYWHERE = frozenset({"cpu", "meta"})
+"""Devices that every machine has."""
+CALLS = {
+    "torchscript": "torch.jit.load", "package": "torch.package.PackageImporter", "export": "torch.export.load",
+    "mobile": "torch.jit.mobile._load_for_lite_interpreter",
+}  # fmt: skip
+"""What loads an archive of a family that torch.load does not load."""
+CONVERT = "torch.distributed.checkpoint.format_utils.dcp_to_torch_save"
+LOAD_SHARDS = "torch.distributed.checkpoint.load_state_dict"
+SPELLED = {
+    "pickle.load": "pickle.load(open(PATH, 'rb'))",
+    CONVERT: f"{CONVERT}(PATH, 'whole.pt')",
+    LOAD_SHARDS: (
+        "reader = torch.distributed.checkpoint.FileSystemReader(PATH); state = {name: torch.empty(one.size, dtype=one.properties.dtype) "
+        "if hasattr(one, 'size') else None for name, one in reader.read_metadata().state_dict_metadata.items()}; "
+        f"{LOAD_SHARDS}(state, reader, no_dist=True)"
+    ),
+}
+"""The calls that take more than a path and arguments."""
+CHECKPOINTS = ("torch.distributed.checkpoint.", "torch.distributed._shard.")
+PATHS = frozenset({"pathlib", "pathlib._local"})
+RUN = frozenset({"package", "export"})
+"""The families whose loading runs code: a package imports its own Python, torch.export.load unpickles examples without limits."""
+MAPPED = frozenset({"torch.load", "torch.jit.load"})
+"""The calls that have an argument ``map_location``."""
+NUMPY_DTYPE = "numpy.dtype"
+SETS_STATE = "def __setstate__("
+NUMBERS = {"i": "Int", "u": "UInt", "f": "Float", "c": "Complex"}
+"""How the class of a numpy dtype of numbers begins, by the letter of its code; the number of bits follows."""
+OTHERS = {
+    "b1": "Bool", "f16": "LongDouble", "c32": "CLongDouble", "O": "Object", "U": "Str", "S": "Bytes", "V": "Void", "M": "DateTime64",
+    "m": "TimeDelta64", "T": "String",
+}  # fmt: skip
+"""How the other classes begin, by the code, or by the letter in front of a size or a unit that each dtype chooses."""
+SIZES = frozenset({"1", "2", "4", "8", "16"})  # bytes of a number
+
+
+class Module(NamedTuple):
+    """Something beside torch and Python's standard library that loading needs.
+
+    Attributes:
+        module: the module, or the namespace of operators as ``torchvision::``.
+        package: the package that provides it, perhaps with the versions that do; None where none is known.
+        because: what else is to be known; "" where nothing is.
+    """
+
+    module: str
+    package: str | None
+    because: str = ""
+
+
+class Advisory(NamedTuple):
+    """A published vulnerability of loading that concerns an archive.
+
+    Attributes:
+        id: its number.
+        releases: the affected releases that can load the archive, as spans.
+        call: the affected call.
+        summary: what a crafted file does.
+        safe: what is safe instead.
+        reference: where it was published.
+    """
+
+    id: str
+    releases: tuple[tuple[str, str], ...]
+    call: str
+    summary: str
+    safe: str
+    reference: str
+
+
+class Way(NamedTuple):
+    """One call that loads an archive.
+
+    Attributes:
+        releases: where it does, as spans ``(first, last)``.
+        call: the function.
+        arguments: those beside the path, as ``(name, value)``.
+        safe_globals: what must be added with ``add_safe_globals`` before, as the pickle names it, in its order.
+        paired: the paths of those that may have another name of their own, so that they are added as a pair ``(object, name)``.
+        runs_code: whether the call runs code that the file chooses.
+        needs: what must be importable.
+    """
+
+    releases: tuple[tuple[str, str], ...]
+    call: str
+    arguments: tuple[tuple[str, Any], ...]
+    safe_globals: tuple[Global, ...]
+    paired: frozenset[str]
+    runs_code: bool
+    needs: tuple[Module, ...]
+
+    @property
+    def code(self) -> str:
+        """The call as Python writes it; ``PATH`` stands for the file."""
+        given = "".join(f", {name}={value!r}" for name, value in self.arguments)
+        said = SPELLED.get(self.call) or f"{self.call}(PATH{given})"
+        if not self.safe_globals:
+            return said
+        added = ", ".join(
+            f"({spelled(one.path)}, {one.path!r})" if one.path in self.paired else spelled(one.path) for one in self.safe_globals
+        )
+        return f"torch.serialization.add_safe_globals([{added}]); {said}"
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """The modules that :attr:`code` names."""
+        called = self.call.partition(".")[0] if self.call == "pickle.load" else self.call.rpartition(".")[0]
+        return tuple(dict.fromkeys([called, *(one.module for one in self.safe_globals if one.module != "builtins")]))
+
+
+def spelled(path: str) -> str:
+    """How code names a global: a builtin without its module."""
+    return path.removeprefix("builtins.")
+
+
+class Ability(NamedTuple):
+    """What only some releases offer."""
+
+    readers: ReleaseSet
+    because: str
+
+
+class Stated(NamedTuple):
+    """What ``loading.toml`` says.
+
+    Attributes:
+        abilities: by their names.
+        packages: the package of a module, or of a namespace that ends in ``::``, with its hint.
+        renamed: the entries of ``[[renamed]]``, longest names first.
+        advisories: the entries of ``[[advisory]]``.
+    """
+
+    abilities: dict[str, Ability]
+    packages: dict[str, tuple[str, str]]
+    renamed: tuple[dict[str, Any], ...]
+    advisories: tuple[dict[str, Any], ...]
+
+
+@cache
+def packaged_loading() -> Stated:
+    """What came with this package."""
+    tables = entries(packaged("policies", "torch"), ("loading",))
+    abilities = {
+        entry["id"]: Ability(ReleaseSet.parse(entry["readers"]), entry["because"]) for entry in tables.get("ability", ())
+    }
+    packages = {}
+    for entry in tables.get("package", ()):
+        for name in (*entry["modules"], *(f"{one}::" for one in entry.get("namespaces", ()))):
+            packages[name] = entry["package"], entry.get("hint", "")
+    renamed = sorted(tables.get("renamed", ()), key=lambda entry: -len(entry["module"]))
+    return Stated(
+        abilities,
+        packages,
+        tuple(renamed),
+        tuple(tables.get("advisory", ())),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- modules
+
+
+def foreign(facts: Facts, items: Iterable[Item], rules: Rules) -> Iterator[str]:
+    """What an archive names that neither torch nor Python's standard library has: modules, and namespaces of operators as ``torchvision::``."""
+    if facts.family in {"torch-save", "distributed"}:
+        for unpickled in facts.pickles.values():
+            for one in unpickled.globals:
+                if is_foreign(one.module, rules):
+                    yield one.module
+    for module in facts.extra.get("extern_modules", ()):
+        if is_foreign(module, rules):
+            yield module
+    for item in items:
+        if item.kind == "beside" and "::" in item.what:
+            yield f"{item.what.removeprefix('operator ').partition('::')[0]}::"
+
+
+def is_foreign(module: str, rules: Rules) -> bool:
+    """Whether a module belongs neither to torch nor to Python's standard library."""
+    top = module.partition(".")[0]
+    return top != "torch" and (top in rules.beside or not rules.beside[""].names.module_bits(top))
+
+
+def modules_of(names: Iterable[str]) -> tuple[Module, ...]:
+    """The modules, and the namespaces that end in ``::``, each with the package that provides it."""
+    return tuple(map(_module, dict.fromkeys(names)))
+
+
+def _module(name: str) -> Module:
+    loading = packaged_loading()
+    if name == "__main__":
+        return Module(name, None, "the classes that the script which wrote the file defined: define them where it is loaded")
+    package, hint = loading.packages.get(name if name.endswith("::") else name.partition(".")[0], (None, ""))
+    renamed = _renamed(name)
+    if renamed is not None:
+        if renamed["module"] == renamed["to"]:
+            return Module(name, f"{renamed['package']}>={renamed['since']}", renamed["because"])
+        if not renamed["old_loads"]:
+            return Module(name, package, f"now {renamed['to']}: {renamed['because']}")
+        return Module(name, package, f"{renamed['to']} since {renamed['since']}: {renamed['because']}")
+    if package is None and not hint:
+        hint = "operators of an extension that registers this namespace" if name.endswith("::") else "code of its author"
+    return Module(name, package, hint)
+
+
+def _renamed(module: str) -> Mapping[str, Any] | None:
+    for entry in packaged_loading().renamed:
+        if module == entry["module"] or module.startswith(entry["module"] + "."):
+            return entry
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------------- devices
+
+
+def devices_of(facts: Facts) -> tuple[str, ...]:
+    """The devices that the storages were on when they were saved, each once, in their order."""
+    return tuple(dict.fromkeys(one.device for one in facts.storages if one.device is not None))
+
+
+# ------------------------------------------------------------------------------------------------------------------- ways
+
+
+def asked_of(facts: Facts) -> Hashable:
+    """What of an archive decides how it is loaded, beside what it needs of a release and what ``weights_only`` says to it."""
+    devices = devices_of(facts)
+    if facts.family == "distributed":
+        return facts.family, runs_names(facts), tuple(foreign(facts, (), packaged_rules()))
+    if facts.family != "torch-save":
+        return facts.family, devices, tuple(facts.extra.get("extern_modules", ())), sets_state(facts)
+    events = tuple(
+        (event.kind, event.subject.path if event.subject.__class__ is Global else str(event.subject.__class__), event.protocol)
+        for unpickled in facts.pickles.values()
+        for event in unpickled.events
+    )
+    numpy = any(kind == "global" and path == NUMPY_DTYPE for kind, path, _ in events)
+    return facts.container, bool(facts.storages), devices, events, _dtypes(facts) if numpy else ()
+
+
+def sets_state(facts: Facts) -> bool:
+    """Whether loading a program calls a method of the program."""
+    return any(SETS_STATE in text for text in facts.sources.values())
+
+
+class Loading:
+    """How one archive is loaded.
+
+    Parameters:
+        facts: of the archive.
+        items: what it needs of a release.
+        refused: what each release that has ``weights_only`` says to it; empty where torch.load does not open it.
+        rules: what is recorded.
+
+    Attributes:
+        base: the releases that can load it if whatever is missing beside torch is there, and weights_only is chosen.
+        needs: what must be importable.
+        refused: why each release refuses it with weights_only=True, None where it does not.
+        mapped: arguments that move its storages to the CPU.
+    """
+
+    def __init__(self, facts: Facts, items: Sequence[Item], refused: Sequence[Refusal | None], rules: Rules) -> None:
+        self.facts = facts
+        self.rules = rules
+        self.base = rules.everyone
+        for item in items:
+            if not item.kind:
+                self.base &= item.takers
+        self.needs = modules_of(foreign(facts, items, rules))
+        self.refused = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
+        self.mapped = () if ANYWHERE.issuperset(devices_of(facts)) else (("map_location", "cpu"),)
+
+    def ways(self) -> tuple[Way, ...]:
+        """The calls that load it: those that run no code first, of those the ones without a list of names, then the newest."""
+        if self.facts.container == "pickle":
+            found = _by_pickle(self)
+        elif self.facts.family == "torch-save":
+            found = _by_torch_load(self)
+        elif self.facts.family == "distributed":
+            found = _by_checkpoint(self)
+        else:
+            found = _by_own_loader(self)
+        ways = [way for way in found if way.releases]
+        place = self.rules.known.place
+        return tuple(sorted(ways, key=lambda way: (way.runs_code, bool(way.safe_globals), -place(way.releases[-1][1]))))
+
+    def way(
+        self, bits: int, call: str, arguments: tuple[tuple[str, Any], ...] = (), *, runs_code: bool,
+        allowed: tuple[Global, ...] = (), paired: frozenset[str] = frozenset(), needs: tuple[Module, ...] | None = None,
+    ) -> Way:  # fmt: skip
+        """A way in these releases."""
+        if call in MAPPED:
+            arguments = (*arguments, *self.mapped)
+        spans = tuple(self.rules.known.spans(bits))
+        return Way(spans, call, arguments, allowed, paired, runs_code, self.needs if needs is None else needs)
+
+    def advisories(self) -> tuple[Advisory, ...]:
+        """The published vulnerabilities of releases that can load it."""
+        found = []
+        if self.facts.container not in {"pickle", "flatbuffer"}:
+            for entry in packaged_loading().advisories:
+                bits = self.rules.known.bits_of(ReleaseSet.parse(entry["readers"])) & self.base
+                if bits and self.facts.family in entry["families"]:
+                    spans = tuple(self.rules.known.spans(bits))
+                    call = f"{entry['call']}(PATH, weights_only=True)" if entry["weights_only"] else f"{entry['call']}(PATH)"
+                    found.append(Advisory(entry["id"], spans, call, entry["summary"], entry["safe"], entry["reference"]))
+        return tuple(found)
+
+
+def _by_own_loader(asked: Loading) -> Iterator[Way]:
+    facts = asked.facts
+    yield asked.way(asked.base, CALLS[facts.family], runs_code=facts.family in RUN or sets_state(facts))
+
+
+def _by_checkpoint(asked: Loading) -> Iterator[Way]:
+    """Newer releases make a file of torch.save of it; older ones load into a state dict with tensors of the right shapes."""
+    known, runs_code = asked.rules.known, runs_names(asked.facts)
+    converting = known.bits_of(packaged_loading().abilities["distributed-to-torch-save"].readers)
+    yield asked.way(asked.base & converting, CONVERT, runs_code=runs_code)
+    yield asked.way(asked.base & ~converting, LOAD_SHARDS, runs_code=runs_code)
+
+
+def runs_names(facts: Facts) -> bool:
+    """Whether pickles that are read without limits name more than torch's own classes of checkpoints, and what weights_only takes."""
+    newest = next(reversed(packaged_rules().weights_only.values()))
+    return not all(
+        one.path in newest.globals or one.module in PATHS or (one.module.startswith(CHECKPOINTS) and dangerous(one) is None)
+        for unpickled in facts.pickles.values()
+        for one in unpickled.globals
+    )
+
+
+def _by_pickle(asked: Loading) -> Iterator[Way]:
+    """A pickle that no loader of torch takes; its storages, if it names any, are not in the file."""
+    if not asked.facts.storages:
+        named = any(found.globals for found in asked.facts.pickles.values())
+        yield asked.way(asked.base, "pickle.load", runs_code=named)
+
+
+def _by_torch_load(asked: Loading) -> Iterator[Way]:
+    known = asked.rules.known
+    plain = known.holding(release for release, refusal in asked.refused.items() if refusal is None) & asked.base
+    restricted = known.holding(asked.refused)
+    # the container may be refused as such: what is asked here is whether the pickles name anything that is not torch's own
+    harmless = allowing(tuple(asked.facts.pickles.values()), next(reversed(asked.rules.weights_only.values()))) == ()
+    needs = () if harmless else None
+    unlimited = asked.base & ~plain
+    yield asked.way(plain, "torch.load", (("weights_only", True),), runs_code=False, needs=())
+    yield from _by_allowing(asked, unlimited & restricted)
+    yield asked.way(unlimited & restricted, "torch.load", (("weights_only", False),), runs_code=not harmless, needs=needs)
+    yield asked.way(unlimited & ~restricted, "torch.load", runs_code=not harmless, needs=needs)
+
+
+def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
+    """The ways that take a list of safe globals; releases that need the same list together."""
+    rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
+    by_name = rules.known.bits_of(packaged_loading().abilities["safe-globals-by-name"].readers)
+    told: dict[WeightsOnly, tuple[Global, ...] | Refusal] = {}
+    alike: dict[tuple[tuple[Global, ...], bool], int] = {}
+    for release, restricted in rules.weights_only.items():
+        bit = rules.known.bit(release)
+        if not bit & among or not restricted.adds:
+            continue
+        nameless = restricted._replace(release="")
+        if nameless not in told:
+            told[nameless] = allowing(pickles, nameless, container=asked.facts.container)
+        names = told[nameless]
+        if not isinstance(names, Refusal):
+            key = names, bool(bit & by_name)
+            alike[key] = alike.get(key, 0) | bit
+    for (names, with_name), bits in alike.items():
+        if not all(map(_may_be_added, names)) or len(names) > MOST_ALLOWED:
+            continue
+        dtypes = _dtypes(asked.facts) if any(one.path == NUMPY_DTYPE for one in names) else ()
+        if dtypes is None:
+            continue
+        paired = frozenset(one.path for one in names if _moves(one))
+        needs: tuple[Module, ...] | None = asked.needs
+        if paired and not with_name:
+            needs, paired = _by_own_name(asked.needs, names), frozenset()
+        if needs is not None:
+            arguments = (("weights_only", True),)
+            yield asked.way(bits, "torch.load", arguments, runs_code=False, allowed=(*names, *dtypes), paired=paired, needs=needs)
+
+
+def _may_be_added(one: Global) -> bool:
+    """Whether a name can be proposed: it is known for no harm, and is a plain name of Python, so that it can stand in code."""
+    words = one.path.split(".")
+    return PLAIN.match(one.path) is not None and dangerous(one) is None and not any(map(keyword.iskeyword, words))
+
+
+def _moves(one: Global) -> bool:
+    """Whether what a pickle names may call itself otherwise: it is in a private module, in a renamed one, or in a class."""
+    private = any(part.startswith("_") for part in one.module.split(".")) and one.module != "__main__"
+    return private or "." in one.name or _renamed(one.module) is not None
+
+
+def _by_own_name(needs: tuple[Module, ...], names: Iterable[Global]) -> tuple[Module, ...] | None:
+    """What must be importable so that every object calls itself as the pickle does; None where that cannot be said."""
+    versions = set()
+    for one in names:
+        if _moves(one):
+            if "." in one.name or not one.module.startswith(("numpy.core.", "numpy._core.")):
+                return None
+            versions.add("numpy<2" if one.module.startswith("numpy.core.") else "numpy>=2")
+    if len(versions) != 1:
+        return None
+    (version,) = versions
+    return tuple(one._replace(package=version) if one.package and one.package.startswith("numpy") else one for one in needs)
+
+
+def _numpy_class(code: str) -> str | None:
+    """How the name of the class of a numpy dtype begins: ``Float64`` of ``f8``."""
+    kind, size = NUMBERS.get(code[:1]), code[1:]
+    found = OTHERS.get(code) or OTHERS.get(code[:1])
+    return found or (f"{kind}{8 * int(size)}" if kind is not None and size in SIZES else None)
+
+
+def _dtypes(facts: Facts) -> tuple[Global, ...] | None:
+    """The classes of the numpy dtypes that an archive holds, whose state is set; None where one of them is not known."""
+    found: dict[str, Global] = {}
+    for unpickled in facts.pickles.values():
+        for part in parts(unpickled.value):
+            if part.__class__ is NumpyDtype and part.code not in found:
+                name = _numpy_class(part.code)
+                if name is None:
+                    return None
+                found[part.code] = Global("numpy.dtypes", f"{name}DType")
+    return tuple(dict.fromkeys(found.values()))

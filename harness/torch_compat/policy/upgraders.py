@@ -1,0 +1,66 @@
+"""What a policy says of upgraders: what stands in for a call of an operator in an archive from before a change (``upgraders.toml``)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from torch_compat.policy.messages import found
+from torch_compat.policy.model import QUALIFIED, UPGRADER, Identifier, ReleaseName, Table, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.errors import Problem
+    from torch_compat.policy.source import Entry
+
+__all__ = ["Upgrader", "upgrader_names"]
+
+
+class Upgrader(Table):
+    """An upgrader: the program that a call in an archive of a lower file format version becomes."""
+
+    id: Annotated[str, Field(pattern=UPGRADER)]
+    """Its name in PyTorch: operator, overload, and the first and last file format version that it is for: `div_Tensor_0_3`."""
+    operator: Annotated[str, Field(pattern=QUALIFIED)]
+    """Which operator, with its overload."""
+    first: NonNegativeInt = 0
+    """The first file format version whose calls it stands in for."""
+    bump: PositiveInt
+    """The first file format version that it leaves alone."""
+    old_schema: Text
+    """The schema before the change."""
+    body: Text
+    """TorchScript, one function."""
+    old: ReleaseName | None = None
+    """The last release that computed the old way; absent where no release before the bump has the operator."""
+    since: ReleaseName | None = None
+    """The first recorded release that has it; absent where it is proposed."""
+    dropped: ReleaseName | None = None
+    """The first recorded release that has it no more; absent where the newest has it."""
+    change: Identifier | None = None
+    """The change of results that it answers; absent where only the schema changed."""
+    equivalent: dict[str, Text] | None = None
+    """Changes of the body that change no result, by `torch-compat prove --mutate`'s name for them, with the reason."""
+    link: Text
+    """Where the change was made."""
+
+
+def upgrader_names(entries: list[Entry]) -> Iterator[Problem]:
+    """An upgrader's name states operator, overload and range, and its change is one that the policy has."""
+    changes = {entry.get("id") for entry in entries if entry.table == "change"}
+    for entry in entries:
+        if entry.table != "upgrader":
+            continue
+        name, operator, bump, first = (entry.get(key) for key in ("id", "operator", "bump", "first"))
+        if isinstance(name, str) and isinstance(operator, str) and isinstance(bump, int):
+            wanted = re.sub(r"[.]", "_", operator.rpartition("::")[2]) + f"_{first or 0}_{bump - 1}"
+            if name != wanted:
+                yield entry.problem(f"expected {found(wanted)} by its operator and range, found {found(name)}", "id")
+            if isinstance(first, int) and first >= bump:
+                yield entry.problem(f"its range ends before it begins: {first} to {bump - 1}", "first")
+        change = entry.get("change")
+        if isinstance(change, str) and change not in changes:
+            yield entry.problem(f"there is no change {found(change)}", "change")

@@ -1,0 +1,102 @@
+"""Counterexamples as people see them: in one line, and as a test for pytest beside an archive that both releases load."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import CorpusError
+from torch_compat.runtime.encoding import Decoder
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from torch_compat.proving.oracles import Outcome
+    from torch_compat.proving.proof import Counterexample
+
+__all__ = ["archive_name", "pytest_text", "shown", "told"]
+
+LONGEST: Final = 160
+CONTROL: Final = {"object", "dict", "tuple"}
+
+
+def shown(values: list[Any]) -> str:
+    """Values of the neutral form in one line, long ones cut."""
+    return ", ".join(_one(value) for value in values)
+
+
+def _one(value: Any) -> str:
+    if isinstance(value, dict) and CONTROL & value.keys():
+        return _cut(json.dumps(value))
+    if isinstance(value, list):
+        return f"[{', '.join(map(_one, value))}]"
+    try:
+        (made,) = Decoder().decode({"tuple": [value]})
+    except CorpusError:  # 1.5 gives tensors of -1 elements
+        return _cut(json.dumps(value))
+    if not isinstance(made, Tensor):
+        return repr(made)
+    shape = f", shape={list(made.array.shape)}" if 0 in made.array.shape else ""
+    return f"tensor({_cut(repr(made.array.tolist()))}, {made.dtype.name}{shape})"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def told(outcome: Outcome) -> str:
+    """An outcome in one line."""
+    if outcome.turn is not None:
+        return shown([outcome.turn["value"]])
+    return f"{outcome.kind}: {last_line(outcome.said)}"
+
+
+def last_line(said: str) -> str:
+    """What an error says below the trace of a program."""
+    lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
+    return (lines[-1] if lines else "")[:LONGEST]
+
+
+def archive_name(upgrader: str, at: int) -> str:
+    """Name of the files of a counterexample, without suffix."""
+    return f"{upgrader}_counterexample_{at}"
+
+
+def pytest_text(upgrader: str, name: str, one: Counterexample) -> str:
+    """A test that torch and pytest run, and that fails for as long as the counterexample holds."""
+    given = "".join(f"        {_python(value)},\n" for value in one.args)
+    wanted = one.old.turn["value"] if one.old.turn is not None else None
+    return f'''"""A counterexample to the upgrader {upgrader}, found by torch-compat prove.
+
+Call: {one.form.call}
+Before: {told(one.old)}
+After: {told(one.new)}
+"""
+
+from pathlib import Path
+
+import torch
+
+
+def test_{name}() -> None:
+    program = torch.jit.load(str(Path(__file__).with_name("{name}.pt")))
+    result = program(
+{given}    )
+    expected = {_python(wanted)}
+    torch.testing.assert_close(result, expected, equal_nan=True)
+'''
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, dict) and "tensor" in value:
+        (made,) = Decoder().decode({"tuple": [value]})
+        text = repr(made.array.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+        flat = f"torch.tensor({text}, dtype=torch.{made.dtype.name})"
+        return f"{flat}.reshape({list(made.array.shape)})" if 0 in made.array.shape else flat
+    if isinstance(value, dict) and "float" in value:
+        number = value["float"]
+        return f'float("{number}")' if isinstance(number, str) else repr(float(number))
+    if isinstance(value, dict) and "complex" in value:
+        return f"complex({', '.join(repr(float(part)) for part in value['complex'])})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_python, value))}]"
+    return repr(value) if value is None or value.__class__ in {bool, int, str} else f"None  # {json.dumps(value)}"

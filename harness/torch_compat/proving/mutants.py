@@ -1,0 +1,166 @@
+"""Wrong upgraders, made of a right one by one change each: a proof that does not notice them proves little.
+
+A change swaps branches, flips or drops a condition, drops a cast, changes a constant or an operator, leaves out an argument, or swaps two.
+A mutant is *killed* where the proof says of some generated call otherwise than of the upgrader itself, or where it does not compile.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.errors import HarnessError
+from torch_compat.proving.cases import cases
+from torch_compat.proving.oracles import Modelled
+from torch_compat.proving.programs import archive, forms
+from torch_compat.proving.proof import PROGRAMS_HAVE_COMPLEX, table_of, version_for
+from torch_compat.proving.verdict import judged
+from torch_compat.releases.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch_compat.proving.stated import Stated
+
+__all__ = ["Mutant", "Score", "mutants", "score"]
+
+CONSTANTS: Final = {"trunc": "floor", "floor": "trunc", "none": "tanh", "tanh": "none"}
+OPERATORS: Final = {
+    "true_divide": "floor_divide", "true_divide_": "floor_divide_", "divide": "multiply", "divide_": "multiply_", "full": "zeros_like",
+    "linspace": "logspace", "is_floating_point": "is_signed",
+}  # fmt: skip
+
+
+class Mutant(NamedTuple):
+    """One changed body."""
+
+    what: str
+    """What was changed, in words."""
+    body: str
+    """The source."""
+
+
+def mutants(body: str) -> list[Mutant]:
+    """The changed bodies of an upgrader, each once."""
+    found: dict[str, Mutant] = {}
+    plain = ast.unparse(ast.parse(body))
+    for what, tree in _changes(ast.parse(body)):
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        if text != plain:
+            found.setdefault(text, Mutant(what, text))
+    return list(found.values())
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.Module]]:
+    for at, node in enumerate(list(ast.walk(tree))):
+        for what, change in _of(node):
+            made = copy.deepcopy(tree)
+            target = list(ast.walk(made))[at]
+            change(target)
+            yield f"line {getattr(node, 'lineno', 1)}: {what}", made
+
+
+def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
+    if isinstance(node, ast.If):
+        yield "the condition is flipped", lambda one: setattr(one, "test", ast.UnaryOp(ast.Not(), one.test))
+        yield "the branch is always taken", lambda one: setattr(one, "test", ast.Constant(True))
+        yield "the branch is never taken", lambda one: setattr(one, "test", ast.Constant(False))
+    elif isinstance(node, ast.BoolOp):
+        for place in range(len(node.values)):
+            text = ast.unparse(node.values[place])
+            yield f"{text} is not asked", _without("values", place)
+        yield "'or' is 'and'", lambda one: setattr(one, "op", ast.And() if isinstance(one.op, ast.Or) else ast.Or())
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
+        yield f"{ast.unparse(node)} is dropped", lambda one: setattr(one, "value", one.value.args[0])
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and node.value in CONSTANTS:
+            yield f"{node.value!r} is {CONSTANTS[node.value]!r}", lambda one: setattr(one, "value", CONSTANTS[one.value])
+        elif node.value.__class__ is int:
+            yield f"{node.value} is {node.value + 1}", lambda one: setattr(one, "value", one.value + 1)
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node)
+
+
+def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
+    for place, keyword in enumerate(node.keywords):
+        yield f"{keyword.arg}= is left out", _without("keywords", place)
+    if isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if name in OPERATORS:
+            yield f"{name} is {OPERATORS[name]}", lambda one: setattr(one.func, "attr", OPERATORS[one.func.attr])
+        if name.endswith("_"):
+            yield f"{name} is not in place", lambda one: setattr(one.func, "attr", one.func.attr.rstrip("_"))
+        if (
+            len(node.args) == 1
+            and isinstance(node.args[0], ast.Name)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id != "torch"
+        ):
+            yield "the operands are swapped", _swap
+    if len(node.args) == 2 and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        yield "another type is asked for", lambda one: one.args.__setitem__(1, ast.Name("int", ast.Load()))
+    starts = {keyword.arg: place for place, keyword in enumerate(node.keywords)}
+    if {"start", "end"} <= starts.keys():
+        yield "start and end are swapped", lambda one: _swap_keywords(one, starts["start"], starts["end"])
+
+
+def _without(field: str, place: int) -> Callable[[Any], object]:
+    return lambda one: getattr(one, field).pop(place)
+
+
+def _swap(node: ast.Call) -> None:
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101 - asked before
+    node.func.value, node.args[0] = node.args[0], node.func.value
+
+
+def _swap_keywords(node: ast.Call, one: int, other: int) -> None:
+    first, second = node.keywords[one], node.keywords[other]
+    first.value, second.value = second.value, first.value
+
+
+class Score(NamedTuple):
+    """What a proof makes of the mutants of an upgrader."""
+
+    killed: int
+    """How many it notices."""
+    equivalent: tuple[tuple[Mutant, str], ...]
+    """Those that change no result, with the reason that the upgrader's table gives."""
+    survivors: tuple[Mutant, ...]
+    """The rest."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether 95 % of those that change something are noticed, and all but one of them."""
+        return len(self.survivors) <= 1 and 20 * self.killed >= 19 * (self.killed + len(self.survivors))
+
+
+def score(stated: Stated, *, seed: int | str = 0, count: int = 144) -> Score:
+    """Which mutants of an upgrader a proof notices.
+
+    Raises:
+        UsageError: as :func:`torch_compat.proving.proof.prove`.
+    """
+    made = mutants(stated.body)
+    left = list(made)
+    old, version = Modelled(stated.old), version_for(stated)
+    numbers = Release(stated.old) >= PROGRAMS_HAVE_COMPLEX
+    own = Modelled(table=table_of(stated))
+    for form in forms(stated.operator, stated.arguments, complex_numbers=numbers):
+        data, given = archive(form, version), cases(form, seed, count)
+        before = old.ask(data, given)
+        wanted = [judged(was, now).verdict for was, now in zip(before, own.ask(data, given), strict=True)]
+        alive = []
+        for mutant in left:
+            try:
+                after = Modelled(table=table_of(stated._replace(body=mutant.body))).ask(data, given)
+            except HarnessError:
+                continue  # it does not compile
+            if [judged(was, now).verdict for was, now in zip(before, after, strict=True)] == wanted:
+                alive.append(mutant)
+        left = alive
+        if not left:
+            break
+    known = dict(stated.equivalent)
+    alike = tuple((one, known[one.what.partition(": ")[2]]) for one in left if one.what.partition(": ")[2] in known)
+    return Score(len(made) - len(left), alike, tuple(one for one in left if one.what.partition(": ")[2] not in known))

@@ -1,0 +1,195 @@
+"""Who is asked what a program gives: the reference reader at a horizon, or a real release.
+
+An :class:`Outcome` says what happened to one call, in the neutral form of values. It holds no opinion.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self
+
+from torch_compat.errors import ArchiveError, HarnessError, Raised, ReaderError, Refused, Unsupported
+from torch_compat.proving.programs import Form, archive
+from torch_compat.proving.values import COMPLEX, EVERY
+from torch_compat.readers.isolation import trust_everything
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.releases.release import Release
+from torch_compat.runtime.encoding import NO_SUCH_DTYPE, Decoder, Encoder
+from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.program import load
+from torch_compat.runtime.slips import DiesCalled, DiesLoading
+from torch_compat.values.compare import all_differences
+
+if TYPE_CHECKING:
+    from torch_compat.readers.environments import Environment
+    from torch_compat.runtime.upgraders import Table
+
+__all__ = ["Kind", "Modelled", "Oracle", "Outcome", "Real", "differences"]
+
+Kind = Literal["value", "raised", "crashed", "timed-out", "no-program", "no-input", "unsupported"]
+BATCH: Final = 200
+COMPLEX_TENSORS: Final = Release("1.6.0")
+"""The first release that makes views of complex tensors: up to 1.5.1 "Complex dtype not supported"."""
+SECONDS: Final = 60
+ERROR: Final[dict[str, Any]] = {"error": {"stage": "call", "type": "", "message": ""}}
+
+
+SAME: Final = Form("aten::alias", (("self", "Tensor", "Tensor"),), "a_self")
+
+
+class Outcome(NamedTuple):
+    """What one call came to."""
+
+    kind: Kind
+    """``no-program``: the program is refused when it is loaded; ``no-input``: there is no such dtype."""
+    turn: dict[str, Any] | None = None
+    """``{"value", "inputs"}`` of a value."""
+    said: str = ""
+    """The error, else."""
+
+
+class Oracle(Protocol):
+    """Somebody who answers calls."""
+
+    name: str
+    """``reference@1.5.1``, ``torch-1.5.1``."""
+    real: bool
+    """Whether it is a release, and no model of one."""
+
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+        """What a program gives for each list of arguments (neutral form), each time with fresh inputs."""
+
+
+class Modelled:
+    """The reference reader, in this process: for programs that are written here, and nothing else.
+
+    Parameters:
+        at: a release, or nothing for the newest of everything.
+        table: the upgraders; those that the release states unless given.
+    """
+
+    real = False
+
+    def __init__(self, at: str = "", table: Table | None = None) -> None:
+        self.name = f"reference@{at}" if at else "reference"
+        self._horizon = horizon(self.name)
+        self._table = table
+
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+        """As :meth:`Oracle.ask`."""
+        try:
+            module = load(data, self._horizon, table=self._table)
+        except Unsupported as error:
+            return [Outcome("unsupported", said=error.message)] * len(calls)
+        except (DiesLoading, Refused, Raised, ArchiveError) as error:
+            return [Outcome("no-program", said=error.message)] * len(calls)
+        lacking = frozenset(COMPLEX) if self._horizon.release < COMPLEX_TENSORS else frozenset()
+        none = Outcome("no-input", said="the release makes no tensor of this dtype")
+        return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
+
+    def _one(self, module: Any, args: list[Any]) -> Outcome:
+        try:
+            given = Decoder(self._horizon.release).decode({"tuple": args})
+            value = module.run("forward", given)
+            together = Encoder()
+            return Outcome("value", {"value": together.encode(value), "inputs": [together.encode(one) for one in given]})
+        except DiesCalled as error:
+            return Outcome("crashed", said=error.message)
+        except Unsupported as error:
+            return Outcome("unsupported", said=error.message)
+        except HarnessError as error:
+            return Outcome("no-input" if error.code == NO_SUCH_DTYPE else "raised", said=error.message)
+
+
+class Real:
+    """A real release, in its own environment. Use as a context manager.
+
+    A call that ends the release's process costs that call alone: it is found by halving.
+    """
+
+    real = True
+
+    def __init__(self, environment: Environment) -> None:
+        self.version = environment.version
+        self.name = f"torch-{environment.version}"
+        self._lacking: frozenset[str] = frozenset()
+        self._release = TorchRelease(environment, trust=trust_everything)  # what it loads is written here
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="torch-compat-prove-")
+        try:
+            self._release.__enter__()
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self._lacking = frozenset(one for one in EVERY if not self._makes(one))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._release.__exit__(kind, *rest)
+        self._folder.cleanup()
+
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+        """As :meth:`Oracle.ask`.
+
+        Raises:
+            ReaderError: the process of the release itself does not answer.
+        """
+        path = Path(self._folder.name, f"{hashlib.sha256(data).hexdigest()[:16]}.pt")
+        path.write_bytes(data)
+        made = [at for at, args in enumerate(calls) if not self._lacking.intersection(_dtypes(args))]
+        given = [calls[at] for at in made]
+        told = [one for at in range(0, len(given), BATCH) for one in self._some(path, given[at : at + BATCH])]
+        found = [Outcome("no-input", said="the release makes no tensor of this dtype")] * len(calls)
+        for at, one in zip(made, told, strict=True):
+            found[at] = one
+        return found
+
+    def _makes(self, dtype: str) -> bool:
+        """Whether a tensor of a dtype can be given to a program at all: 1.5 names complex types, and makes no view of them."""
+        path = Path(self._folder.name, "same.pt")
+        path.write_bytes(archive(SAME, 1))
+        body = {"dtype": dtype, "shape": [0], "strides": [1], "offset": 0, "storage": 1, "bytes": ""}
+        try:
+            (told,) = self._some(path, [[{"tensor": body}]])
+        except ReaderError as error:
+            if error.code != "request-failed":
+                raise
+            return False
+        return told.kind == "value"
+
+    def _some(self, path: Path, calls: list[list[Any]]) -> list[Outcome]:
+        asked = [{"method": "forward", "args": args} for args in calls]
+        reply = self._release.request("observe", timeout_s=SECONDS, path=str(path), family="torchscript", options={}, calls=asked)
+        if "result" in reply:
+            result = reply["result"]
+            if "error" in result:
+                return [Outcome("no-program", said=result["error"]["message"])] * len(calls)
+            return [_heard(one["first"]) for one in result["calls"]]
+        death = reply.get("crashed") or reply["timed-out"]
+        if death["stage"] == "load":
+            return [Outcome("no-program", said=str(death.get("signal", "timed out")))] * len(calls)
+        if len(calls) == 1:
+            kind: Kind = "crashed" if "crashed" in reply else "timed-out"
+            return [Outcome(kind, said=str(death.get("signal") or death.get("exit") or "no answer"))]
+        middle = len(calls) // 2
+        return self._some(path, calls[:middle]) + self._some(path, calls[middle:])
+
+
+def _dtypes(args: list[Any]) -> frozenset[str]:
+    return frozenset(one["tensor"]["dtype"] for one in args if isinstance(one, dict) and "tensor" in one)
+
+
+def _heard(turn: dict[str, Any]) -> Outcome:
+    if "error" not in turn:
+        return Outcome("value", {"value": turn["value"], "inputs": turn["inputs"]})
+    error = turn["error"]
+    return Outcome("no-input" if error["type"] == NO_SUCH_DTYPE else "raised", said=error["message"])
+
+
+def differences(one: Outcome, other: Outcome) -> list[Any]:
+    """Where two values differ (:class:`torch_compat.values.compare.Difference`); strides are nobody's promise."""
+    turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (one, other)]
+    return [found for found in all_differences(*turns)[0] if found.kind not in {"strides", "requires_grad"}]

@@ -1,0 +1,136 @@
+"""Programs that call one operator in one form, as archives that releases load.
+
+A *form* is which arguments a call gives and of which TorchScript types they are: ``torch.full(size, 3, dtype=6)`` and
+``torch.full(size, 3.)`` are two. Each form is an archive of its own: a release that knows no such call refuses that one alone, and then no
+program of that release can hold the call.
+
+The layout is that of 1.4 and newer: ``data.pkl`` with a module without state, source in ``code/``, no debug records.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from itertools import product
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch_compat.operators.shape import Argument
+
+__all__ = ["Form", "archive", "forms"]
+
+NAME: Final = "proof"
+DAY: Final = (1980, 1, 1, 0, 0, 0)
+GIVEN, NOTHING, STRANGE = "given", "none", "odd"
+SCALARS: Final = ("int", "float")
+TYPES: Final = {
+    "Tensor": "Tensor", "int[]": "List[int]", "SymInt[]": "List[int]", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
+    "str": "str", "ScalarType": "int",
+}  # fmt: skip
+"""Of an argument of this type, the type of a program's parameter."""
+WRITTEN: Final = {"Layout": "0", "Device": 'torch.device("cpu")', "bool": "False", "Dimname[]": '["N"]', "str[]": '["N"]'}
+"""What a program writes out, since no value of it comes from outside."""
+ODD: Final = {"Layout": "1", "Device": 'torch.device("cuda")', "bool": "True"}
+"""What a CPU release refuses there, before a change as after it."""
+OPTIONS: Final = frozenset({"layout", "device", "pin_memory", "names"})
+
+
+class Form(NamedTuple):
+    """One way to call an operator."""
+
+    operator: str
+    """``aten::div``."""
+    parameters: tuple[tuple[str, str, str], ...]
+    """``(argument, TorchScript type of the parameter, type in the schema)``, in the order in which inputs are given."""
+    call: str
+    """The expression: ``torch.div(a_self, a_other)``."""
+
+    @property
+    def source(self) -> str:
+        """The class of the program."""
+        given = ",\n    ".join(f"a_{name}: {kind}" for name, kind, _ in self.parameters)
+        head = "class Model(Module):\n  __parameters__ = []\n  training : bool\n"
+        return f"{head}  def forward(self: __torch__.{NAME}.Model,\n    {given}) -> Tensor:\n    return {self.call}\n"
+
+
+def forms(operator: str, arguments: tuple[Argument, ...], *, complex_numbers: bool = False) -> list[Form]:
+    """The forms of an overload's calls.
+
+    A number is an int and a float in turn, and a complex number where programs have any. Of arguments with defaults: none is given,
+    each one alone, all of them; all optional ones as None, as programs are saved; and each option that a release for the CPU refuses.
+
+    Parameters:
+        operator: qualified name without overload.
+        arguments: of its schema.
+    """
+    required = [one for one in arguments if one.default is None and not (one.optional and one.kwarg_only and one.name in OPTIONS)]
+    rest = [one for one in arguments if one not in required]
+    choices: list[dict[str, str]] = [{}]
+    if rest:
+        choices += [{one.name: GIVEN} for one in rest if one.name not in OPTIONS]
+        choices += [
+            dict.fromkeys((one.name for one in rest), GIVEN),
+            {one.name: NOTHING if one.optional else GIVEN for one in rest},
+        ]
+        odd = [one for one in rest if one.name in OPTIONS and one.type.removesuffix("?") in ODD]
+        whole = {one.name: NOTHING if one.optional else GIVEN for one in rest}
+        plain = {one.name: GIVEN for one in rest if one.type.removesuffix("?") in {"int", "float"}}
+        choices += [{**base, one.name: STRANGE} for one in odd for base in (whole, plain)]
+    numbers = [one for one in required if one.type in {"Scalar", "number"}]
+    kinds = (*SCALARS, "complex") if complex_numbers else SCALARS
+    made: dict[Form, None] = {}
+    for choice in choices:
+        for given in product(kinds, repeat=len(numbers)):
+            made[_form(operator, arguments, required, choice, dict(zip((one.name for one in numbers), given, strict=True)))] = (
+                None
+            )
+    return list(made)
+
+
+def _form(
+    operator: str, arguments: tuple[Argument, ...], required: list[Argument], choice: dict[str, str], numbers: dict[str, str]
+) -> Form:
+    parameters: list[tuple[str, str, str]] = []
+    texts: list[str] = []
+    skipped = False
+    for one in arguments:
+        if one not in required and one.name not in choice:
+            skipped = True
+            continue
+        bare = one.type.removesuffix("?")
+        if choice.get(one.name) == NOTHING:
+            text = "None"
+        elif choice.get(one.name) == STRANGE:
+            text = ODD[bare]
+        elif one.name in OPTIONS and bare in WRITTEN:
+            text = WRITTEN[bare]
+        else:
+            kind = numbers.get(one.name) or TYPES.get(bare)
+            if kind is None:
+                raise UsageError(f"no program can be written with the argument {one.type} {one.name}", code="no-program")
+            # an optional dtype is given as a number, and what must be given although it may be None as both
+            parameters.append((one.name, f"Optional[{kind}]" if one.optional and one in required else kind, one.type))
+            text = f"a_{one.name}"
+        texts.append(f"{one.name}={text}" if one.kwarg_only or skipped else text)
+    return Form(operator, tuple(parameters), f"torch.{operator.rpartition('::')[2]}({', '.join(texts)})")
+
+
+def archive(form: Form, version: int) -> bytes:
+    """The archive of a form's program: the same bytes each time.
+
+    Parameters:
+        version: the file format version that it states.
+    """
+    records = {
+        "data.pkl": b"\x80\x02c__torch__." + NAME.encode() + b"\nModel\n)\x81}(X\x08\x00\x00\x00training\x89ub.",
+        f"code/__torch__/{NAME}.py": form.source.encode(),
+        "constants.pkl": b"\x80\x02).",
+        "version": f"{version}\n".encode(),
+    }
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        for record, data in records.items():
+            made.writestr(zipfile.ZipInfo(f"{NAME}/{record}", DAY), data)
+    return stream.getvalue()

@@ -1,0 +1,246 @@
+"""A proof: the same generated calls under two horizons, old semantics against the upgraded call.
+
+The old side is a program of a release before the change, the new side the same archive read after it. The reference reader answers on both
+sides, and real releases where they are given; a case that releases have answered on both sides is *confirmed*, any other *modelled*.
+Where the reference reader and its release disagree, the release counts, and the disagreement is reported: a proof against a wrong
+model would be worth nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import UsageError
+from torch_compat.proving.cases import PER_FORM, cases
+from torch_compat.proving.examples import shown, told
+from torch_compat.proving.oracles import Modelled
+from torch_compat.proving.programs import Form, archive, forms
+from torch_compat.proving.shrink import shrunk
+from torch_compat.proving.verdict import agreement, judged
+from torch_compat.releases.data import entries, packaged
+from torch_compat.releases.release import Release
+from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.registry import NEWEST
+from torch_compat.runtime.upgraders import Body, Table, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_compat.proving.oracles import Oracle, Outcome
+    from torch_compat.proving.stated import Stated
+
+__all__ = ["Counterexample", "Proof", "prove"]
+
+PROGRAMS_HAVE_COMPLEX: Final = Release("1.9.0")
+EXAMPLES: Final = 3
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A call that the upgrader does not preserve, as small as it was found.
+
+    Attributes:
+        form: the program.
+        args: its inputs in the neutral form.
+        old: what it came to before, and who says so; new likewise.
+        said: the difference in words.
+        archive: the bytes of the program.
+    """
+
+    form: Form
+    args: list[Any]
+    old: Outcome
+    new: Outcome
+    said: str
+    archive: bytes
+    confirmed: bool
+
+
+@dataclass
+class Proof:
+    """What was tried, and what came of it.
+
+    Attributes:
+        stated: the upgrader.
+        old, new: who answered, the one that counts first.
+        verdicts: cases by verdict.
+        confirmed: cases that real releases answered on both sides.
+        agreements: of each release that was asked, how the reference reader agrees with it.
+        later: changes of results by which the newest release differs, though the upgraded call was right when the upgrader came.
+        sorts: sorts of change, by how many cases show each.
+        counterexamples: the smallest of each sort.
+        apart: examples of where the reference reader and a release disagree, by release and kind.
+        notes: what else is to be said.
+    """
+
+    stated: Stated
+    seed: int | str
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    verdicts: Counter[str] = field(default_factory=Counter)
+    confirmed: int = 0
+    agreements: dict[str, Counter[str]] = field(default_factory=dict)
+    apart: dict[str, list[str]] = field(default_factory=dict)
+    later: tuple[str, ...] = ()
+    sorts: Counter[str] = field(default_factory=Counter)
+    counterexamples: list[Counterexample] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def compared(self) -> int:
+        """Cases of which something is known."""
+        return sum(self.verdicts[one] for one in ("same", "close", "equally-refused", "relaxed", "changed", "changed-later"))
+
+    @property
+    def modelled(self) -> bool:
+        """Whether no release answered on one of the sides."""
+        return bool(self.stated.old) and not self.confirmed
+
+    @property
+    def verdict(self) -> str:
+        """``changed``, ``unreachable``, ``not-checked``, ``relaxed`` or ``preserved``."""
+        if self.verdicts["changed"]:
+            return "changed"
+        if not self.stated.old:
+            return "unreachable"
+        if not self.compared or self.verdicts["unsupported"]:
+            return "not-checked"
+        return "relaxed" if self.verdicts["relaxed"] else "preserved"
+
+
+def table_of(stated: Stated) -> Table:
+    """The newest recorded upgraders, with this one in its overload's place."""
+    rest = [one for one in recorded(NEWEST).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
+    body = Body(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
+    return Table([body, *rest])
+
+
+def version_for(stated: Stated) -> int:
+    """The newest file format version that the old release reads and the upgrader stands in for.
+
+    Raises:
+        UsageError: it reads none of them.
+    """
+    known = horizon(f"reference@{stated.old}")
+    found = [one for one in range(stated.first, stated.bump) if known.reads("file-format", one)]
+    if not found:
+        said = f"torch {stated.old} reads no file format from {stated.first} to {stated.bump - 1}, for which {stated.id} is"
+        raise UsageError(said, code="upgrader", hint="state as `old` a release from before the bump")
+    return found[-1]
+
+
+def prove(
+    stated: Stated,
+    *,
+    old: Sequence[Oracle] = (),
+    new: Sequence[Oracle] = (),
+    seed: int | str = 0,
+    count: int = PER_FORM,
+    table: Table | None = None,
+    first: bool = False,
+) -> Proof:
+    """Prove an upgrader, or find counterexamples.
+
+    Parameters:
+        old: real releases from before the change; the first counts.
+        new: real releases that have the upgrader; the first counts.
+        seed: the same one gives the same cases.
+        count: cases for each form of a call.
+        table: the upgraders of the reference reader; those of the newest release with this one among them unless given.
+        first: stop at the first change, and do not look for a smaller one.
+    """
+    proof = Proof(stated, seed)
+    if not stated.old:
+        proof.notes.append(f"no release before file format {stated.bump} has {stated.name}: no archive can hold this call")
+        return proof
+    version = version_for(stated)
+    numbers = Release(stated.old) >= PROGRAMS_HAVE_COMPLEX
+    models = Modelled(stated.old), Modelled(table=table_of(stated) if table is None else table)
+    sides = (old[0] if old else models[0], new[0] if new else models[1])
+    proof.old, proof.new = (tuple(one.name for one in (*real, model)) for real, model in zip((old, new), models, strict=True))
+    confirmed = bool(old) and bool(new)
+    stands_for: list[tuple[Oracle, Modelled]] = [(one, Modelled(one.name.removeprefix("torch-"))) for one in (*old, *new)]
+    seen: Counter[str] = Counter()
+    later = later_changes(stated)
+    at_bump = _at_bump(stated, new, table) if later else None
+    for form in forms(stated.operator, stated.arguments, complex_numbers=numbers):
+        data = archive(form, version)
+        given = cases(form, seed, count)
+        answers = {one.name: one.ask(data, given) for one in (*old, *new, *(models if not confirmed else ()))}
+        for real, model in stands_for:
+            _hold(proof, form, real, model.ask(data, given), answers[real.name], given)
+        for args, was, now in zip(given, answers[sides[0].name], answers[sides[1].name], strict=True):
+            found = judged(was, now)
+            if (
+                found.verdict == "changed"
+                and at_bump is not None
+                and _is_later(data, args, was, at_bump, models[1] if len(new) == 1 else None)
+            ):
+                found = found._replace(verdict="changed-later")
+                proof.later = later
+            proof.verdicts[found.verdict] += 1
+            proof.confirmed += confirmed and found.verdict not in {"no-program", "no-input"}
+            if found.verdict != "changed":
+                continue
+            proof.sorts[found.sort] += 1
+            if not seen[found.sort] and len(proof.counterexamples) < EXAMPLES:
+                proof.counterexamples.append(_smallest(form, args, data, sides, found.sort, confirmed, shrink=not first))
+            seen[found.sort] += 1
+            if first:
+                return proof
+    return proof
+
+
+def later_changes(stated: Stated) -> tuple[str, ...]:
+    """The changes of an operator's results that the policy names, and that came after the upgrader: it answers none of them."""
+    if not stated.since:
+        return ()
+    known = entries(packaged("policies", "torch"), ("changes",))["change"]
+    base = stated.operator.removesuffix("_")
+    return tuple(one["id"] for one in known if base in one["operators"] and Release(one["since"]) > Release(stated.since))
+
+
+def _at_bump(stated: Stated, new: Sequence[Oracle], table: Table | None) -> Oracle | None:
+    """Who says what the upgraded call gave when the upgrader came: the oldest release that was asked, else the reference reader."""
+    if len(new) > 1:
+        return new[-1]
+    return Modelled(stated.since, table)
+
+
+def _is_later(data: bytes, args: list[Any], was: Outcome, at_bump: Oracle, newest: Modelled | None) -> bool:
+    """Whether a call was right when the upgrader came.
+
+    Parameters:
+        newest: the reference reader as the newest release, which has to differ as well where one release alone does: else it would be
+            that release's own doing, and no change that the policy names.
+    """
+    if judged(was, at_bump.ask(data, [args])[0]).verdict == "changed":
+        return False
+    return newest is None or judged(was, newest.ask(data, [args])[0]).verdict == "changed"
+
+
+def _hold(proof: Proof, form: Form, real: Oracle, ours: list[Outcome], theirs: list[Outcome], given: list[list[Any]]) -> None:
+    """Hold the reference reader to a release."""
+    counts = proof.agreements.setdefault(real.name, Counter())
+    for args, model, said in zip(given, ours, theirs, strict=True):
+        word = agreement(model, said)
+        counts[word] += 1
+        if word in {"values", "only-torch-refuses", "only-the-reader-refuses", "not-modelled", "input-differs"}:
+            kept = proof.apart.setdefault(f"{real.name}: {word}", [])
+            if len(kept) < EXAMPLES:
+                kept.append(f"{form.call} of {shown(args)}: torch {told(said)}; reference {told(model)}")
+
+
+def _smallest(
+    form: Form, args: list[Any], data: bytes, sides: tuple[Oracle, Oracle], sort: str, confirmed: bool, *, shrink: bool
+) -> Counterexample:
+    def fails(tried: list[list[Any]]) -> list[bool]:
+        pairs = zip(*(side.ask(data, tried) for side in sides), strict=True)
+        found = [judged(was, now) for was, now in pairs]
+        return [one.verdict == "changed" and one.sort == sort for one in found]
+
+    small = shrunk(args, fails) if shrink else args
+    (was,), (now,) = (side.ask(data, [small]) for side in sides)
+    return Counterexample(form, small, was, now, judged(was, now).said, data, confirmed)

@@ -1,0 +1,127 @@
+"""The smallest case that still shows what a case shows: fewer elements, plain views, simple numbers."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from torch_compat.proving.values import tensor_body
+from torch_compat.runtime.encoding import Decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["shrunk"]
+
+ROUNDS: Final = 12
+SIMPLE: Final = (0, 1, 2, 3, 7, -1, -7)
+
+
+def shrunk(args: list[Any], fails: Callable[[list[list[Any]]], list[bool]]) -> list[Any]:
+    """A smaller list of arguments that still fails.
+
+    Parameters:
+        args: in the neutral form.
+        fails: whether each of several lists of arguments fails in the same way.
+    """
+    best = args
+    for _ in range(ROUNDS):
+        tried = sorted({json.dumps(one): one for one in _smaller(best) if _size(one) < _size(best)}.values(), key=_size)
+        answers = fails(tried) if tried else []
+        better = next((one for one, bad in zip(tried, answers, strict=True) if bad), None)
+        if better is None:
+            return best
+        best = better
+    return best
+
+
+def _size(args: list[Any]) -> tuple[int, int, float]:
+    """Elements and views first, then how simple the numbers are."""
+    elements = views = 0
+    odd = 0.0
+    for one in args:
+        if isinstance(one, dict) and "tensor" in one:
+            array = _array(one)
+            elements += array.size + array.ndim
+            body = one["tensor"]
+            views += bool(body["offset"]) + (not array.flags.c_contiguous) + (0 in body["strides"])
+            odd += sum(map(_oddity, array.reshape(-1).tolist()))
+        elif isinstance(one, list):
+            elements += len(one)
+            odd += sum(map(_oddity, one))
+        elif one is not None:
+            odd += _oddity(next(iter(one.values())) if isinstance(one, dict) else one)
+    return elements, views, odd
+
+
+def _oddity(value: Any) -> float:
+    if isinstance(value, complex):
+        return _oddity(value.real) + _oddity(value.imag)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 100.0
+    if number in SIMPLE:
+        return SIMPLE.index(int(number)) / 10 + isinstance(value, float) / 100
+    return 50.0 if number != number or abs(number) > 1e6 or abs(number) < 1e-3 else 5.0 + abs(number) / 1e6  # noqa: PLR0124 - a NaN
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = Decoder().decode({"tuple": [value]})[0].array
+    return found
+
+
+def _whole(array: np.ndarray[Any, Any], kind: str, storage: int) -> dict[str, Any]:
+    array = np.array(array, order="C")
+    steps = tuple(int(np.prod(array.shape[at + 1 :])) for at in range(array.ndim))
+    return tensor_body(array.reshape(-1), kind, storage, array.shape, steps, 0)
+
+
+def _smaller(args: list[Any]) -> Iterator[list[Any]]:
+    tensors = [at for at, one in enumerate(args) if isinstance(one, dict) and "tensor" in one]
+    storages = {at: args[at]["tensor"]["storage"] for at in tensors}
+    found = {at: _array(args[at]) for at in tensors}
+    kinds = {at: args[at]["tensor"]["dtype"] for at in tensors}
+
+    def with_(changed: dict[int, np.ndarray[Any, Any]]) -> list[Any]:
+        made = copy.deepcopy(args)
+        for at, array in changed.items():
+            made[at] = _whole(array, kinds[at], storages[at])
+        return made
+
+    if tensors:
+        yield with_(found)  # contiguous
+        wide: list[np.ndarray[Any, Any]]
+        try:
+            wide = list(np.broadcast_arrays(*(found[at] for at in tensors)))
+        except ValueError:
+            wide = []
+        if wide and wide[0].size:
+            places = range(min(wide[0].size, 24))
+            yield from (
+                with_({at: array.reshape(-1)[place].reshape(shape) for at, array in zip(tensors, wide, strict=True)})
+                for place in places
+                for shape in ((), (1,))
+            )
+        for at in tensors:
+            array = found[at]
+            if array.ndim and array.shape[0] > 1:
+                yield with_({at: array[:1]})
+            if array.size and array.ndim:
+                yield with_({at: array.reshape(-1)[:1].reshape(())})
+            for number in SIMPLE:
+                if array.size and not (number < 0 and kinds[at] in {"uint8", "bool"}):
+                    with np.errstate(all="ignore"):
+                        yield with_({at: np.full(array.shape, number, array.dtype)})
+    for at, one in enumerate(args):
+        if isinstance(one, dict) and "float" in one:
+            yield from ([*args[:at], {"float": float(number)}, *args[at + 1 :]] for number in SIMPLE)
+        elif isinstance(one, list):
+            yield from ([*args[:at], smaller, *args[at + 1 :]] for smaller in ([], [1], [2], one[:-1]))
+        elif one.__class__ is int:
+            yield from ([*args[:at], number, *args[at + 1 :]] for number in SIMPLE)
+        elif one is not None and one.__class__ is str:
+            yield [*args[:at], None, *args[at + 1 :]]

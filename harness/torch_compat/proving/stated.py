@@ -1,0 +1,116 @@
+"""Upgraders as policies state them: one table each, in the shape of what releases record.
+
+``[[upgrader]]`` in ``policies/torch/upgraders.toml``, or in a file of a contributor's own: a proposed upgrader is one more table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.errors import Refused, UsageError
+from torch_compat.operators.shape import shape
+from torch_compat.releases.data import packaged, parsed
+from torch_compat.releases.release import stated
+from torch_compat.runtime.upgraders import saved
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.operators.shape import Argument
+
+__all__ = ["Stated", "read"]
+
+KEYS: Final[dict[str, type]] = {"id": str, "operator": str, "bump": int, "old_schema": str, "body": str}
+OPTIONAL: Final[dict[str, type]] = {"first": int, "old": str, "since": str, "change": str, "link": str, "equivalent": dict}
+MOST: Final = 1000
+
+
+class Stated(NamedTuple):
+    """One upgrader."""
+
+    id: str
+    """Its name in PyTorch: ``div_Tensor_0_3``."""
+    operator: str
+    """``aten::div``."""
+    overload: str
+    """``Tensor``; empty where the overload has no name."""
+    first: int
+    """The first file format version whose calls it stands in for."""
+    bump: int
+    """The first one that it leaves alone."""
+    old_schema: str
+    """The schema before the change."""
+    body: str
+    """TorchScript."""
+    old: str
+    """The last release that computed the old way; empty where none had the operator."""
+    since: str
+    """The first release that has it; empty where it is proposed."""
+    change: str
+    """The id of the change that it answers; empty where it changes nothing."""
+    link: str
+    """Where the change was made."""
+    equivalent: tuple[tuple[str, str], ...] = ()
+    """Changes of the body that change no result, with the reason."""
+
+    @property
+    def name(self) -> str:
+        """``aten::div.Tensor``."""
+        return f"{self.operator}.{self.overload}" if self.overload else self.operator
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Of the old schema."""
+        return shape(self.old_schema).arguments
+
+
+def read(path: Path | None = None) -> dict[str, Stated]:
+    """The upgraders of a file, by id; those of the policy unless a file is given.
+
+    Raises:
+        UsageError: it is no such file; with what is missing and where.
+    """
+    path = packaged("policies", "torch", "upgraders.toml") if path is None else path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from None
+    found: dict[str, Stated] = {}
+    rows: Any = parsed(text, str(path)).get("upgrader", [])
+    for row in rows if isinstance(rows, list) else []:
+        _check(row, str(path))
+        operator, _, overload = str(row["operator"]).partition(".")
+        one = Stated(
+            row["id"], operator, overload, row.get("first", 0), row["bump"], row["old_schema"], row["body"].strip("\n"),
+            row.get("old", ""), row.get("since", ""), row.get("change", ""), row.get("link", ""),
+            tuple(row.get("equivalent", {}).items()),
+        )  # fmt: skip
+        found[one.id] = one
+    return found
+
+
+def _check(row: Any, where: str) -> None:
+    """What a proof needs of a table; everything else is the policy's to check."""
+    given = row if isinstance(row, dict) else {}
+    missing = [key for key, kind in KEYS.items() if given.get(key).__class__ is not kind]
+    wrong = [key for key, kind in OPTIONAL.items() if key in given and given[key].__class__ is not kind]
+    name = str(given.get("id", "without id"))
+    if missing or wrong:
+        said = "; ".join(
+            f"{key}: expected {'a text' if {**KEYS, **OPTIONAL}[key] is str else 'a whole number'}" for key in (*missing, *wrong)
+        )
+        raise UsageError(
+            f"the [[upgrader]] {name}: {said}", where=where, code="upgrader", hint="see policies/torch/upgraders.toml"
+        )
+    if not 0 <= given.get("first", 0) < given["bump"] <= MOST:
+        raise UsageError(
+            f"the [[upgrader]] {name}: its range of versions is empty, or ends above {MOST}", where=where, code="upgrader"
+        )
+    try:
+        shape(given["old_schema"])
+        saved(given["body"])
+    except (Refused, UsageError) as error:
+        raise UsageError(f"the [[upgrader]] {name}: {error.message}", where=where, code="upgrader") from None
+    for key in ("old", "since"):
+        if key in given and stated(given[key]) is None:
+            raise UsageError(f"the [[upgrader]] {name}: {key} is no release", where=where, code="upgrader", hint='old = "1.5.1"')

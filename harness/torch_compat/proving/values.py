@@ -1,0 +1,217 @@
+"""Values of generated calls: numbers, texts and tensors, drawn from a source of choices.
+
+A :class:`Source` is all that a generator asks: :class:`Seeded` is one from a seed, the same choices each time; a strategy of
+hypothesis is another (:mod:`torch_compat.testing`), which shrinks.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import random
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["COMPLEX", "EVERY", "FLOATS", "HALVES", "INTS", "KINDS", "Maker", "Seeded", "Source", "tensor_body"]
+
+One = TypeVar("One")
+FLOATS = ("float32", "float64")
+INTS = ("uint8", "int8", "int16", "int32", "int64")
+COMPLEX = ("complex64", "complex128")
+HALVES = ("float16", "bfloat16")
+EVERY = (*FLOATS, *reversed(INTS), "bool", *HALVES, *COMPLEX)
+KINDS = (*FLOATS[:1], *FLOATS, *INTS[-1:], *EVERY)
+PLAIN = (1.0, 0.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.0, 0.25, 1.5, -3.75, 7.0)
+ODD = (-0.0, math.nan, math.inf, -math.inf, 1e-40, 1e30, -1e30, 255.0)
+SHAPES = ((), (1,), (3,), (2, 3), (3, 1), (1, 3), (2, 1, 3), (0,), (0, 3), (2, 2), (1, 2, 2), (2, 3, 2))
+TEXTS = ("", "a", "ab", "Ab c", "a,b", " x ", "aXbX", "12", "é", "ß", "a\nb", "\t", "A1", "tITLE case", "-7", "x y")
+
+
+class Source(Protocol):
+    """Where choices come from. The first of several, and the lowest of a range, are the simplest."""
+
+    def pick(self, options: Sequence[One]) -> One:
+        """One of these."""
+
+    def integer(self, low: int, high: int) -> int:
+        """An integer of a range, both ends included."""
+
+    def some(self, low: int, high: int, least: int, most: int) -> list[int]:
+        """Different integers of a range, so many."""
+
+
+class Seeded:
+    """Choices from a seed: the same ones each time, on every machine.
+
+    Parameters:
+        seed: any text or number.
+    """
+
+    def __init__(self, seed: int | str) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+
+    def pick(self, options: Sequence[One]) -> One:
+        """One of these."""
+        return options[self._random.randrange(len(options))]
+
+    def integer(self, low: int, high: int) -> int:
+        """An integer of a range, both ends included."""
+        return self._random.randint(low, high)
+
+    def some(self, low: int, high: int, least: int, most: int) -> list[int]:
+        """Different integers of a range, so many."""
+        return self._random.sample(range(low, high + 1), self._random.randint(least, most))
+
+
+def tensor_body(
+    array: np.ndarray[Any, Any], kind: str, storage: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> dict[str, Any]:
+    """A tensor in the neutral form (:mod:`torch_compat.values.form`).
+
+    Parameters:
+        array: the elements of its storage, in one dimension.
+        kind: the dtype's name.
+        strides: in elements.
+    """
+    view = array.reshape(-1)
+    places = np.full(shape, offset, np.int64)
+    for at, step in enumerate(strides):
+        places += np.arange(shape[at]).reshape([-1 if other == at else 1 for other in range(len(shape))]) * step
+    body = {
+        "dtype": kind, "shape": list(shape), "strides": list(strides), "offset": offset, "storage": storage,
+        "bytes": base64.b64encode(view[places.reshape(-1)].tobytes()).decode("ascii"),
+    }  # fmt: skip
+    return {"tensor": body}
+
+
+class Maker:
+    """Draws values.
+
+    Attributes:
+        source: where choices come from.
+        name: of the operator, without namespace.
+        body: makes a tensor in the form of its reader.
+        plain: whether numbers are ordinary.
+    """
+
+    def __init__(
+        self, source: Source, name: str, *, plain: bool, graph: bool = False, body: Callable[..., dict[str, Any]] = tensor_body
+    ) -> None:
+        self.source = source
+        self.graph = graph
+        self.body = body
+        self.name = name
+        self.plain = plain
+        self.storages = 0
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """One of these; the first is the simplest."""
+        return self.source.pick(options)
+
+    def integer(self, low: int, high: int) -> int:
+        """An integer."""
+        return self.source.integer(low, high)
+
+    def flag(self) -> bool:
+        """True or False."""
+        return bool(self.source.integer(0, 1))
+
+    def often(self) -> bool:
+        """True in three of four."""
+        return self.integer(0, 3) > 0
+
+    def integers(self, count: int, low: int, high: int) -> list[int]:
+        """So many integers."""
+        return [self.integer(low, high) for _ in range(count)]
+
+    def number(self) -> Any:
+        """A Python scalar. A graph's Scalar holds no bool, which nothing in torch makes."""
+        kind = self.pick(("int", "float", "bool", "int", "float"))
+        if kind == "bool" and not self.graph:
+            return self.flag()
+        if kind == "int":
+            return self.pick((1, 0, 2, -1, 3, -3, 7) if self.plain else (1, 0, 2, -1, 3, -3, 7, 300, 2**40))
+        return self.real()
+
+    def real(self) -> dict[str, str]:
+        """A float."""
+        return {"float": repr(self.pick(PLAIN if self.plain else (*PLAIN, math.nan, math.inf, -math.inf, -0.0, 1e10, 1e-5, 2.5)))}
+
+    def array(self, kind: str, count: int, *, low: float | None = None, high: float | None = None) -> np.ndarray[Any, Any]:
+        """So many elements of a type; the seed decides, and small seeds make all of them equal."""
+        target = dtypes.DTYPES[kind].array
+        at = self.integer(0, 1 << 16)
+        if low is not None and high is not None:
+            if kind in INTS:
+                return self._chosen(np.arange(low, high + 1, dtype=np.int64), at, count).astype(target)
+            steps = np.linspace(low, high, 17)
+            return self._chosen(steps, at, count).astype(target)
+        if kind in INTS:
+            limits = np.iinfo(target)
+            odd = [] if self.plain else [int(limits.min), int(limits.max), int(limits.max) - 1]
+            values = np.asarray([*range(1, 8), 0, *([] if kind == "uint8" else [-1, -2, -3, -7]), *odd], object)
+            return self._chosen(values, at, count).astype(target)
+        if kind == "bool":
+            return self._chosen(np.asarray([True, False]), at, count)
+        values = np.asarray(PLAIN if self.plain else (*PLAIN, *ODD))
+        with np.errstate(all="ignore"):
+            if kind in COMPLEX:  # C++ and numpy multiply infinite ones in different ways
+                parts = self._chosen(np.asarray(PLAIN), at, 2 * count)
+                return (parts[:count] + np.where(parts[count:] == 0, 0, parts[count:]) * 1j).astype(target)
+            return self._chosen(values, at, count).astype(target)
+
+    @staticmethod
+    def _chosen(values: np.ndarray[Any, Any], at: int, count: int) -> np.ndarray[Any, Any]:
+        if at < len(values):
+            return np.full(count, values[at], values.dtype)
+        return values[np.random.default_rng(at).integers(0, len(values), count)]
+
+    def tensor(
+        self, shape: Sequence[int], kind: str = "float32", *, low: float | None = None, high: float | None = None
+    ) -> dict[str, Any]:
+        """A tensor, sometimes a view: transposed, stepped, with an offset."""
+        shape = tuple(shape)
+        layout = self.pick(("whole", "whole", "whole", "transposed", "stepped", "offset"))
+        self.storages += 1
+        ndim, count = len(shape), math.prod(shape)
+        steps = tuple(math.prod(shape[at + 1 :]) for at in range(ndim))
+        offset = 0
+        if layout == "transposed" and ndim >= 2 and count:
+            steps = tuple(math.prod(shape[:at]) for at in range(ndim))
+        elif layout == "stepped" and ndim and count:
+            steps, count = tuple(2 * one for one in steps), 2 * count
+        elif layout == "offset":
+            offset, count = 2, count + 2
+        return self.body(self.array(kind, count, low=low, high=high), kind, self.storages, shape, steps, offset)
+
+    def given(self, array: Any) -> dict[str, Any]:
+        """This very array."""
+        array = np.array(array, order="C")
+        self.storages += 1
+        steps = tuple(math.prod(array.shape[at + 1 :]) for at in range(array.ndim))
+        return self.body(array, dtypes.of_numpy(array.dtype).name, self.storages, array.shape, steps, 0)
+
+    def shape(self) -> tuple[int, ...]:
+        """A shape."""
+        found: tuple[int, ...] = self.pick(SHAPES)
+        return found
+
+    def draw_dims(self, count: int) -> list[int]:
+        """Some of so many dimensions, at least one, none twice."""
+        return self.source.some(0, count - 1, 1, count)
+
+    def floating(self) -> str:
+        """A floating type, float32 most of the time."""
+        found: str = self.pick(("float32", "float32", "float32", "float64", "float64", "float16", "bfloat16"))
+        return found
+
+    def text(self) -> str:
+        """A text."""
+        found: str = self.pick(TEXTS)
+        return found

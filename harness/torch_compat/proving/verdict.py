@@ -1,0 +1,98 @@
+"""Two outcomes of one call, compared: is the old one preserved?
+
+``preserved``   the same value, bit for bit or within the policy's tolerance for its dtype (``close``), or both raise
+``relaxed``     the old program raised, the new one gives a value
+``changed``     another value, or an error where there was a value
+``changed-later`` the same, by a later change of the operator that the policy names: the upgraded call was right when the upgrader came
+``no-program``  no program of the old release holds this call: nothing is to be preserved
+``no-input``    one side has no such dtype
+``unsupported`` the reference reader lacks something: nothing is known
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from torch_compat.proving.examples import told
+from torch_compat.proving.oracles import Outcome, differences
+from torch_compat.releases.data import entries, packaged
+
+if TYPE_CHECKING:
+    from torch_compat.values.compare import Difference
+
+__all__ = ["ENDS", "Judged", "agreement", "judged"]
+
+Verdict = Literal[
+    "same", "close", "equally-refused", "relaxed", "changed", "changed-later", "no-program", "no-input", "unsupported"
+]
+ENDS = frozenset({"raised", "crashed", "timed-out"})
+"""Outcomes of a program that loads and gives no value."""
+
+
+class Judged(NamedTuple):
+    """What became of an old outcome."""
+
+    verdict: Verdict
+    sort: str = ""
+    """Of what is changed, what sort of difference: ``dtype``, ``shape``, ``value``, ``raised``..."""
+    said: str = ""
+    """In words."""
+
+
+def judged(old: Outcome, new: Outcome) -> Judged:
+    """Whether a new outcome preserves an old one."""
+    if old.kind in {"no-program", "no-input", "unsupported"}:
+        return Judged(old.kind)
+    if new.kind in {"no-input", "unsupported"}:
+        return Judged(new.kind)
+    if old.kind in ENDS:
+        return Judged("relaxed") if new.kind == "value" else Judged("equally-refused")
+    if new.kind != "value":
+        return Judged("changed", new.kind, told(new))
+    found = differences(old, new)
+    apart = [one for one in found if not near(one)]
+    if apart:
+        first = min(apart, key=lambda one: one.kind == "value")
+        return Judged("changed", first.kind, described(first))
+    return Judged("close" if found else "same")
+
+
+def agreement(model: Outcome, real: Outcome) -> str:
+    """How the reference reader and the release for which it stands agree: a word for a table."""
+    if real.kind == "no-input" or model.kind == "no-input":
+        return "no-input" if real.kind == model.kind else "input-differs"
+    if real.kind == "no-program":
+        return "no-program"
+    if model.kind == "unsupported":
+        return "not-modelled"
+    if model.kind == "value" and real.kind == "value":
+        return "equal" if judged(real, model).verdict in {"same", "close"} else "values"
+    if model.kind == "value":
+        return "only-torch-refuses"
+    return "only-the-reader-refuses" if real.kind == "value" else "equally-refused"
+
+
+@cache
+def _tolerances() -> dict[str, tuple[float, float]]:
+    stated = entries(packaged("policies", "torch"), ("promises",))["tolerance"]
+    return {one["dtype"]: (float(one["max_ulp"]), float(one["max_abs"])) for one in stated if one["operators"] == ["*"]}
+
+
+def near(one: Difference) -> bool:
+    """Whether every element is within the policy's absolute or ULP distance for the dtype."""
+    if one.kind != "value" or "frontier" not in one.facts:
+        return False
+    ulp, gap = _tolerances().get(one.dtype, (0.0, 0.0))
+    return all(float(far) <= gap or float(steps) <= ulp for far, steps in one.facts["frontier"])
+
+
+def described(one: Difference) -> str:
+    """A difference in words."""
+    place = one.where.removeprefix("calls[0].first.")
+    facts: dict[str, Any] = one.facts
+    where = f" at element {facts['first']}" if "first" in facts else ""
+    far = facts.get("max_abs")
+    gap = f" (apart by up to {far:g})" if isinstance(far, float) and math.isfinite(far) else ""
+    return f"{one.kind} of {place}{where}: {facts.get('expected')} became {facts.get('got')}{gap}"

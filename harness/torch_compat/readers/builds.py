@@ -1,0 +1,376 @@
+"""Builds of torch that are on no index: a Python of the user's that has one, under which it reads and writes like a release.
+
+A build is named ``python:PATH``. Its version is what its torch states. Its day is the one in the version of a nightly, else the one that
+the build itself states, else the day of its file ``torch/version.py``. Everything that it is made of is digested before it is used, and
+looked at again afterwards: what two builds of one version did is never mixed, and a build that changed meanwhile has said nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import BuildError, ReaderError, UsageError
+from torch_compat.readers.environments import Environment
+from torch_compat.readers.isolation import Isolation, isolation, launch, launcher_environ, widened
+from torch_compat.releases.release import Release, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["BUILD", "KINDS", "Build", "fenced", "is_build", "python_build", "python_of", "unchanged", "variant_of"]
+
+KINDS: Final = ("python", "wheel", "nightly")
+BUILD: Final = "build"
+"""The key of a build's digest, in the description of its environment and in the identity of its reader."""
+SECONDS: Final = 180  # importing a debug build from a cold disk takes more than a minute
+CLOCK: Final = dt.timedelta(
+    days=1
+)  # time zones: a nightly is named by the day of its index, its files by that of another machine
+MOST_SAID: Final = 1 << 16
+MOST_FILES: Final = 200_000  # torch has some 15,000
+
+_LOCATE: Final = """
+import importlib.util, json, os, sys
+spec = importlib.util.find_spec("torch")
+print(json.dumps({
+    "prefixes": [sys.prefix, sys.base_prefix],
+    "path": [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)],
+    "torch": spec.origin if spec is not None else None,
+}))
+"""
+_ASK: Final = """
+import json, sys
+import torch
+try:
+    import numpy
+except ImportError:
+    numpy = None
+version = getattr(torch, "version", None)
+with open(sys.argv[1], "w") as stream:
+    json.dump({
+        "torch": str(torch.__version__),
+        "git_revision": getattr(version, "git_version", None),
+        "cuda": getattr(version, "cuda", None),
+        "hip": getattr(version, "hip", None),
+        "xpu": getattr(version, "xpu", None),
+        "debug": getattr(version, "debug", None),
+        "built": getattr(version, "build_date", None),
+        "file": torch.__file__,
+        "numpy": numpy is not None,
+    }, stream)
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build that can be asked.
+
+    Attributes:
+        name: as the user named it: ``python:venv/bin/python``.
+        release: the version that its torch states, with its local part.
+        day, day_from: its day, and what states that: ``version``, ``build`` or ``file``.
+        variant: ``cpu``, ``cuda 13.2``, ``rocm 6.4`` or ``xpu 2025``.
+        folder: the folder of its torch.
+        digest: SHA-256, in hex, of the names and contents of all files of its torch.
+        environment: what it runs in.
+    """
+
+    name: str
+    release: Release
+    day: dt.date
+    day_from: str
+    variant: str
+    folder: Path
+    digest: str
+    environment: Environment
+    _stamps: str
+
+    @property
+    def reader(self) -> str:
+        """The name of the reader that it is: ``torch-2.16.0.dev20261120+cpu``."""
+        return f"torch-{self.release}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What identifies it, for people and machines."""
+        return {
+            "name": self.name,
+            "torch": str(self.release),
+            "line": self.release.line,
+            "day": self.day.isoformat(),
+            "day_from": self.day_from,
+            "variant": self.variant,
+            "git": self.environment.description.get("git_revision"),
+            "python": self.environment.description.get("python"),
+            "digest": self.digest,
+        }
+
+
+def is_build(environment: Environment) -> bool:
+    """Whether an environment is a build of the user's, and not one that was made here for a release."""
+    return BUILD in environment.description
+
+
+def python_of(path: Path) -> Environment:
+    """A Python of the user's that has torch, as an environment whose release nobody has stated yet.
+
+    Raises:
+        UsageError: there is no such program.
+    """
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "there is no such program"
+        hint = "name the executable of the Python that has torch, such as python:venv/bin/python"
+        raise UsageError(found, where=str(path), hint=hint, code="no-python")
+    python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
+    return Environment("", python.parent.parent, python, {})
+
+
+def python_build(path: Path, *, name: str | None = None, today: dt.date, built: dt.date | None = None) -> Build:
+    """The build that a Python has.
+
+    Parameters:
+        name: what it is called in messages; ``python:PATH`` unless given.
+        today: a build cannot be of a later day.
+        built: the day on which its files were packed, where that is known.
+
+    Raises:
+        UsageError: there is no such program.
+        BuildError: it has no torch, its torch cannot be imported, or states a version or a day that it cannot have.
+    """
+    name = name or f"python:{path}"
+    bare = python_of(path)
+    located = _located(bare, name)
+    folder = Path(located["torch"]).absolute().parent
+    reads = tuple(dict.fromkeys(Path(one) for one in (*located["prefixes"], *located["path"], str(folder))))
+    environment = Environment("", bare.prefix, bare.python, {}, reads)
+    said = _asked(environment, name)
+    release = stated(said["torch"])
+    if release is None:
+        raise BuildError(
+            f"its torch states the version {said['torch']!r:.80}, expected one such as 2.16.0.dev20261120+cpu", where=name
+        )
+    if Path(said["file"]).resolve().parent != folder.resolve():
+        raise BuildError(f"its torch lies in {folder} and was imported from {said['file']}", where=name, code="build-changed")
+    stamps, digest = _stamps(folder), _digest(folder)
+    day, day_from = _day(release, said, folder, name, today, built)
+    description = {
+        "torch": said["torch"],
+        "git_revision": said["git_revision"],
+        "python": said["python"],
+        "cuda": variant_of(said),
+        "wheel_sha256": "",
+        BUILD: digest,
+    }
+    whole = Environment(release.public, bare.prefix, bare.python, description, reads)
+    return Build(name, release, day, day_from, variant_of(said), folder, digest, whole, stamps)
+
+
+def unchanged(build: Build) -> None:
+    """Hold that a build is still what it was when it was asked who it is.
+
+    Raises:
+        BuildError: a file of its torch was added, removed or written meanwhile.
+    """
+    if _stamps(build.folder) != build._stamps and _digest(build.folder) != build.digest:  # noqa: SLF001 - a function of the same module
+        raise BuildError(
+            f"{build.reader} changed while it was used: nothing that it said is kept",
+            where=build.name,
+            hint=f"let nothing install or compile in {build.folder} meanwhile, and run the same command again",
+            code="build-changed",
+        )
+
+
+def variant_of(said: dict[str, Any]) -> str:
+    """What a build was compiled for, by what it says of itself."""
+    for key, variant in (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "xpu")):
+        if said.get(key):
+            return f"{variant} {said[key]}"
+    return "cpu"
+
+
+def _day(
+    release: Release, said: dict[str, Any], folder: Path, name: str, today: dt.date, built: dt.date | None
+) -> tuple[dt.date, str]:
+    """The day of a build, and what states it; a day that it cannot have is refused.
+
+    Raises:
+        BuildError: the day in its version is in the future, or later than its files, or another than that on which it was packed.
+    """
+    version = folder / "version.py"
+    written = dt.datetime.fromtimestamp((version if version.is_file() else folder / "__init__.py").stat().st_mtime, dt.UTC).date()
+    if release.day is None:
+        own = said.get("built")
+        try:
+            return (dt.date.fromisoformat(str(own)[:10]), "build") if own else (built, "build") if built else (written, "file")
+        except ValueError:
+            raise BuildError(
+                f"its torch.version.build_date is {own!r:.40}, expected a day such as 2026-11-20", where=name
+            ) from None
+    wrong = (
+        f"that day has not come; today is {today}"
+        if release.day > today + CLOCK
+        else f"its files were packed on {built}"
+        if built is not None and abs(release.day - built) > CLOCK
+        else f"its files are older, of {written}"
+        if written < release.day - CLOCK
+        else ""
+    )
+    if wrong:
+        raise BuildError(
+            f"torch {release} states the day {release.day}, but {wrong}",
+            where=name,
+            hint="the window of forward compatibility is counted from that day: name the build by its own day",
+            code="build-day",
+        )
+    return release.day, "version"
+
+
+def _located(environment: Environment, name: str) -> dict[str, Any]:
+    """Where a Python finds its modules, without importing torch."""
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
+        place = Path(scratch).resolve()
+        try:
+            done = subprocess.run(
+                [environment.python, "-c", _LOCATE],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=place, timeout=SECONDS,
+                env=environment.environ({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}, scratch=place), check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BuildError(f"does not start: {error}", where=name, hint="name the executable of a Python") from error
+    try:
+        located = json.loads(done.stdout.strip().splitlines()[-1])
+        assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below
+    except (ValueError, IndexError, KeyError, TypeError, AssertionError):
+        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it said nothing"]
+        raise BuildError("is not a Python: it did not say where its modules are", where=name, hint=said[0]) from None
+    if not located["torch"]:
+        raise BuildError(
+            "this Python has no torch",
+            where=name,
+            hint="install one there, or name another Python; PYTHONPATH and packages of the user's home are not looked at",
+            code="build-without-torch",
+        )
+    return dict(located)
+
+
+def _asked(environment: Environment, name: str) -> dict[str, Any]:
+    """What the torch of a Python states of itself.
+
+    Raises:
+        BuildError: it cannot be imported.
+    """
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
+        place = Path(folder).resolve()
+        target = place / "said.json"
+        variables = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_VISIBLE_DEVICES": ""}
+        fence = widened(isolation(), environment.folders)
+        try:
+            done, launched = fenced(environment, fence, place, [environment.python, "-c", _ASK, target], variables, SECONDS)
+        except ReaderError as error:
+            raise BuildError(error.message, where=name) from error
+        if launched:
+            raise BuildError(f"does not start: {launched}", where=name)
+        try:
+            if target.stat().st_size > MOST_SAID:
+                raise BuildError(f"its torch says {target.stat().st_size} bytes of itself, expected a few hundred", where=name)
+            said: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            words = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
+            raise BuildError("its torch cannot be imported", where=name, hint=words[0], code="build-not-imported") from None
+    for key in ("torch", "file"):
+        if not isinstance(said.get(key), str):
+            raise BuildError(f"its torch does not state {key!r}", where=name)
+    if said.get("numpy") is not True:
+        raise BuildError(
+            "this Python has no numpy, by which tensors and archives are looked into",
+            where=name,
+            hint=f"{environment.python} -m pip install numpy",
+            code="build-without-numpy",
+        )
+    said["git_revision"] = said["git_revision"] if isinstance(said.get("git_revision"), str) else None
+    python = _version_of(environment)
+    return {**said, "python": python}
+
+
+def _version_of(environment: Environment) -> str:
+    done = subprocess.run(
+        [environment.python, "-c", "import platform; print(platform.python_version())"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, env=environment.environ(), check=False,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def fenced(
+    environment: Environment,
+    fence: Isolation,
+    place: Path,
+    command: Sequence[str | Path],
+    variables: dict[str, str] | None = None,
+    seconds: int = SECONDS,
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run a command of an environment inside a fence to its end; and why it did not start, empty where it did.
+
+    Parameters:
+        place: the folder that it runs in, the only one that it may write to.
+
+    Raises:
+        ReaderError: it cannot be started, or takes too long.
+    """
+    read_fd, write_fd = os.pipe()
+    with os.fdopen(read_fd) as replies:
+        try:
+            line = launch(command, fence=fence, reads=environment.folders, writes=[place], reply=write_fd)
+            done = subprocess.run(
+                line,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=place, timeout=seconds,
+                env=launcher_environ(environment.environ(variables, scratch=place)), pass_fds=[write_fd], check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ReaderError(f"{command[0]}: {error}", code="does-not-start") from error
+        finally:
+            os.close(write_fd)
+        reply = replies.readline()
+    return done, str(json.loads(reply)["launch"]) if reply.strip() else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- its files
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file of a torch, by its name from there, in order; caches of Python aside."""
+    count = 0
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(one for one in folders if one != "__pycache__")
+        for name in sorted(names):
+            path = Path(parent, name)
+            if path.is_file():
+                count += 1
+                if count > MOST_FILES:
+                    raise BuildError(f"has more than {MOST_FILES} files: this is not a torch", where=str(folder))
+                yield path.relative_to(folder).as_posix(), path
+
+
+def _stamps(folder: Path) -> str:
+    """Digest of the names, sizes and times of all files: it changes where a file does, and costs no reading."""
+    found = hashlib.sha256()
+    for name, path in _files(folder):
+        status = path.stat()
+        found.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
+
+
+def _digest(folder: Path) -> str:
+    """Digest of the names and contents of all files."""
+    found = hashlib.sha256()
+    for name, path in _files(folder):
+        with path.open("rb", buffering=0) as stream:
+            content = hashlib.file_digest(stream, "sha256").hexdigest()
+        found.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()

@@ -1,0 +1,158 @@
+"""Trees of builds: what a build wrote, and what was observed of it, outside the corpus.
+
+A folder holds one tree for each build: ``torch-2.16.0.dev20261120+cpu-1a2b3c4d``, by its version and the digest of its files. In it::
+
+    build.json             which build this is, and the day of this tree
+    fixtures/              what the build wrote, as in a corpus: manifest, goldens, pins
+    reports/observations/  what the build did with fixtures, as it is recorded of releases
+    operators.txt          its operators, one on each line
+    candidate.json         the last report of ``torch-compat candidate``
+    reproduce/             plain Python programs that show its differences without torch-compat
+
+A tree is evidence of the day on which it was made. After some days it is not asked any more.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import BuildError, CorpusError, UsageError
+from torch_compat.readers.environments import remove_environment
+from torch_compat.releases.release import Release
+from torch_compat.writes import changing, put, remove
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.readers.builds import Build
+
+__all__ = ["KEPT_DAYS", "BuildTree", "expire", "open_tree", "trees_in"]
+
+KEPT_DAYS: Final = 14
+"""As long as the window of forward compatibility: what an older nightly did is no evidence for it."""
+STATE: Final = "build.json"
+REPORT: Final = "candidate.json"
+SCHEMA_VERSION: Final = 1
+DIGITS: Final = 8
+
+
+@dataclass(frozen=True)
+class BuildTree:
+    """The tree of one build.
+
+    Attributes:
+        path: its folder.
+        release: the version that the build states, with its local part.
+        day: the build's day.
+        digest: of the build's files.
+        made: the day on which it was observed last.
+    """
+
+    path: Path
+    release: Release
+    day: dt.date
+    digest: str
+    made: dt.date
+
+    @property
+    def name(self) -> str:
+        """The name of the build as a reader."""
+        return f"torch-{self.release}"
+
+    @property
+    def fixtures(self) -> Path:
+        """What the build wrote."""
+        return self.path / "fixtures"
+
+    @property
+    def observations(self) -> Path:
+        """What it did."""
+        return self.path / "reports" / "observations"
+
+    def age(self, today: dt.date) -> int:
+        """Days since it was observed."""
+        return (today - self.made).days
+
+    def report(self) -> dict[str, Any] | None:
+        """The last report about it; None where there is none.
+
+        Raises:
+            CorpusError: it cannot be read.
+        """
+        path = self.path / REPORT
+        if not path.is_file():
+            return None
+        try:
+            report = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise CorpusError(f"cannot be read: {error}", where=str(path), hint="remove the tree", code="bad-tree") from error
+        if not isinstance(report, dict) or not isinstance(report.get("new"), list):
+            raise CorpusError("is no report of torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree")
+        return report
+
+
+def open_tree(folder: Path, build: Build, today: dt.date) -> BuildTree:
+    """The tree of a build in a folder, which is made where it is missing.
+
+    Raises:
+        BuildError: the folder is inside the corpus, or its tree is of another build.
+        WriteError: it cannot be written.
+    """
+    path = folder.absolute() / f"{build.reader}-{build.digest[:DIGITS]}"
+    for parent in (folder.absolute(), *folder.absolute().parents):
+        if (parent / "policies").is_dir() and (parent / "fixtures" / "FROZEN").is_file():
+            raise BuildError(
+                "what a build writes never enters the corpus, and this folder is in one",
+                where=str(folder),
+                hint=f"give --into a folder outside {parent}",
+                code="build-in-corpus",
+            )
+    if (path / STATE).is_file() and (there := _read(path)).digest != build.digest:
+        raise BuildError(f"holds what another build of {there.name} did", where=str(path), code="twin-builds")
+    state = {
+        "schema_version": SCHEMA_VERSION,
+        "torch": str(build.release),
+        "day": build.day.isoformat(),
+        "digest": build.digest,
+        "variant": build.variant,
+        "made": today.isoformat(),
+    }
+    with changing(path):
+        put(path / STATE, json.dumps(state, indent=2) + "\n")
+    return BuildTree(path, build.release, build.day, build.digest, today)
+
+
+def trees_in(folder: Path) -> list[BuildTree]:
+    """Every tree of a folder, by the build's day and version.
+
+    Raises:
+        CorpusError: one of them does not say which build it is of.
+    """
+    found = [_read(path.parent) for path in sorted(folder.glob(f"torch-*/{STATE}"))]
+    return sorted(found, key=lambda tree: (tree.day, tree.release, tree.made, tree.digest))
+
+
+def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTree]:
+    """Remove the trees of a folder that are older than so many days; those that were removed."""
+    old = [tree for tree in trees_in(folder) if tree.age(today) > days]
+    for tree in old:
+        remove(tree.path / STATE)  # first: an interrupted removal leaves nothing that looks like evidence
+        remove_environment(tree.path)
+    return old
+
+
+def _read(path: Path) -> BuildTree:
+    try:
+        state = json.loads((path / STATE).read_bytes())
+        day, made = dt.date.fromisoformat(state["day"]), dt.date.fromisoformat(state["made"])
+        return BuildTree(path, Release(state["torch"]), day, str(state["digest"]), made)
+    except (OSError, ValueError, KeyError, TypeError, UsageError) as error:
+        raise CorpusError(
+            f"does not say which build this is: {type(error).__name__}: {error}",
+            where=str(path / STATE),
+            hint=f"remove {path}",
+            code="bad-tree",
+        ) from error

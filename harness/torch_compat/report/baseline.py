@@ -1,0 +1,115 @@
+"""A judgement beside an older one: which findings are new, gone, changed or the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.errors import UsageError
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.rules.judge import Report
+
+__all__ = ["Beside", "beside", "beside_json", "beside_lines", "read_baseline"]
+
+_VERDICTS = frozenset(str(verdict) for verdict in Verdict)
+Told = tuple[str, int, str]
+"""Verdict, count and waiver of a finding."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The difference of two judgements, by the ids of findings.
+
+    Attributes:
+        new, gone: with what they say.
+        changed: with what they said and say.
+        same: how many.
+    """
+
+    new: dict[str, tuple[Told, ...]]
+    gone: dict[str, tuple[Told, ...]]
+    changed: dict[str, tuple[tuple[Told, ...], tuple[Told, ...]]]
+    same: int
+
+    @property
+    def exit_status(self) -> int:
+        """1 where a finding fails that did not, 4 where something new was not checked, else 0."""
+        fresh = [*self.new.values(), *(tuple(one for one in now if one not in before) for before, now in self.changed.values())]
+        verdicts = {verdict for told in fresh for verdict, _, _ in told}
+        return 1 if str(Verdict.FAIL) in verdicts else 4 if str(Verdict.NOT_CHECKED) in verdicts else 0
+
+
+def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
+    """What a report in the form of schemas/report.schema.json says of each finding.
+
+    Raises:
+        UsageError: it is no such report.
+    """
+    hint = "give what `torch-compat judge --format json` printed, or reports/latest/report.json"
+    try:
+        document: Any = json.loads(data)
+        if document["schema_version"] != 1:
+            raise UsageError(
+                f"is a report of version {document['schema_version']!r}, expected 1", where=where, hint=hint, code="baseline"
+            )
+        told = [(one["id"], (one["verdict"], one["count"], one["waiver"] or "")) for one in document["findings"]]
+        told += [
+            (_unchecked(one["what"], one["reason"]), (str(Verdict.NOT_CHECKED), one["count"], ""))
+            for one in document["not_checked"]
+        ]
+        good = all(
+            isinstance(name, str) and verdict in _VERDICTS and isinstance(count, int) and isinstance(waiver, str)
+            for name, (verdict, count, waiver) in told
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        good = False
+    if not good:
+        raise UsageError("is no report of torch-compat judge", where=where, hint=hint, code="baseline")
+    return _grouped(told)
+
+
+def beside(report: Report, baseline: dict[str, tuple[Told, ...]]) -> Beside:
+    """A report beside an older one."""
+    told = [(one.id, (str(one.verdict), one.count, one.waiver)) for one in report.findings]
+    told += [(_unchecked(what, why), (str(Verdict.NOT_CHECKED), count, "")) for what, why, count in report.not_checked]
+    now = _grouped(told)
+    return Beside(
+        new={name: one for name, one in now.items() if name not in baseline},
+        gone={name: one for name, one in baseline.items() if name not in now},
+        changed={name: (baseline[name], one) for name, one in now.items() if name in baseline and baseline[name] != one},
+        same=sum(baseline.get(name) == one for name, one in now.items()),
+    )
+
+
+def _unchecked(what: str, why: str) -> str:
+    return f"{what}:not-checked:{why}"
+
+
+def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
+    """By id, sorted: one cause may be waived in one part, and fail in another."""
+    found: dict[str, list[Told]] = {}
+    for name, one in told:
+        found.setdefault(name, []).append(one)
+    return {name: tuple(sorted(found[name])) for name in sorted(found)}
+
+
+def beside_json(found: Beside) -> dict[str, Any]:
+    """The difference as it stands in a report."""
+    return {"new": list(found.new), "gone": list(found.gone), "changed": list(found.changed), "same": found.same}
+
+
+def beside_lines(found: Beside) -> Iterator[str]:
+    """The difference for people, a line for each finding that is not the same."""
+    yield f"Beside the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
+    yield from (f"  new: {name}: {_said(one)}" for name, one in found.new.items())
+    yield from (f"  gone: {name}: {_said(one)}" for name, one in found.gone.items())
+    yield from (f"  changed: {name}: {_said(before)}; now {_said(now)}" for name, (before, now) in found.changed.items())
+
+
+def _said(told: tuple[Told, ...]) -> str:
+    return ", ".join(f"{count} {verdict}{f' ({waiver})' if waiver else ''}" for verdict, count, waiver in told)

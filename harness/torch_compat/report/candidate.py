@@ -1,0 +1,193 @@
+"""A build beside a release, in one screen of text and in the form of harness/torch_compat/schemas/candidate.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SCHEMA_VERSION", "CandidateReport", "Item", "Policy", "candidate_lines"]
+
+SCHEMA_VERSION: Final = 1
+SHOWN: Final = 4
+"""New items that one screen has room for."""
+SHORT: Final = 3
+COMMAND: Final = "\0"
+"""Begins a line that is never cut."""
+
+Policy: TypeAlias = Literal["breaks", "needs", "waived", "allowed"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that a build does differently from the release, with all that shows it.
+
+    Attributes:
+        id: what is equal in another build that does the same.
+        what: ``loads``, ``computes``, ``warns``, ``writes``, ``operator``, ``deprecation``, ``probe`` or ``older reader``.
+        cause: one line.
+        before, after: what the release and the build do.
+        policy: ``breaks`` a promise; ``needs`` an upgrader, a version bump or a deprecation first; is ``waived``; or is ``allowed``.
+        says: that in one sentence.
+        rule: of the promise, "" where there is none.
+        allowed_from: the day on which it may be released if it is announced now; None where that is not known, or not needed.
+        count: cells, operators or recipes that have this cause.
+        witness: the smallest of them.
+        reproduce: a command that shows it with the build alone; None where it takes more than a few lines.
+        first: the earliest build that does it, as far as earlier builds were given; None where there were none.
+    """
+
+    id: str
+    what: str
+    cause: str
+    before: str
+    after: str
+    policy: Policy
+    says: str
+    rule: str
+    allowed_from: str | None
+    count: int
+    witness: str
+    reproduce: str | None
+    first: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "id": self.id, "what": self.what, "cause": self.cause, "before": self.before, "after": self.after, "policy": self.policy,
+            "says": self.says, "rule": self.rule or None, "allowed_from": self.allowed_from, "count": self.count,
+            "witness": self.witness, "reproduce": self.reproduce, "first": self.first,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CandidateReport:
+    """What ``torch-compat candidate`` found.
+
+    Attributes:
+        build: the build, as it identifies itself.
+        against: the release: its name, where its observations are from (``recorded`` or ``now``), and their day.
+        asked: what was asked now, in numbers: see the schema.
+        new, mended: by gravity, then by count.
+        known: causes that the release has, too, and how many cells they cover.
+        reworded: errors that both raise, in other words.
+        not_asked: what was not asked, why, whether that was required, and how many.
+        notes: what has to be said of the evidence.
+        tree: where all of it is kept.
+        fail_on_new: whether every new item ends with status 1.
+    """
+
+    build: dict[str, Any]
+    against: dict[str, Any]
+    asked: dict[str, Any]
+    new: tuple[Item, ...]
+    mended: tuple[Item, ...]
+    known: dict[str, int]
+    reworded: int
+    not_asked: tuple[tuple[str, str, bool, int], ...]
+    notes: tuple[str, ...]
+    tree: str
+    fail_on_new: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        """1 a new item breaks a promise, or any is new where that fails; 4 something that was required was not asked; else 0."""
+        if any(one.policy == "breaks" for one in self.new) or (self.fail_on_new and self.new):
+            return 1
+        return 4 if any(required for _, _, required, _ in self.not_asked) else 0
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "build": self.build,
+            "against": self.against,
+            "asked": self.asked,
+            "new": [one.as_json() for one in self.new],
+            "mended": [one.as_json() for one in self.mended],
+            "known": self.known,
+            "reworded": self.reworded,
+            "not_asked": [
+                {"what": what, "why": why, "required": required, "count": count} for what, why, required, count in self.not_asked
+            ],
+            "notes": list(self.notes),
+            "tree": self.tree,
+            "exit_status": self.exit_status,
+        }
+
+
+def candidate_lines(report: CandidateReport, *, full: bool, width: int = 80) -> Iterator[str]:
+    """The report, for people.
+
+    Parameters:
+        full: every item, not only what one screen has room for.
+        width: columns of a line; commands, which somebody copies, may be longer.
+    """
+    for line in _lines(report, full=full):
+        command = line.startswith(COMMAND)
+        yield line.replace(COMMAND, "     ", 1) if command else line if full or len(line) <= width else line[: width - 1] + "…"
+
+
+def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
+    build, asked, against = report.build, report.asked, report.against
+    yield f"torch {build['torch']}, which is or becomes {build['line']}; {build['variant']}, of {build['day']} (by its {build['day_from']})"
+    yield f"against {against['name']}, {against['source']} {against['observed']}"
+    cells = f"{asked['cells']:,} of {asked['cells_in_all']:,} cells" + ("" if asked["all"] else f" (seed {asked['seed']})")
+    yield (
+        f"asked now: {cells}, {asked['recipes']} recipes, {asked['deprecations']} deprecations, {asked['probes']} probe{'s' * (asked['probes'] != 1)}, "
+        f"{asked['operators']:,} operators"
+    )
+    yield ""
+    yield f"New: {_count(report.new)}"
+    shown = report.new if full else report.new[:SHOWN]
+    for number, one in enumerate(shown, 1):
+        yield from _item(number, one, build["torch"])
+    if len(report.new) > len(shown):
+        yield f"  and {len(report.new) - len(shown)} more: --full prints them"
+    yield f"Mended: {len(report.mended) or 'nothing'}"
+    for one in report.mended if full else report.mended[:SHORT]:
+        yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in all)"
+    known = sum(report.known.values())
+    kinds = ", ".join(f"{count:,} {what}" for what, count in sorted(report.known.items()))
+    yield f"Known, continues from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
+        f"; {report.reworded:,} errors in other words" if report.reworded else ""
+    )
+    yield "Not asked:" + ("" if report.not_asked else " nothing")
+    for what, why, required, count in report.not_asked:
+        yield f"  {count:,} {what}{' (required)' if required else ''}: {why}"
+    for note in report.notes:
+        yield f"Note: {note}"
+    yield f"kept in {report.tree}"
+    yield f"exit status {report.exit_status}: {_ending(report)}"
+
+
+def _count(items: tuple[Item, ...]) -> str:
+    if not items:
+        return "nothing"
+    kinds = {"breaks": "break a promise", "needs": "need something first", "waived": "are waived", "allowed": "are allowed"}
+    counts = [(sum(one.policy == kind for one in items), text) for kind, text in kinds.items()]
+    return f"{len(items)} ({', '.join(f'{count} {text}' for count, text in counts if count)})"
+
+
+def _item(number: int, one: Item, torch: str) -> Iterator[str]:
+    yield f"  {number}. {one.what}: {one.cause}"
+    yield f"     {one.says}" + (f"; allowed from {one.allowed_from}" if one.allowed_from else "")
+    first = "" if one.first is None else "; in no earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
+    yield f"     witness {one.witness}, {one.count} in all{first}"
+    if one.reproduce is not None:
+        yield f"{COMMAND}{one.reproduce}"
+
+
+def _ending(report: CandidateReport) -> str:
+    status = report.exit_status
+    if status == 0:
+        return "nothing new breaks a promise" if report.new else "nothing is new"
+    if status == 1:
+        return (
+            "a new item breaks a promise"
+            if any(one.policy == "breaks" for one in report.new)
+            else "something is new, and --fail-on new was given"
+        )
+    return "incomplete: something that is required was not asked"

@@ -1,0 +1,146 @@
+"""What every form for machines is made of: one entry for each finding, so that all of them count the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.report.breaks import order
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from torch_compat.report.release.report import ReleaseReport
+    from torch_compat.rules.judge import Finding, Report
+
+__all__ = ["ERROR", "Entry", "Run", "of_release", "of_report"]
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+NOTE: Final = "note"
+LEVELS: Final = {Verdict.FAIL: ERROR, Verdict.NOT_CHECKED: WARNING}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One finding.
+
+    Attributes:
+        verdict: ``fail``, ``not-checked``, ``waived``, ``continues`` or ``expected``; of what begins with a release its section.
+        level: ``error``, ``warning`` or ``note``.
+        count: how many things it is of.
+        file: the file of the tree that it is about; "" where it is about none.
+        accepted: why it is no failure: the id of a waiver; "" where nothing says so.
+        command: shows it; "" where none does.
+    """
+
+    id: str
+    rule: str
+    verdict: str
+    level: str
+    text: str
+    count: int
+    readers: tuple[str, ...] = ()
+    file: str = ""
+    accepted: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that one command found.
+
+    Attributes:
+        title: of the run, in a few words.
+        totals: how many there are of each verdict, also of those that are no entries.
+        rules: what was asked, by rule and what it asks in a sentence.
+        markdown: for a summary that people read.
+        readers: every reader, oldest first: a rule that found something about one of them was asked of all.
+        unasked: rules that were not asked, and why. None of them is a pass.
+    """
+
+    title: str
+    as_of: str
+    evidence: str
+    exit_status: int
+    totals: dict[str, int]
+    entries: tuple[Entry, ...]
+    rules: dict[str, str] = field(default_factory=dict)
+    markdown: str = ""
+    readers: tuple[str, ...] = ()
+    unasked: dict[str, str] = field(default_factory=dict)
+
+    def of(self, level: str) -> tuple[Entry, ...]:
+        """The entries of one level."""
+        return tuple(entry for entry in self.entries if entry.level == level)
+
+
+def of_report(report: Report, rules: dict[str, str], files: dict[str, str], markdown: str) -> Run:
+    """A judgement.
+
+    Parameters:
+        rules: every rule of the policy, and what it asks.
+        files: the path of the archive of each fixture.
+    """
+    entries = [
+        Entry(
+            one.id, one.rule, str(one.verdict), LEVELS.get(one.verdict, NOTE), one.title, one.count, one.readers,
+            _file(one, files), one.waiver, one.reproduce,
+        )
+        for one in report.findings
+    ]  # fmt: skip
+    entries += [
+        Entry(f"{what}:not-checked:{number}", what, str(Verdict.NOT_CHECKED), WARNING, why, count)
+        for number, (what, why, count) in enumerate(report.not_checked, 1)
+    ]
+    totals = {str(verdict): report.counts.get(verdict, 0) for verdict in Verdict}
+    readers = tuple(sorted({reader for one in report.findings for reader in one.readers}, key=order))
+    unasked = {rule: note for rule in rules for note in report.notes if note.startswith(f"{rule} was not asked")}
+    return Run(
+        "torch-compat judge", report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown, readers,
+        unasked,
+    )  # fmt: skip
+
+
+def of_release(report: ReleaseReport, markdown: str) -> Run:
+    """What begins with a release."""
+    entries = [
+        Entry(
+            item.id,
+            f"release-{item.section}",
+            str(item.section),
+            ERROR if item.open else NOTE,
+            f"{item.title} (since {item.when})",
+            max(1, item.newer + item.older),
+            (report.release,),
+            "",
+            "" if item.open else item.id,
+            item.shown.command if item.shown else "",
+        )
+        for item in report.items
+    ]
+    entries += [
+        Entry(
+            f"not-asked:{number}",
+            "release-not-asked",
+            str(Verdict.NOT_CHECKED),
+            NOTE if one.explained else WARNING,
+            one.why,
+            one.count,
+        )
+        for number, one in enumerate(report.not_asked, 1)
+    ]
+    totals: dict[str, int] = {}
+    for entry in entries:
+        totals[entry.verdict] = totals.get(entry.verdict, 0) + 1
+    rules = {entry.rule: f"What begins with a release: {entry.verdict}" for entry in entries}
+    title = f"torch {report.release} compared with {report.since}"
+    return Run(title, report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown)
+
+
+def _file(finding: Finding, files: dict[str, str]) -> str:
+    """The file that a finding is about: the waiver that covers it, else the archive."""
+    if finding.smallest in files:
+        return f"fixtures/{files[finding.smallest]}"
+    release, _, rest = finding.smallest.partition("/")
+    return "" if not rest or release != SYNTHETIC else f"fixtures/{finding.smallest}"

@@ -1,0 +1,461 @@
+"""What changes for archives between two releases: the recorded cells of both, one archive at a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.corpus.manifest import SYNTHETIC, Fixture, NotWritable
+from torch_compat.releases.release import Release
+from torch_compat.report.release.items import Part, Section, Shown, Span, short
+from torch_compat.report.release.snippets import call_of, raised, returned, snippet
+from torch_compat.rules.cells import in_words, kind_of
+from torch_compat.rules.differences import Differences
+from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.values.compare import all_differences
+from torch_compat.values.normalise import alike, headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_compat.report.release.snippets import Called
+    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.judge import Named
+
+__all__ = ["Missing", "archive_parts", "recorded_readers"]
+
+KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
+UNTOLD: Final = frozenset({Outcome.UNSUPPORTED, Outcome.UNAVAILABLE})
+SECTIONS: Final = {
+    Outcome.DIFFERENT: Section.SILENT,
+    Outcome.REFUSED: Section.REFUSED,
+    Outcome.RAISED: Section.REFUSED,
+    Outcome.CRASHED: Section.CRASHED,
+    Outcome.TIMED_OUT: Section.CRASHED,
+    Outcome.UNSTABLE: Section.CRASHED,
+    Outcome.RELAXED: Section.ACCEPTED,
+}
+DID: Final = {
+    Outcome.DIFFERENT: "computes other values",
+    Outcome.REFUSED: "refuses to load",
+    Outcome.RAISED: "loads, then raises",
+    Outcome.CRASHED: "crashes",
+    Outcome.TIMED_OUT: "does not finish",
+    Outcome.UNSTABLE: "gives varying results",
+    Outcome.RELAXED: "returns values where the writer raised",
+}
+_WITH_RESULTS: Final = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
+_LOADED: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
+"""What a golden holds whose writer did not read the archive back: it has no values to compare."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What could not be asked of archives: how many, and why."""
+
+    count: int
+    why: str
+
+
+class _Cause(NamedTuple):
+    """Why a cell is as it is.
+
+    Attributes:
+        waiver: that covers it; "" where none does.
+        kind: by what causes are told apart.
+        text: in one line.
+        finding: its id; "" where no rule names it.
+        fails: whether it is neither waived nor expected.
+    """
+
+    waiver: str
+    kind: tuple[str, str]
+    text: str
+    finding: str = ""
+    fails: bool = False
+
+
+class _Note(NamedTuple):
+    """One cell of the older or of the newer release in which something begins.
+
+    Attributes:
+        before: what the older release did with what it had; None where only the older release is concerned.
+        reader: the release whose cell shows it.
+        older: whether that is the older one, with an archive of a newer release.
+    """
+
+    section: Section
+    cause: _Cause
+    fixture: Fixture
+    before: Cells | None
+    after: Cells
+    reader: str
+    older: bool = False
+
+    @property
+    def again(self) -> bool:
+        """Whether both releases give other values than were written, and not the same ones."""
+        return self.before is not None and self.before.outcome is self.after.outcome is Outcome.DIFFERENT
+
+
+class _Told(NamedTuple):
+    """One difference from what was written.
+
+    Attributes:
+        place: what tells it from other differences: its kind, where it is, and all that is there instead.
+    """
+
+    kind: str
+    text: str
+    place: str
+
+
+@dataclass
+class _Found:
+    """Cells of one cause, as they are met.
+
+    Attributes:
+        smallest: the archive whose cells stand for all, with what the older and the newer release did.
+    """
+
+    section: Section
+    titles: dict[str, None] = field(default_factory=dict)
+    archives: set[str] = field(default_factory=set)
+    newer: int = 0
+    older: int = 0
+    findings: set[str] = field(default_factory=set)
+    open: bool = False
+    bumped: set[str] = field(default_factory=set)
+    by: list[str] = field(default_factory=list)
+    smallest: _Note | None = None
+
+
+def recorded_readers(evidence: Evidence) -> tuple[str, ...]:
+    """The releases that have read archives, oldest first."""
+    return tuple(dict.fromkeys(reader.release for reader in evidence.readers))
+
+
+def archive_parts(evidence: Evidence, named: Iterable[Named], since: str, release: str) -> tuple[list[Part], list[Missing]]:
+    """Everything in which a release and an older one did not do the same with archives, by cause; and what cannot be compared.
+
+    Parameters:
+        since: the older release; both must have read archives.
+    """
+    return _Between(evidence, named, since, release).parts()
+
+
+class _Between:
+    def __init__(self, evidence: Evidence, named: Iterable[Named], since: str, release: str) -> None:
+        self._evidence = evidence
+        self._since, self._release = since, release
+        self._differences = Differences(evidence)
+        self._bits = {
+            name: evidence.readers.where(lambda reader, name=name: reader.release == name)  # type: ignore[misc]
+            for name in recorded_readers(evidence)
+            if Release(since) <= Release(name) <= Release(release)
+        }
+        both = self._bits[since] | self._bits[release]
+        self._named: defaultdict[tuple[str, str], list[Named]] = defaultdict(list)
+        for one in named:
+            cells = one.judgement.cells
+            if cells is not None and cells.readers & both:
+                self._named[cells.fixture.id, cells.options.id].append(one)
+        self._titles = {waiver.id: (waiver.title, waiver.reason) for waiver in evidence.policy.waivers}
+        self._found: dict[tuple[str, Section], _Found] = {}
+        self._notes: list[_Note] = []
+        self._missing: defaultdict[str, int] = defaultdict(int)
+
+    def parts(self) -> tuple[list[Part], list[Missing]]:
+        old, new = Release(self._since), Release(self._release)
+        for (fixture_id, options), line in self._evidence.by_line.items():
+            fixture = self._evidence.corpus.fixtures[fixture_id]
+            before, after = self._of(line, self._since), self._of(line, self._release)
+            if fixture.release == SYNTHETIC or Release(fixture.release) <= old:
+                self._backward(fixture, options, before, after)
+            elif Release(fixture.release) <= new:
+                self._forward(fixture, options, before, after)
+        self._unwritten()
+        self._gather()
+        found = [self._part(key, one) for (key, _), one in self._found.items()]
+        return found, [Missing(count, why) for why, count in sorted(self._missing.items())]
+
+    def _of(self, line: Iterable[Cells], release: str) -> Cells | None:
+        """What a release did with an archive; None where nothing is recorded."""
+        bits = self._bits[release]
+        return next((cells for cells in line if cells.readers & bits and cells.outcome not in UNTOLD), None)
+
+    # ------------------------------------------------------------------------------------------------ which cells changed
+
+    def _backward(self, fixture: Fixture, options: str, before: Cells | None, after: Cells | None) -> None:
+        """An archive that both releases found there."""
+        if before is None or after is None:
+            if options == "default" and (before is None) != (after is None):
+                lacking = self._since if before is None else self._release
+                self._missing[f"archives that {lacking} was not asked to load"] += 1
+            return
+        if not self._changed(before, after):
+            return
+        self._begins(fixture, before, after)
+
+    def _begins(self, fixture: Fixture, before: Cells, after: Cells) -> None:
+        if after.outcome in KEPT:
+            cause = self._cause(before, self._since)
+            self._notes.append(_Note(Section.MENDED, cause, fixture, before, after, self._since))
+        else:
+            cause = self._cause(after, self._release)
+            self._notes.append(_Note(self._section(after, before), cause, fixture, before, after, self._release))
+
+    def _section(self, cells: Cells, other: Cells | None = None) -> Section:
+        """Where the result of a release belongs. Values are silent; another error, or a value in place of one, is not."""
+        if cells.outcome is not Outcome.DIFFERENT:
+            return SECTIONS[cells.outcome]
+        theirs = {one.place for one in self._differences_of(other)} if other is not None else set()
+        kinds = {one.kind for one in self._differences_of(cells) if one.place not in theirs}
+        if not kinds or not kinds <= {"raised", "relaxed", "error"}:
+            return Section.SILENT
+        return Section.ACCEPTED if kinds == {"relaxed"} else Section.REFUSED
+
+    def _changed(self, before: Cells, after: Cells) -> bool:
+        """Whether something begins here: not another wording of the same refusal, and not the same other value once more."""
+        if before is after or (before.outcome in KEPT and after.outcome in KEPT):
+            return False
+        if before.outcome is not after.outcome:
+            return True
+        if after.outcome is not Outcome.DIFFERENT:
+            return False
+        return self._differences.digest(before) != self._differences.digest(after)
+
+    def _forward(self, fixture: Fixture, options: str, before: Cells | None, after: Cells | None) -> None:
+        """An archive that is newer than the older release: whether that reads it, and whether its writer still reads itself.
+
+        What the older release never wrote in this way, or did not read back, does not begin here.
+        """
+        if fixture.release != self._release and fixture.release in self._bits:  # written in between: it was read back then
+            then = self._of(self._evidence.by_line[fixture.id, options], fixture.release)
+            if then is not None and after is not None and self._changed(then, after):
+                self._begins(fixture, then, after)
+        mine = self._evidence.by_line.get((f"torch-{self._since}/{fixture.recipe}", options))
+        own = self._of(mine, self._since) if mine else None
+        if own is None:
+            return
+        if fixture.release == self._release and after is not None and self._changed(own, after):
+            self._begins(fixture, own, after)
+        if before is None or before.outcome in KEPT or own.outcome not in KEPT:
+            return
+        cause = self._cause(before, self._since)
+        section = self._section(before)
+        if before.outcome in {Outcome.REFUSED, Outcome.RAISED, Outcome.RELAXED}:  # promised to nobody, and worth knowing
+            text = f"{self._since} {DID[before.outcome]} newer archives: {before.message or fixture.recipe}"
+            section, cause = Section.FORMATS, _Cause("", ("older", alike(before.message) or fixture.recipe), text)
+        self._notes.append(_Note(section, cause, fixture, None, before, self._since, older=True))
+
+    def _unwritten(self) -> None:
+        """Recipes that the older release wrote, and the newer one cannot."""
+        wrote = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._since}
+        asked = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._release}
+        for recipe, old in sorted(wrote.items()):
+            new = asked.get(recipe)
+            if new is None:
+                self._missing[f"recipes that {self._release} was not asked to write"] += 1
+            elif isinstance(old, Fixture) and isinstance(new, NotWritable):
+                message = headline(new.message)
+                found = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)
+                found.titles[short(f"cannot be written any more: {recipe}: {message}")] = None
+                found.archives.add(old.id)
+            elif isinstance(old, NotWritable) and isinstance(new, Fixture):
+                found = self._entry(f"unwritable:{alike(headline(old.message))}", Section.MENDED)
+                found.titles[short(f"can now be written: {recipe} ({self._since}: {headline(old.message)})")] = None
+                found.archives.add(new.id)
+
+    # ----------------------------------------------------------------------------------------------------- what is noted
+
+    def _cause(self, cells: Cells, release: str) -> _Cause:
+        """Why a release did what it did with an archive, as the rules say it; by its outcome where none of them does."""
+        bits = self._bits[release]
+        for one in self._named.get((cells.fixture.id, cells.options.id), ()):
+            shown, cause = one.judgement.cells, one.judgement.cause
+            if shown is not None and shown.readers & bits and cause is not None:
+                fails = one.judgement.verdict is Verdict.FAIL
+                return _Cause(one.waiver, (cause.what, cause.subject), cause.text, one.id, fails)
+        text = cells.message or f"{cells.fixture.recipe}: {DID.get(cells.outcome, cells.outcome)}"
+        return _Cause("", kind_of(cells), text)
+
+    def _entry(self, name: str, section: Section) -> _Found:
+        return self._found.setdefault((name, section), _Found(section))
+
+    def _gather(self) -> None:
+        """Put notes together by what caused them.
+
+        A cell that no waiver covers belongs to the waiver that covers others of its kind here, if that is only one. One that differed
+        before as well belongs to whatever changed the other archives of its recipe.
+        """
+        waivers: defaultdict[tuple[Section, tuple[str, str]], set[str]] = defaultdict(set)
+        recipes: defaultdict[str, set[str]] = defaultdict(set)
+        for note in self._notes:
+            if not note.again:
+                waivers[note.section, note.cause.kind].add(note.cause.waiver)
+        for note in sorted(self._notes, key=lambda note: note.before is None):
+            known = waivers[note.section, note.cause.kind] - {""}
+            waiver, change = "" if note.again else note.cause.waiver, ""
+            if not waiver and len(known) == 1:
+                waiver = next(iter(known))
+            if not waiver and Outcome.RELAXED in {note.after.outcome, note.before.outcome if note.before else None}:
+                change = self._change(note)
+            name = f"waiver:{waiver}" if waiver else change or f"cells:{':'.join(note.cause.kind)}"
+            if note.again and not waiver and not change:
+                name = f"cells:again:{note.fixture.recipe}"
+            if note.before is None and not waiver and len(recipes[note.fixture.recipe]) == 1:
+                name = next(iter(recipes[note.fixture.recipe]))  # the same thing, as the older release sees it
+            elif note.before is not None:
+                recipes[note.fixture.recipe].add(name)
+            self._take(name, note)
+
+    def _change(self, note: _Note) -> str:
+        """The stated change by which a release gives a value where the other raises, if only one began here; "" if not."""
+        used = {operator.partition(".")[0].removesuffix("_") for operator in note.fixture.operators}
+        found = [
+            change.id
+            for change in self._evidence.policy.changes
+            if Release(self._since) < Release(change.since) <= Release(self._release)
+            and change.kind in {"accepted", "refused"}
+            and used.intersection(change.operators)
+        ]
+        return f"change:{found[0]}" if len(found) == 1 else ""
+
+    def _take(self, name: str, note: _Note) -> None:
+        found = self._entry(name, note.section)
+        again = name.startswith("cells:again:")
+        text = f"{note.fixture.recipe}: {self._told(note.after, note.before)}" if again else note.cause.text
+        found.titles[short(text)] = None
+        found.archives.add(note.fixture.id)
+        found.newer += not note.older
+        found.older += note.older
+        found.open |= note.cause.fails
+        if note.cause.finding:
+            found.findings.add(note.cause.finding)
+        found.by.append(self._first(note))
+        smallest = found.smallest
+        if smallest is None or _place(note) < _place(smallest):
+            found.smallest = note
+
+    def _first(self, note: _Note) -> str:
+        """The first of the recorded releases between both that does as the newer one."""
+        wrote = note.fixture.release
+        if note.older or wrote == self._release:
+            return wrote
+        floor = Release(self._since if wrote == SYNTHETIC or wrote not in self._bits else wrote)
+        line = self._evidence.by_line[note.fixture.id, note.after.options.id]
+        first = self._release
+        for release in reversed([name for name in self._bits if Release(name) > floor]):
+            did = self._of(line, release)
+            if did is None or self._changed(did, note.after):
+                break
+            first = release
+        return first
+
+    def _part(self, key: str, found: _Found) -> Part:
+        kind, _, name = key.partition(":")
+        title, why = self._titles.get(name, ("", "")) if kind == "waiver" else ("", "")
+        first, *more = found.titles
+        if not title:
+            title = first + (f", and {len(more)} more like it" if more else "")
+        by = min(found.by, key=Release, default=self._release)
+        after = max((one for one in self._bits if Release(one) < Release(by)), key=Release, default=self._since)
+        prefix = "mended:" if found.section is Section.MENDED else ""
+        return Part(
+            names=(f"{prefix}{key}",),
+            section=found.section,
+            rank=0 if kind == "waiver" else 3,
+            title=f"Mended: {title}" if prefix else title,
+            source="archives",
+            span=Span(after, by),
+            says=_counted(found, self._since, self._release),
+            archives=frozenset(found.archives),
+            newer=found.newer,
+            older=found.older,
+            why=" ".join(why.split()),
+            findings=tuple(sorted(found.findings)),
+            open=found.open,
+            shown=self._shown(found) if found.smallest else None,
+            details=tuple(found.titles),
+        )
+
+    def _shown(self, found: _Found) -> Shown:
+        assert found.smallest is not None  # noqa: S101 - asked before
+        note = found.smallest
+        fixture, options = note.fixture, note.after.options.id
+        command = f"torch-compat observe --recorded --show --reader torch-{note.reader} --fixture {fixture.id}"
+        command += "" if options == "default" else f" --options {options}"
+        if note.before is None:  # the older release alone, with what the newer one wrote
+            before, after = self._told(note.after), "as written"
+        else:
+            before, after = self._told(note.before, note.after), self._told(note.after, note.before)
+        called = next(filter(None, map(call_of, (after, before))), None)
+        load = note.after.options.load.given()
+        lines = snippet(fixture, load, called)
+        outputs = (self._result(note.before or note.after, called), self._result(note.after, called))
+        if note.before is None:
+            outputs = outputs[0], returned(fixture.golden, called)
+        return Shown(fixture.id, options, before, after, command, fixture.size, lines, outputs if lines else ("", ""))
+
+    def _result(self, cells: Cells, called: Called | None) -> str:
+        """What a release returns of one call, or of the load."""
+        golden = cells.fixture.golden
+        if cells.outcome in KEPT:
+            return returned(golden, called)
+        if cells.outcome in _WITH_RESULTS and cells.observation.departures:
+            return returned(cells.observation.own_result(golden), called)
+        kind = cells.observation.errors[-1].get("type", "") if cells.observation.errors and not cells.observation.signal else ""
+        text = cells.message or DID.get(cells.outcome, str(cells.outcome))
+        return raised(kind, text)
+
+    def _told(self, cells: Cells, other: Cells | None = None) -> str:
+        """What a release did with an archive, in one line: of several differences the first that the other release does not have."""
+        if cells.outcome in KEPT:
+            return "as written"
+        said = self._differences_of(cells)
+        others = self._differences_of(other) if other is not None else []
+        theirs, texts = {one.place for one in others}, {one.text for one in others}
+        first = next((one for one in said if one.place not in theirs), said[0] if said else None)
+        if first is None:
+            return short(cells.message or DID.get(cells.outcome, str(cells.outcome)))
+        return short(
+            first.text + (" there, and other elements elsewhere" if first.text in texts and first.place not in theirs else "")
+        )
+
+    def _differences_of(self, cells: Cells) -> list[_Told]:
+        """What is not as written; nothing of what was refused or died."""
+        golden = cells.fixture.golden
+        if cells.outcome not in _WITH_RESULTS or not cells.observation.departures or not _LOADED.isdisjoint(golden):
+            return []
+        told = []
+        for one in all_differences(golden, cells.observation.own_result(golden))[0]:
+            expected, got = one.content
+            place = f"{one.kind} {one.where} {got!r}"
+            if one.kind == "raised":
+                told.append(_Told(one.kind, f"{one.where}: raises {in_words(got['type'], got['message'])}", place))
+            elif one.kind == "relaxed":
+                wrote = f" (written: {in_words(expected['type'], expected['message'])})" if expected else ""
+                told.append(_Told(one.kind, f"{one.where}: returns a value{wrote}", place))
+            elif one.kind != "error" and self._evidence.matters(cells.fixture, one):
+                text = f"{one.where}: {one.kind} {one.facts.get('got')} (written: {one.facts.get('expected')})"
+                told.append(_Told(one.kind, text, place))
+        for pair in cells.others:
+            text = f"raises {in_words(*pair[2:])} (written: {in_words(*pair[:2])})"
+            told.append(_Told("error", text, text))
+        return told
+
+
+def _place(note: _Note) -> tuple[bool, bool, int, str]:
+    """Examples of the newer release come first, then those that were right before, then small ones."""
+    return note.older, note.again, note.fixture.size, note.fixture.id
+
+
+def _counted(found: _Found, since: str, release: str) -> str:
+    said = []
+    if found.newer:
+        said.append(f"{found.newer} cells of {release}")
+    if found.older:
+        said.append(f"{found.older} cells of {since} with newer archives")
+    return ", ".join(said) or f"{len(found.archives)} recipes"

@@ -1,0 +1,198 @@
+"""A draft of the compatibility notes of a release: every line rests on a record, and text written by hand stands beside its item.
+
+Text written by hand is kept in ``reports/notes/RELEASE.toml``, and the draft that holds it is generated::
+
+    introduction = "..."            # optional: the first paragraph
+
+    [[item]]
+    id = "waiver:arange-length"     # the id that the draft shows
+    text = "..."                    # Markdown, under the title of the item
+
+Nothing but a person changes that file. An item of it that the release no longer has is an error: its evidence is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.errors import UsageError
+from torch_compat.escapes import escaped, escaped_lines
+from torch_compat.releases.data import parsed
+from torch_compat.report.release.items import Section
+from torch_compat.report.release.to_md import in_code, plain
+from torch_compat.report.release.words import COMPLETE, counted, notes_of_report, state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.report import ReleaseReport
+
+__all__ = ["NOTES", "Hand", "noted", "notes_md", "read_hand"]
+
+BREAKS: Final = "Backwards-incompatible changes"
+DEPRECATIONS: Final = "Deprecations"
+IMPROVEMENTS: Final = "Improvements of compatibility"
+PROBLEMS: Final = "Known problems"
+NOTES: Final = {
+    Section.SILENT: BREAKS,
+    Section.REFUSED: BREAKS,
+    Section.CRASHED: BREAKS,
+    Section.OPERATORS: BREAKS,
+    Section.DEPRECATIONS: DEPRECATIONS,
+    Section.ACCEPTED: IMPROVEMENTS,
+    Section.MENDED: IMPROVEMENTS,
+    Section.FORMATS: PROBLEMS,
+}
+TITLES: Final = (BREAKS, DEPRECATIONS, IMPROVEMENTS, PROBLEMS)
+LARGEST: Final = 1 << 20
+"""Bytes of a file of text written by hand."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """Text written by hand.
+
+    Attributes:
+        items: by the id of the item.
+    """
+
+    introduction: str = ""
+    items: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_hand(data: bytes, where: str) -> Hand:
+    """The text of a file.
+
+    Parameters:
+        where: how errors name the file.
+
+    Raises:
+        UsageError: it is no such file.
+        PolicyError: it is no TOML; with the line.
+    """
+    hint = "write [[item]] tables with id and text, and an introduction if there is one"
+    if len(data) > LARGEST:
+        raise UsageError(f"has {len(data)} bytes, at most {LARGEST} are read", where=where, code="notes")
+    try:
+        table = parsed(data.decode("utf-8"), where)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=where, hint=hint, code="notes") from None
+    items: dict[str, str] = {}
+    entries = table.pop("item", [])
+    introduction = table.pop("introduction", "")
+    if table or not isinstance(entries, list) or not isinstance(introduction, str):
+        found = ", ".join(escaped(key) for key in table) or "an introduction or items of another type"
+        raise UsageError(f"has {found}, expected introduction and item", where=where, hint=hint, code="notes")
+    for number, entry in enumerate(entries, 1):
+        known = isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(one, str) for one in entry.values())
+        if not known:
+            raise UsageError(f"item {number} is not a table of two texts, id and text", where=where, hint=hint, code="notes")
+        if entry["id"] in items:
+            raise UsageError(f"item {number}: {escaped(entry['id'])} has a text already", where=where, code="notes")
+        items[entry["id"]] = entry["text"]
+    return Hand(introduction, items)
+
+
+def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
+    """Check that everything written by hand is about something that the release has.
+
+    Raises:
+        UsageError: names the first item whose evidence is gone.
+    """
+    ids = [item.id for item in report.items]
+    for name in hand.items:
+        if name not in ids:
+            nearest = get_close_matches(name, ids, n=1)
+            hint = f"nearest: {nearest[0]}" if nearest else f"remove it, or look for it: torch-compat report {report.release}"
+            raise UsageError(
+                f"{escaped(name)} is no item of {report.release} any more: its evidence is gone",
+                where=where,
+                hint=hint,
+                code="notes",
+            )
+
+
+def notes_md(report: ReleaseReport, hand: Hand | None = None) -> str:
+    """The draft: the same evidence and the same text written by hand give the same bytes."""
+    return "\n".join(escaped_lines(line) for line in _lines(report, hand or Hand())) + "\n"
+
+
+def _lines(report: ReleaseReport, hand: Hand) -> Iterator[str]:
+    yield f"# Compatibility of torch {report.release}"
+    yield ""
+    yield f"Compared with {report.since}, by {report.compared} archives that both releases were asked to load."
+    if hand.introduction:
+        yield ""
+        yield hand.introduction.strip()
+    for title in TITLES:
+        items = [item for item in report.items if NOTES[item.section] == title]
+        upgraded = [pair for pair in report.operators if pair.upgraded] if title == IMPROVEMENTS else []
+        yield ""
+        yield f"## {title}"
+        if not items and not upgraded:
+            yield ""
+            yield "None is recorded."
+        for item in items:
+            yield ""
+            yield from _item(report, item, hand.items.get(item.id, ""))
+        for pair in upgraded:
+            yield ""
+            yield f"### {pair.upgraded} changed operators have an upgrader"
+            yield ""
+            yield "Programs saved before keep their meaning, and file formats older releases would misread are refused by them."
+            yield f"Evidence: `torch-compat operators check --old {pair.older} --new {pair.newer}`"
+    yield ""
+    yield "## Not checked"
+    yield ""
+    if not report.not_asked:
+        yield COMPLETE
+    yield from (f"- {one.count} × {plain(one.why)}" for one in report.not_asked)
+    yield ""
+    yield "## Under way"
+    yield ""
+    yield from (f"- {plain(note)}" for note in notes_of_report(report))
+
+
+def _item(report: ReleaseReport, item: Item, text: str) -> Iterator[str]:
+    yield f"### {plain(item.title)}"
+    yield ""
+    yield f"Item {in_code(item.id)}, since {plain(item.when)}."
+    if text:
+        yield ""
+        yield text.strip()
+    yield ""
+    yield from _before_and_after(report, item)
+    what = " or ".join(item.advice)
+    yield f"- What to do: {plain(what) if what else 'nothing is recorded'}"
+    if item.operators:
+        yield f"- Operators: {in_code(', '.join(item.operators))}"
+    yield f"- Evidence: {plain('; '.join(filter(None, (counted(report, item), state(item)))))}"
+    if item.findings:
+        yield f"- Findings: {in_code(', '.join(item.findings))}"
+    if item.shown is not None:
+        yield f"- Show it: {in_code(item.shown.command)}"
+
+
+def _before_and_after(report: ReleaseReport, item: Item) -> Iterator[str]:
+    """A snippet and what it prints in both releases; without one, what the records say."""
+    shown = item.shown
+    if shown is not None and shown.snippet:
+        fence = "```" if "```" not in shown.snippet else "`````"
+        yield f"{fence}python"
+        yield shown.snippet
+        yield fence
+        yield ""
+        yield f"- {report.since}: {in_code(shown.outputs[0])}"
+        yield f"- {report.release}: {in_code(shown.outputs[1])}"
+        if shown.outputs[0] == shown.outputs[1]:  # the difference is not in what is printed
+            yield f"- Difference: {plain(shown.before)}; then {plain(shown.after)}"
+        return
+    if shown is not None:
+        yield f"- {report.since}: {plain(shown.before)}"
+        yield f"- {report.release}: {plain(shown.after)}"
+        return
+    for part in item.parts:
+        yield f"- {plain(part.says)}"

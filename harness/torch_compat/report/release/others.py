@@ -1,0 +1,224 @@
+"""What begins with a release apart from archives: operators, formats, deprecations, and changes that the policy states.
+
+These records know when something began whatever release is asked about. So each of them gives all that it knows; the report keeps what
+may have begun between its two releases.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.policy.timeline import histories
+from torch_compat.releases.release import Release
+from torch_compat.report.release.items import Part, Section, Span
+from torch_compat.rules.operator_changes import changed_by, dropped_by, misstated_by
+from torch_compat.rules.timelines import State, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch_compat.operators.breaks import Break
+    from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
+    from torch_compat.policy.timeline import Happened, History
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Report
+    from torch_compat.rules.operator_changes import Pair
+
+__all__ = ["change_parts", "deprecation_parts", "format_parts", "operator_parts"]
+
+ENDS: Final = frozenset({"error", "removed", "switched"})
+"""The events that end what was deprecated. What else tells of the same end is linked with them."""
+DONE: Final = {
+    "alternative": "there is an alternative",
+    "warned": "deprecated, and warns",
+    "withdrawn": "no longer deprecated",
+    "error": "raises an error",
+    "removed": "removed",
+    "switched": "behaves in the new way",
+    "restored": "restored",
+}
+CHANGES: Final = {"refused": Section.REFUSED, "accepted": Section.ACCEPTED}
+
+
+def _before(evidence: Evidence, release: str) -> str:
+    """The release of the calendar before another; "" before the first."""
+    older = [one.version for one in evidence.policy.calendar if Release(one.version) < Release(release)]
+    return older[-1] if older else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- operators
+
+
+def operator_parts(evidence: Evidence, report: Report) -> Iterator[Part]:
+    """Operators that programs call and that no longer take these calls, by waiver; of those without, by operator."""
+    changes, recorded = evidence.operator_changes, evidence.operators
+    if changes is None or recorded is None:
+        return
+    ids = {one.id: one for one in report.findings if one.rule in {"schema-breaks-upgraded", "upgraders-old-schemas"}}
+    groups: defaultdict[tuple[str, Span], list[tuple[str, str]]] = defaultdict(list)
+    waivers: dict[str, OperatorWaiver] = {}
+
+    def note(changed: Changed, after: str, text: str) -> None:
+        covering = changes.applied.by.get(changed, ())
+        name = f"waiver:{covering[0].id}" if covering else f"operator:{changed.operator.partition('.')[0]}"
+        if covering:
+            waivers[name] = covering[0]
+        groups[name, Span(after, changed.since)].append((changed.operator, text))
+
+    for pair in changes.pairs:
+        for one in pair.broken:
+            if not one.known or one.upgrader is not None:
+                continue
+            note(changed_by(one, pair.newer), _had(evidence, pair, one), f"{one.operator}: {one.reason}")
+    recorded_releases = recorded.versions.releases
+    for newer, entry in changes.dropped:
+        text = f"{entry.operator}: the upgrader {entry.upgrader} of file format {entry.bump} is gone"
+        note(dropped_by(newer, entry), recorded_releases[recorded_releases.index(newer) - 1], text)
+    for wrong in changes.upgraders:
+        if wrong.known and not wrong.same:
+            at = recorded_releases.index(wrong.first)
+            text = (
+                f"{wrong.entry.operator}: the upgrader {wrong.entry.upgrader} states a schema that {wrong.before} does not have"
+            )
+            note(misstated_by(wrong), recorded_releases[at - 1] if at else "", text)
+    for (name, span), found in groups.items():
+        waiver = waivers.get(name)
+        operators = tuple(sorted({operator for operator, _ in found}))
+        bases = {operator.partition(".")[0] for operator in operators}
+        mine = [one for one in ids.values() if one.first_reader == span.by and one.reproduce.rpartition(" ")[2] in bases]
+        mine = [one for one in mine if waiver is None or one.waiver == waiver.id]
+        yield Part(
+            names=(name,),
+            section=Section.OPERATORS,
+            rank=1,
+            title=waiver.title if waiver else found[0][1],
+            source="operators",
+            span=span,
+            says=f"{len(operators)} operators changed between {span.after} and {span.by}",
+            operators=operators,
+            why=" ".join(waiver.reason.split()) if waiver else "",
+            findings=tuple(sorted(one.id for one in mine)),
+            open=waiver is None and any(str(one.verdict) == "fail" for one in mine),
+            details=tuple(text for _, text in found),
+        )
+
+
+def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
+    """The newest recorded release before the newer one of a pair that has the old schema."""
+    assert evidence.operators is not None  # noqa: S101 - asked before
+    schemas = evidence.operators.schemas
+    older = schemas.releases[: schemas.releases.index(pair.newer)]
+    return next((release for release in reversed(older) if one.old in schemas.schemas(one.operator, release)), pair.older)
+
+
+# ---------------------------------------------------------------------------------------------------------------- formats
+
+
+def format_parts(evidence: Evidence) -> Iterator[Part]:
+    """Versions of formats that a release is the first to write or to read, or the first not to read any more."""
+    calendar = [one.version for one in evidence.policy.calendar]
+    for form in evidence.policy.formats:
+        said: defaultdict[str, list[str]] = defaultdict(list)
+        if form.written_from is not None:
+            said[form.written_from.release].append("first written")
+        said[form.read_from.release].append("first read")
+        if form.read_until is not None:
+            later = [one for one in calendar if Release(one) > Release(form.read_until.release)]
+            if later:
+                said[later[0]].append("no longer read")
+        for release, words in said.items():
+            gone = "no longer read" in words
+            yield Part(
+                names=(f"format:{form.label}@{release}", *(f"waiver:{name}" for name in (form.waivers if gone else ()))),
+                section=Section.REFUSED if gone else Section.FORMATS,
+                rank=2,
+                title=f"{form.label} is {' and '.join(words)}: {form.meaning}",
+                source="formats",
+                span=Span(_before(evidence, release), release),
+                says=f"{form.label} is {' and '.join(words)} by {release}",
+                operators=tuple(form.operators or ()),
+            )
+
+
+# ----------------------------------------------------------------------------------------------------------- deprecations
+
+
+def deprecation_parts(evidence: Evidence) -> Iterator[Part]:
+    """Every event of every deprecation: by its file, and by what releases were seen to do."""
+    for history in histories(evidence.policy):
+        states = {release: one.state for release, one in seen(evidence, history.deprecation).items()}
+        for one in history.happened:
+            if not one.point.planned:
+                yield _event(evidence, history, one, states)
+        due = history.snapshots[-1].due
+        late = [breach for breach in history.snapshots[-1].breaches if breach.kind == "too-long"]
+        if due is not None and not due.planned and late:
+            yield Part(
+                names=(f"deprecation:{history.deprecation.id}/due",),
+                section=Section.DEPRECATIONS,
+                rank=2,
+                title=f"{history.deprecation.subject}: overdue, its end was announced for {due.release}",
+                source="deprecations",
+                span=Span(_before(evidence, due.release), due.release),
+                says=late[0].text,
+                advice=_instead(history),
+            )
+
+
+def _event(evidence: Evidence, history: History, one: Happened, states: Mapping[str, State]) -> Part:
+    deprecation, what, release = history.deprecation, one.event.what, one.point.release
+    late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in one.breaches]
+    kept = "as the timeline allows" if one.earliest is not None and not one.breaches else ""
+    first = next((other.event for other in history.happened if other.event.what in ENDS), None)
+    linked = (f"waiver:{name}" for name in deprecation.waivers) if one.event is first else ()
+    return Part(
+        names=(f"deprecation:{deprecation.id}/{what}@{release}", f"deprecation:{deprecation.id}@{release}", *linked),
+        section=Section.DEPRECATIONS,
+        rank=3 if what == "alternative" else 2,
+        title=f"{deprecation.subject}: {DONE[what]}",
+        source="deprecations",
+        span=_observed(evidence, states, release),
+        says="; ".join(filter(None, (f"{deprecation.subject}: {DONE[what]} in {release}", kept, *late))),
+        advice=_instead(history),
+    )
+
+
+def _instead(history: History) -> str:
+    return f"use {history.deprecation.alternative}" if history.deprecation.alternative else ""
+
+
+def _observed(evidence: Evidence, states: Mapping[str, State], release: str) -> Span:
+    """Between which releases an event happened that the file dates with a release.
+
+    The file names the first release that is known to have it. Where that release was asked, and did something else than the one that
+    was asked before it, the releases between both are not known.
+    """
+    older = [one for one, state in states.items() if state is not State.CANNOT_TELL and Release(one) < Release(release)]
+    if release in states and older and states[older[-1]] is not states[release]:
+        return Span(older[-1], release)
+    return Span(_before(evidence, release), release)
+
+
+# ---------------------------------------------------------------------------------------------------------------- changes
+
+
+def change_parts(evidence: Evidence) -> Iterator[Part]:
+    """Operators whose results changed, as the policy states."""
+    for change in evidence.policy.changes:
+        yield Part(
+            names=(
+                f"change:{change.id}",
+                *(f"waiver:{name}" for name in change.waivers),
+                *(f"deprecation:{name}@{change.since}" for name in change.deprecations),
+            ),
+            section=CHANGES.get(change.kind, Section.SILENT),
+            rank=2,
+            title=f"{', '.join(change.operators)}: {change.after}",
+            source="changes",
+            span=Span(_before(evidence, change.since), change.since),
+            says=f"before: {change.before}; since {change.since}: {change.after}",
+            operators=tuple(change.operators),
+            announced=f"file format {change.file_format}" if change.file_format else "",
+            details=(f"seen by: {change.evidence}",),
+        )

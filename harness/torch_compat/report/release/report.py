@@ -1,0 +1,220 @@
+"""The report of one release: everything that begins with it, and what could not be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.policy.timeline import histories
+from torch_compat.releases.release import Release
+from torch_compat.report.release.archives import archive_parts, recorded_readers
+from torch_compat.report.release.items import Section, Span, merged
+from torch_compat.report.release.others import change_parts, deprecation_parts, format_parts, operator_parts
+from torch_compat.rules.timelines import State, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch_compat.report.release.archives import Missing
+    from torch_compat.report.release.items import Item
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Named, Report
+    from torch_compat.rules.operator_changes import PairCounts
+
+__all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "reported_releases"]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A deprecation that has begun and has not ended.
+
+    Attributes:
+        since: the release that began to warn.
+        may: what may happen next, and from when; "" where nothing is promised.
+        due: the release for which its end was announced; "" where none was.
+    """
+
+    id: str
+    subject: str
+    since: str
+    due: str
+    overdue: bool
+
+
+@dataclass(frozen=True)
+class NotAsked:
+    """Something that the records do not tell.
+
+    Attributes:
+        count: of how many things.
+        explained: whether the policy says why nobody can know.
+    """
+
+    count: int
+    why: str
+    explained: bool = False
+
+
+@dataclass(frozen=True)
+class ReleaseReport:
+    """What begins with a release.
+
+    Attributes:
+        since: the release that it is compared with.
+        day: the day of the release.
+        items: what begins, gravest first.
+        running: deprecations that are under way with it.
+        operators: what became of operators from each recorded release to the next.
+        not_asked: what is not known.
+        compared: how many archives both releases loaded, or were asked to.
+        as_of, evidence: of the judgement that it rests on.
+    """
+
+    release: str
+    since: str
+    day: str
+    items: tuple[Item, ...]
+    running: tuple[Running, ...]
+    operators: tuple[PairCounts, ...]
+    not_asked: tuple[NotAsked, ...]
+    compared: int
+    as_of: str
+    evidence: str
+
+    def of(self, section: Section) -> tuple[Item, ...]:
+        """The items of one section."""
+        return tuple(item for item in self.items if item.section is section)
+
+    @property
+    def open(self) -> tuple[Item, ...]:
+        """Items that are neither waived nor expected."""
+        return tuple(item for item in self.items if item.open)
+
+    @property
+    def exit_status(self) -> int:
+        """1 where something is neither waived nor expected, 4 where something was not asked and the policy does not say why, else 0."""
+        return 1 if self.open else 4 if any(not one.explained for one in self.not_asked) else 0
+
+
+def reported_releases(evidence: Evidence) -> tuple[str, ...]:
+    """The releases that a report can be made of by default: the newest recorded one of every minor line but the first."""
+    lines = [list(group)[-1] for _, group in groupby(recorded_readers(evidence), lambda name: Release(name).numbers[:2])]
+    return tuple(lines[1:])
+
+
+def line_before(evidence: Evidence, release: str) -> str:
+    """The newest recorded release of an older minor line.
+
+    Raises:
+        NothingSelected: there is none.
+    """
+    older = [one for one in recorded_readers(evidence) if Release(one).numbers[:2] < Release(release).numbers[:2]]
+    if not older:
+        raise NothingSelected(
+            f"no recorded release is of an older line than {release}", hint="give one: --since", code="no-since"
+        )
+    return older[-1]
+
+
+def _checked(evidence: Evidence, release: str) -> None:
+    recorded = recorded_readers(evidence)
+    if release not in recorded:
+        near = [one for one in recorded if Release(one).numbers[:2] == Release(release).numbers[:2]]
+        known = f"recorded of its line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
+        raise NothingSelected(
+            f"nothing is recorded of torch {release}, so it is not known what begins with it", hint=known, code="not-recorded"
+        )
+
+
+def release_report(
+    evidence: Evidence, report: Report, named: Iterable[Named], release: str, since: str | None = None
+) -> ReleaseReport:
+    """What begins with a release.
+
+    Parameters:
+        report, named: what judging says of the evidence.
+        release, since: versions of the calendar, the second the older one; by default that of the line before.
+
+    Raises:
+        NothingSelected: nothing is recorded of one of both.
+        UsageError: ``since`` is not older.
+    """
+    _checked(evidence, release)
+    since = since or line_before(evidence, release)
+    _checked(evidence, since)
+    if Release(since) >= Release(release):
+        raise UsageError(f"{since} is not older than {release}", hint="--since names the older of two releases", code="not-older")
+    asked = Span(since, release)
+    archives, missing = archive_parts(evidence, named, since, release)
+    others = [
+        *operator_parts(evidence, report),
+        *deprecation_parts(evidence),
+        *(part for part in (*format_parts(evidence), *change_parts(evidence)) if part.span.meets(asked)),
+    ]
+    of_archives = {name for part in archives for name in part.names}
+    # A cause of archives may begin at several releases, for the archives of several writers: other records of it count where they
+    # can be of this beginning.
+    others = [part for part in others if part.span.meets(asked) or not of_archives.intersection(part.names)]
+    calendar = [one.version for one in evidence.policy.calendar]
+    items = [item for item in merged([*archives, *others], calendar) if item.span.meets(asked)]
+    return ReleaseReport(
+        release=release,
+        since=since,
+        day=evidence.policy.calendar[release].date.isoformat(),
+        items=tuple(items),
+        running=tuple(_running(evidence, release)),
+        operators=tuple(pair for pair in report.operators if Release(since) < Release(pair.newer) <= Release(release)),
+        not_asked=tuple(_not_asked(evidence, report, missing, asked)),
+        compared=_compared(evidence, since, release),
+        as_of=report.as_of,
+        evidence=report.evidence,
+    )
+
+
+def _compared(evidence: Evidence, since: str, release: str) -> int:
+    """How many archives both releases were asked to load."""
+    older, newer = (evidence.readers.where(lambda one, name=name: one.release == name) for name in (since, release))  # type: ignore[misc]
+    count = 0
+    for (_, options), line in evidence.by_line.items():
+        if options == "default":
+            count += all(any(cells.readers & bits for cells in line) for bits in (older, newer))
+    return count
+
+
+def _running(evidence: Evidence, release: str) -> Iterator[Running]:
+    day = evidence.policy.calendar[release].date
+    for history in histories(evidence.policy):
+        snapshot = history.at(day)
+        if snapshot.state != "warned":
+            continue
+        began = next(one.point.release for one in snapshot.happened if one.event.what == "warned")
+        due = snapshot.due.release if snapshot.due else ""
+        yield Running(history.deprecation.id, history.deprecation.subject, began, due, snapshot.overdue)
+
+
+def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], asked: Span) -> Iterator[NotAsked]:
+    """What the records do not tell of the release."""
+    for one in missing:
+        yield NotAsked(one.count, one.why)
+    changes = evidence.operator_changes
+    gaps = {gap.release for gap in evidence.policy.operator_gaps}
+    if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
+        yield NotAsked(1, f"operators of {asked.by}: they are not recorded")
+    elif changes is not None:
+        for pair in changes.pairs:
+            unknown = sum(not one.known for one in pair.broken)
+            if unknown and Span(pair.older, pair.newer).meets(asked):
+                why = evidence.operators.schemas.why_incomplete(pair.newer) or "the record cannot be read"
+                text = f"operators of {pair.older} that may or may not be in {pair.newer}: {why}"
+                yield NotAsked(unknown, text, pair.newer in gaps)
+    for history in histories(evidence.policy):
+        state = seen(evidence, history.deprecation).get(asked.by)
+        if state is None:
+            yield NotAsked(1, f"the deprecation {history.deprecation.id}: {asked.by} was not asked")
+        elif state.state is State.CANNOT_TELL:
+            known = any(Release(asked.by) in span.readers for span in history.deprecation.unclear)
+            yield NotAsked(1, f"the deprecation {history.deprecation.id}: {state.why}", known)
+    for what, why, count in report.not_checked:
+        yield NotAsked(count, f"{why} [{what}]")

@@ -1,0 +1,254 @@
+"""A sign-off: who stands for a release on which evidence, in a form that shows every later change.
+
+``reports/signoffs/RELEASE/`` holds ``signoff.json``, the ``notes.md`` of that day, and, where they were made, a detached signature of
+``signoff.json`` and ``withdrawn.json``. ``signoff.json`` states the SHA-256 of every file of the evidence and of the policy, and of itself.
+Archives are not among them: the manifests state theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.corpus.lines import digest
+from torch_compat.errors import UsageError
+from torch_compat.escapes import escaped
+from torch_compat.places import inside, read_whole
+from torch_compat.releases.release import Release
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from torch_compat.report.release.report import ReleaseReport
+    from torch_compat.rules.judge import Report
+
+__all__ = [
+    "FOLDER",
+    "NOTES_FILE",
+    "SIGNATURE",
+    "STATEMENT",
+    "WITHDRAWN",
+    "Blocker",
+    "amended",
+    "blockers",
+    "changes_since",
+    "evidence_files",
+    "read_statement",
+    "signoffs_of",
+    "statement",
+    "statement_text",
+]
+
+FOLDER: Final = "reports/signoffs"
+STATEMENT: Final = "signoff.json"
+NOTES_FILE: Final = "notes.md"
+SIGNATURE: Final = "signoff.json.sig"
+WITHDRAWN: Final = "withdrawn.json"
+VERSION: Final = 1
+ROOTS: Final = (
+    "policies/torch", "reports/observations", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
+    "fixtures/probes", "fixtures/recipes",
+)  # fmt: skip
+"""Folders whose every file is evidence or policy. Of the folders of releases, it is what stands beside the archives."""
+ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl"})
+KEYS: Final = frozenset(
+    {
+        "schema_version", "release", "since", "by", "date", "amends", "as_of", "evidence", "counts", "items", "accepted", "listed",
+        "files", "notes", "seal",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """Something for which nobody can sign.
+
+    Attributes:
+        kind: ``fail``, ``not-checked`` or ``modelled``.
+        id: by which it is accepted; what was not checked cannot be.
+    """
+
+    kind: str
+    id: str
+    text: str
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether a person may accept it."""
+        return self.kind != "not-checked"
+
+
+def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
+    """Everything that stands against a sign-off: broken promises, what was not checked, what rests on the reference reader alone."""
+    held = [Blocker("fail", one.id, one.title) for one in report.findings if one.verdict is Verdict.FAIL]
+    held += [Blocker("not-checked", f"{what}: {why}", f"{count} × {why}") for what, why, count in report.not_checked]
+    if not report.counts.get(Verdict.PASS):
+        held.append(Blocker("not-checked", "judge", "nothing was checked"))
+    known = {why for _, why, _ in report.not_checked}
+    held += [
+        Blocker("not-checked", one.why, f"{one.count} × {one.why}")
+        for one in found.not_asked
+        if not one.explained and not any(one.why.startswith(why) for why in known)
+    ]
+    held += [
+        Blocker("modelled", f"modelled:{verdict}", f"{count} judgements ({verdict}) rest on the reference reader alone")
+        for verdict, count in report.modelled.items()
+        if count
+    ]
+    return held
+
+
+# --------------------------------------------------------------------------------------------------------------- the statement
+
+
+def statement(
+    report: Report,
+    found: ReleaseReport,
+    files: Mapping[str, str],
+    notes: str,
+    *,
+    by: str,
+    date: str,
+    accepted: Sequence[tuple[Blocker, str]],
+    amends: str,
+) -> dict[str, Any]:
+    """What is signed.
+
+    Parameters:
+        files: SHA-256 of every file of the evidence and the policy, by path.
+        notes: the notes of the release.
+        accepted: what was accepted for this sign-off only, and why.
+        amends: the release whose sign-off this one amends; "" for the first of a line.
+    """
+    listed: dict[str, dict[str, int]] = {str(one): {} for one in (Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED)}
+    for one in report.findings:
+        if str(one.verdict) in listed:
+            name = one.waiver or one.id
+            listed[str(one.verdict)][name] = listed[str(one.verdict)].get(name, 0) + one.count
+    nobody: dict[str, int] = {}
+    for what, why, count in report.no_promise:
+        nobody[f"{what}: {why}" if why else what] = count
+    document: dict[str, Any] = {
+        "schema_version": VERSION,
+        "release": found.release,
+        "since": found.since,
+        "by": by,
+        "date": date,
+        "amends": amends or None,
+        "as_of": report.as_of,
+        "evidence": report.evidence,
+        "counts": {str(verdict): count for verdict, count in report.counts.items()},
+        "items": [item.id for item in found.items],
+        "accepted": [{"id": one.id, "kind": one.kind, "what": one.text, "because": why} for one, why in accepted],
+        "listed": {**listed, str(Verdict.NO_PROMISE): nobody},
+        "files": dict(files),
+        "notes": hashlib.sha256(notes.encode()).hexdigest(),
+    }
+    return {**document, "seal": _seal(document)}
+
+
+def statement_text(document: Mapping[str, Any]) -> str:
+    """The file of a statement."""
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _seal(document: Mapping[str, Any]) -> str:
+    return digest({key: value for key, value in document.items() if key != "seal"})
+
+
+def read_statement(data: bytes, where: str) -> dict[str, Any]:
+    """A statement as it is written, whether or not its seal fits.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        document = None
+    good = isinstance(document, dict) and document.keys() == KEYS and document["schema_version"] == VERSION
+    if good:
+        texts = all(isinstance(document[key], str) for key in ("release", "since", "by", "date", "notes", "seal", "evidence"))
+        files = document["files"]
+        good = texts and isinstance(files, dict) and all(isinstance(one, str) for one in files.values())
+    if not good:
+        raise UsageError(f"is no sign-off of version {VERSION}", where=where, hint="take it from version control", code="signoff")
+    return dict(document)
+
+
+# ---------------------------------------------------------------------------------------------------------------- the files
+
+
+def evidence_files(root: Path) -> dict[str, str]:
+    """SHA-256, in hex, of every file that a judgement reads, by path in the tree, sorted.
+
+    Raises:
+        CorpusError: a name leads out of the tree, or is no regular file.
+    """
+    return {name: hashlib.sha256(read_whole(inside(root, name))).hexdigest() for name in sorted(_names(root))}
+
+
+def _names(root: Path) -> Iterator[str]:
+    if (root / "fixtures/FROZEN").is_file():
+        yield "fixtures/FROZEN"
+    folders = [root / name for name in ROOTS]
+    if (root / "fixtures").is_dir():
+        folders += [one for one in (root / "fixtures").iterdir() if one.is_dir() and (one / "manifest.jsonl").is_file()]
+        folders.append(root / "fixtures/values")
+    for folder in folders:
+        if folder.is_dir():
+            for path in folder.rglob("*"):
+                hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(root).parts)
+                if path.is_file() and not hidden and path.suffix not in ARCHIVES:
+                    yield path.relative_to(root).as_posix()
+    if (root / "reports/notes").is_dir():  # what a person wrote; the rest of the folder is generated
+        yield from (path.relative_to(root).as_posix() for path in (root / "reports/notes").glob("*.toml"))
+
+
+def signoffs_of(root: Path, release: str) -> list[str]:
+    """The folders of the sign-offs of a release, oldest first."""
+    folder = root / FOLDER
+    pattern = re.compile(rf"{re.escape(release)}(?:-(\d{{1,4}}))?")
+    found = (
+        [(int(match[1] or 1), one.name) for one in folder.iterdir() if (match := pattern.fullmatch(one.name))]
+        if folder.is_dir()
+        else []
+    )
+    return [name for _, name in sorted(found)]
+
+
+def amended(root: Path, release: str) -> str:
+    """The newest older release of the same line that has a sign-off which was not withdrawn; "" where there is none."""
+    folder, mine = root / FOLDER, Release(release)
+    names = (
+        {one.name.partition("-")[0] for one in folder.iterdir() if not (one / WITHDRAWN).exists()} if folder.is_dir() else set()
+    )
+    versions = sorted((Release(name) for name in names if re.fullmatch(r"\d+(\.\d+)+", name)), reverse=True)
+    return next((str(one) for one in versions if one < mine and one.numbers[:2] == mine.numbers[:2]), "")
+
+
+def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder: Mapping[str, bytes]) -> list[str]:
+    """Everything that is not as it was signed, in words.
+
+    Parameters:
+        files: the files of the evidence and the policy as they are now.
+        folder: the files of the sign-off itself, by name.
+    """
+    signed: Mapping[str, str] = document["files"]
+    said = [f"changed: {name}" for name in signed if name in files and files[name] != signed[name]]
+    said += [f"missing: {name}" for name in signed if name not in files]
+    said += [f"added: {name}" for name in files if name not in signed]
+    if _seal(document) != document["seal"]:
+        said.append(f"changed: {STATEMENT} of the sign-off")
+    notes = folder.get(NOTES_FILE)
+    if notes is None:
+        said.append(f"missing: {NOTES_FILE} of the sign-off")
+    elif hashlib.sha256(notes).hexdigest() != document["notes"]:
+        said.append(f"changed: {NOTES_FILE} of the sign-off")
+    said += [f"added: {name} to the sign-off" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
+    return [escaped(one) for one in sorted(said)]

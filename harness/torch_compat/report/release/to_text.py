@@ -1,0 +1,71 @@
+"""A release report for a terminal: one screen, or everything."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from torch_compat.report.release.items import Section
+from torch_compat.report.release.words import COMPLETE, TITLES, counted, facts, head, notes_of_report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torch_compat.report.release.report import ReleaseReport
+
+__all__ = ["print_release"]
+
+MOST: Final = 3
+STYLES: Final = {
+    Section.SILENT: "bold magenta",
+    Section.REFUSED: "bold red",
+    Section.CRASHED: "bold red",
+    Section.MENDED: "bold green",
+}
+
+
+def print_release(report: ReleaseReport, console: Console, *, full: bool) -> None:
+    """Print a report; in short, the first items of every section, each on a line of its own."""
+    _print(console, head(report), "bold", 0)
+    for section, title in TITLES.items():
+        items = report.of(section)
+        if not items:
+            continue
+        console.print()
+        console.print(Text(f"{title} ({len(items)})", style=STYLES.get(section, "bold")))
+        for item in items if full else items[:MOST]:
+            if not full:
+                counts = counted(report, item)
+                _print(console, f"{item.title}  [{item.when}{'; ' if counts else ''}{counts}]", "", 2)
+                continue
+            _print(console, item.title, "bold", 2)
+            for name, text in facts(report, item):
+                _print(console, f"{name}: {text}", "", 4, whole=name == "show")
+        if not full and len(items) > MOST:
+            console.print(Text(f"  and {len(items) - MOST} more: --full prints them", style="dim"))
+    console.print()
+    for note in notes_of_report(report):
+        _print(console, note, "dim", 0)
+    if report.not_asked:
+        console.print(Text("Not known", style="bold yellow"))
+        for one in report.not_asked if full else report.not_asked[:MOST]:
+            _print(console, f"{one.count} × {one.why}", "", 2)
+        if not full and len(report.not_asked) > MOST:
+            console.print(Text(f"  and {len(report.not_asked) - MOST} more: --full prints them", style="dim"))
+    else:
+        console.print(Text(COMPLETE, style="dim"))
+    if report.open:
+        _print(console, f"{len(report.open)} items are not explained: torch-compat judge --full", "bold red", 0)
+
+
+def _print(console: Console, text: str, style: str, indent: int, *, whole: bool = False) -> None:
+    """A paragraph. On a terminal it is wrapped, never cut; commands stay whole."""
+    margin = " " * indent
+    if console.is_terminal and not whole:
+        lines = textwrap.wrap(text, max(20, console.width - indent), break_long_words=False, break_on_hyphens=False)
+        for at, line in enumerate(lines):
+            console.print(Text(margin + ("  " if at else "") + line, style=style), soft_wrap=True)
+    else:
+        console.print(Text(margin + text, style=style), soft_wrap=True)

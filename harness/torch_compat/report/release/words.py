@@ -1,0 +1,106 @@
+"""The words that all forms of a release report share, so that they say the same and count the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.report.release.items import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.report import ReleaseReport
+
+__all__ = ["COMPLETE", "TITLES", "counted", "facts", "head", "notes_of_report", "state"]
+
+TITLES: Final = {
+    Section.SILENT: "Silent changes of values",
+    Section.REFUSED: "Refused or raised",
+    Section.CRASHED: "Crashes and results that vary",
+    Section.ACCEPTED: "Accepted, where an error was raised before",
+    Section.OPERATORS: "Operators that no longer take the same calls",
+    Section.FORMATS: "Formats, and archives that the older release does not load",
+    Section.DEPRECATIONS: "Deprecations",
+    Section.MENDED: "Mended",
+}
+COMPLETE: Final = "Everything that this report asks for is recorded."
+
+
+def head(report: ReleaseReport) -> str:
+    """What is compared."""
+    items = f"{len(report.items)} item{'' if len(report.items) == 1 else 's'}"
+    return (
+        f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {report.compared} archives given to both"
+    )
+
+
+def counted(report: ReleaseReport, item: Item) -> str:
+    """How much of the records shows an item."""
+    said = (
+        _some(item.newer, "cell", f" of {report.release}"),
+        _some(item.older, "cell", f" of {report.since} with newer archives"),
+        _some(len(item.archives), "archive"),
+        _some(len(item.operators), "operator"),
+    )
+    return ", ".join(filter(None, said))
+
+
+def _some(count: int, what: str, of: str = "") -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}{of}" if count else ""
+
+
+def state(item: Item) -> str:
+    """Whether somebody has to look at it."""
+    if item.open:
+        return "not explained"
+    waivers = [name.removeprefix("waiver:") for part in item.parts for name in part.names if name.startswith("waiver:")]
+    return f"explained by {', '.join(dict.fromkeys(waivers))}" if waivers else "explained"
+
+
+def facts(report: ReleaseReport, item: Item) -> Iterator[tuple[str, str]]:
+    """Everything that is known of an item, by name."""
+    yield "since", item.when
+    if item.disagree:
+        yield from (
+            ("record", f"{part.source}: after {part.span.after or 'nothing known'}, by {part.span.by}") for part in item.parts
+        )
+    if counts := counted(report, item):
+        yield "shown by", counts
+    shown = item.shown
+    if shown is not None:
+        options = "" if shown.options == "default" else f" ({shown.options})"
+        yield "archive", f"{shown.fixture}{options}"
+        yield report.since, shown.before
+        yield report.release, shown.after
+        yield "show", shown.command
+    for part in item.parts:
+        if part.source in {"deprecations", "changes", "formats"}:
+            yield part.source.removesuffix("s"), part.says
+    if item.announced:
+        yield "announced by", item.announced
+    yield from (("do", text) for text in item.advice)
+    yield from (("why", text) for text in item.why)
+    if item.operators:
+        yield "operators", ", ".join(item.operators)
+    yield "state", state(item)
+    if item.findings:
+        yield "findings", ", ".join(item.findings)
+    yield "id", item.id
+
+
+def notes_of_report(report: ReleaseReport) -> Iterator[str]:
+    """What is under way, and what was counted of operators."""
+    running = [one for one in report.running if not one.overdue]
+    late = [one for one in report.running if one.overdue]
+    if running:
+        yield f"{len(running)} deprecations are under way: torch-compat deprecations --as-of {report.release}"
+    if late:
+        yield f"{len(late)} of them should have ended: {', '.join(one.id for one in late)}"
+    for pair in report.operators:
+        broken = (
+            "no promise"
+            if pair.broken is None
+            else f"{pair.broken} break ({pair.upgraded} with an upgrader, {pair.waived} waived)"
+        )
+        yield f"operators, {pair.older} to {pair.newer}: {pair.lost} schemas removed or changed; {broken}"

@@ -1,0 +1,255 @@
+"""Two readers compared: what one of them does differently from the other with the same archives, and what the policy says of that.
+
+No rule of its own. A promise is made of writers and readers; this asks what changed from one reader to the next, and looks up in what
+the rules say of the later one whether that breaks a promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from torch_compat.policy.model import STORED
+from torch_compat.releases.release import public
+from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.observations_reproduce import agreement
+from torch_compat.values.normalise import alike, headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_compat.corpus.deprecations import DeprecationObservation, Use
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.policy import OptionSet
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Judged
+    from torch_compat.values.compare import Difference
+
+__all__ = [
+    "BREAKS",
+    "Compared",
+    "Moved",
+    "compare_cells",
+    "compare_deprecations",
+    "compare_probes",
+    "in_short",
+    "subject_of",
+    "verdict_of",
+    "why",
+]
+
+State: TypeAlias = Literal["new", "mended", "known", "reworded", "same"]
+KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
+BREAKS: Final = Verdict.FAIL
+NONE: Final = Verdict.NO_PROMISE
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One thing that the later reader does differently, or still does wrong.
+
+    Attributes:
+        state: ``new``, ``mended``, ``known`` (both do it) or ``reworded`` (the same error in other words).
+        what: ``loads``, ``computes``, ``warns``, ``deprecation`` or ``probe``.
+        group: what is equal in all that have one cause.
+        fixture, options: the cell; the name of the probe, and "", where there is none.
+        before, after: what the two readers did, in a few words.
+        cause: one line for people.
+        judged: what the rules say of the later one, where they say anything.
+    """
+
+    state: State
+    what: str
+    group: str
+    fixture: str
+    options: str
+    before: str
+    after: str
+    cause: str
+    judged: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The comparison of two readers.
+
+    Attributes:
+        moved: all that is not the same and right in both.
+        same: cells, probes and deprecations in which both do the same and nothing is wrong.
+        unasked: cells of the later one that the earlier one was never shown as they are now.
+    """
+
+    moved: tuple[Moved, ...]
+    same: int
+    unasked: tuple[str, ...]
+
+
+def verdict_of(judged: Iterable[Judged]) -> Verdict:
+    """The gravest verdict; ``no-promise`` where no rule says anything."""
+    found = {one.verdict for one in judged}
+    return next((one for one in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if one in found), NONE)
+
+
+def compare_cells(
+    evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[Judged, ...]]
+) -> Compared:
+    """Compare what two readers did with every cell of the later one.
+
+    Parameters:
+        judged: what the rules say of the later one's cells.
+    """
+    options = {entry.id: entry for entry in evidence.policy.options}
+    moved: list[Moved] = []
+    unasked: list[str] = []
+    same = 0
+    for (fixture_id, options_id), after in sorted(later.cells.items()):
+        fixture = evidence.corpus.fixtures.get(fixture_id)
+        if fixture is None:
+            continue
+        before = evidence.valid(base, fixture, options[options_id])
+        if before is None:
+            unasked.append(fixture_id if options_id == "default" else f"{fixture_id} ({options_id})")
+            continue
+        found = list(_cell(evidence, fixture, options[options_id], (base.name, before), (later.name, after)))
+        said = judged.get((fixture_id, options_id), ())
+        moved += [_with(one, said) for one in found]
+        same += not found
+    return Compared(tuple(moved), same, tuple(unasked))
+
+
+def _with(one: Moved, judged: tuple[Judged, ...]) -> Moved:
+    return Moved(one.state, one.what, one.group, one.fixture, one.options, one.before, one.after, one.cause, judged)
+
+
+def _cell(
+    evidence: Evidence, fixture: Fixture, options: OptionSet, one: tuple[str, Observation], other: tuple[str, Observation]
+) -> Iterable[Moved]:
+    before, after = one[1], other[1]
+    was, is_ = (
+        evidence.outcome(fixture, cell, others=evidence.wordings.others(fixture, cell, public(name)))
+        for name, cell in (one, other)
+    )
+    texts = in_short(was, before), in_short(is_, after)
+    verdict, _ = agreement(evidence, fixture, before, after)
+    wrong = is_ not in KEPT
+    if verdict is Verdict.FAIL:
+        state: State = "new"
+        if (
+            was is is_
+            and is_ in {Outcome.REFUSED, Outcome.RAISED}
+            and _errors(before) != _errors(after)
+            and before.count == after.count
+        ):
+            state = "reworded"
+        elif was not in KEPT and is_ in KEPT:
+            state = "mended"
+        what = "computes" if after.result in {"differs", "relaxed", "raised", "unstable"} or after.stage == "call" else "loads"
+        cause = why(fixture, after, texts)
+        group = f"{what}:{was}:{is_}:{subject_of(fixture, after)}"
+        yield Moved(state, what, group, fixture.id, options.id, *texts, cause)
+    elif wrong:
+        yield Moved("known", "loads", f"known:{is_}", fixture.id, options.id, *texts, "")
+    gone, new = _warnings(before) - _warnings(after), _warnings(after) - _warnings(before)
+    if (gone or new) and before.result == after.result:
+        for category, text in sorted(new or gone):
+            which = f"warns: {category.removeprefix('builtins.')}: {text}" if new else f"does not warn any more: {text}"
+            group = f"warns:{'+' if new else '-'}:{category}:{text}"
+            pair = ("no such warning", "warns") if new else ("warns", "no such warning")
+            yield Moved("new" if new else "mended", "warns", group, fixture.id, options.id, *pair, which)
+
+
+def subject_of(fixture: Fixture, cell: Observation) -> str:
+    """What cells with one cause share: the message; of values that were only stored the kind of difference; of a program its recipe."""
+    if cell.errors and cell.result != "differs":
+        return alike(headline(cell.errors[-1]["message"]))
+    grave = _grave(cell)
+    return f"{grave.kind} of {grave.dtype or 'values'}" if grave is not None and fixture.family in STORED else fixture.recipe
+
+
+def _grave(cell: Observation) -> Difference | None:
+    """The first difference of a value, type or state."""
+    return next((one for one in cell.differences if one.kind not in {"raised", "relaxed"}), None)
+
+
+def _errors(cell: Observation) -> list[tuple[str, str]]:
+    return [(error["type"], headline(error["message"])) for error in cell.errors]
+
+
+def _warnings(cell: Observation) -> frozenset[tuple[str, str]]:
+    return frozenset((category, alike(headline(text))) for category, text in cell.warnings)
+
+
+def in_short(outcome: Outcome, cell: Observation) -> str:
+    """What a reader did, in a few words."""
+    if cell.signal:
+        return f"{outcome}: {cell.signal} while {'loading' if cell.stage == 'load' else 'running'}"
+    return f"{outcome}: {headline(cell.errors[-1]['message'])}" if cell.errors else str(outcome)
+
+
+def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
+    """One line for people: the first difference, else both outcomes."""
+    first = _grave(after)
+    if after.result == "differs" and first is not None:
+        expected, got = first.facts.get("expected"), first.facts.get("got")
+        dtype = f" ({first.dtype})" if first.dtype else ""
+        return f"{fixture.recipe}: {first.kind}{dtype} in {first.where}: {got} instead of {expected}"
+    return f"{fixture.recipe}: {texts[1]}; before: {texts[0]}"
+
+
+# ------------------------------------------------------------------------------------------------- deprecations and probes
+
+
+def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, Judged]]) -> Compared:
+    """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared."""
+    moved: list[Moved] = []
+    unasked: list[str] = []
+    same = 0
+    said = list(judged)
+    for name, after in sorted(later.deprecations.items()):
+        before = base.deprecations.get(name)
+        if before is None:
+            unasked.append(f"deprecation {name}")
+            continue
+        ways = [way for way in ("deprecated", "alternative") if _use(before, way) != _use(after, way)]
+        same += not ways
+        for way in ways:
+            texts = _in_words(getattr(before, way)), _in_words(getattr(after, way))
+            of_it = tuple(one for subject, one in said if name in subject.split())
+            cause = f"{name} ({way}): {texts[1]}; before: {texts[0]}"
+            moved.append(Moved("new", "deprecation", f"deprecation:{name}:{way}", name, "", *texts, cause, of_it))
+    return Compared(tuple(moved), same, tuple(unasked))
+
+
+def _use(one: DeprecationObservation, way: str) -> tuple[object, ...]:
+    use: Use = getattr(one, way)
+    error = (use.error["type"], alike(headline(use.error["message"]))) if use.error else None
+    return use.outcome, tuple(sorted((category, alike(headline(text))) for category, text in use.warnings)), use.behaves, error
+
+
+def _in_words(use: Use) -> str:
+    error = f": {use.error['type'].removeprefix('builtins.')}: {headline(use.error['message'])}" if use.error else ""
+    behaves = f", behaves as {use.behaves}" if use.behaves else ""
+    warns = f", warns: {headline(use.warnings[0][1])}" if use.warnings else ""
+    return f"{use.outcome}{error}{behaves}{warns}"
+
+
+def compare_probes(base: ObservedReader, later: ObservedReader) -> Compared:
+    """Compare what two readers said to probes."""
+    moved: list[Moved] = []
+    unasked: list[str] = []
+    same = 0
+    for name, after in sorted(later.probes.items()):
+        before = base.probes.get(name)
+        if before is None:
+            unasked.append(f"probe {name}")
+            continue
+        checks = sorted({one[:2] for one in before.checks} ^ {one[:2] for one in after.checks}, key=str)
+        if not checks and (before.error is None) == (after.error is None):
+            same += 1
+            continue
+        names = ", ".join(dict.fromkeys(one[0] for one in checks)) or "its error"
+        moved.append(
+            Moved("new", "probe", f"probe:{name}", name, "", "another answer", names, f"{name}: {names} is not as before")
+        )
+    return Compared(tuple(moved), same, tuple(unasked))

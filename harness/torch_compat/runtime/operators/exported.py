@@ -1,0 +1,215 @@
+"""Operators that only exported programs call: assertions, symbolic sizes, and the forms that ``run_decompositions`` gives others."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import fail
+from torch_compat.runtime.operators.attention import attend
+from torch_compat.runtime.operators.normalization import group_norm, native_batch_norm, rms_norm
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised, text_out
+
+if TYPE_CHECKING:
+    from torch_compat.runtime.operators._common import Scalar
+
+# ------------------------------------------------------------------------------------------------ assertions
+
+
+@operator("aten::_assert_scalar", of="any")
+def assert_scalar(self: Scalar, assert_msg: str) -> None:
+    """Raise unless a number is true."""
+    if not self:
+        raise raised("RuntimeError", text_out(assert_msg))
+
+
+@operator("aten::_assert_async")
+def assert_async(self: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise unless the only element of a tensor is true."""
+    if self.numel != 1:
+        raise fail(f"Boolean value of Tensor with {'no values' if not self.numel else 'more than one value'} is ambiguous")
+    if not self.item():
+        raise raised("RuntimeError", text_out(assert_msg))
+
+
+@operator("aten::_functional_assert_async", gradient=False)
+def functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
+    """The same in a program without effects: the token is handed on."""
+    assert_async(self, assert_msg)
+    return Tensor(dep_token.array.copy())
+
+
+@operator("aten::_make_dep_token", of="any")
+def make_dep_token(**_: Any) -> Tensor:
+    """An empty token."""
+    return Tensor(np.zeros((), np.float32))
+
+
+@operator("aten::_assert_tensor_metadata")
+def assert_tensor_metadata(
+    a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+) -> None:
+    """Raise unless a tensor has this shape, these strides and this dtype."""
+    del device, layout
+    if size is not None and tuple(size) != a.shape:
+        raise raised("RuntimeError", f"Tensor sizes mismatch! Expected: {list(size)}, Got: {list(a.shape)}")
+    if stride is not None and tuple(stride) != a.strides:
+        raise raised("RuntimeError", f"Tensor strides mismatch! Expected: {list(stride)}, Got: {list(a.strides)}")
+    wanted = dtypes.as_dtype(dtype)
+    if wanted is not None and wanted is not a.dtype:
+        raise raised("RuntimeError", f"Tensor dtype mismatch! Expected: {wanted}, Got: {a.dtype}")
+
+
+@operator("aten::sym_constrain_range", "aten::sym_constrain_range_for_size", of="any")
+def sym_constrain_range(size: Scalar, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002 - of the schema
+    """Raise unless a number lies in a range."""
+    low, high = -(1 << 63) if min is None else min, (1 << 63) - 1 if max is None else max
+    if high < low:
+        raise fail(f"Max must be greater than or equal to min. Got min={low} max={high}")
+    if not low <= size <= high:  # type: ignore[operator]
+        raise fail(f"Invalid value range for {size} between [{low}, {high}].")
+
+
+@operator("aten::_functional_sym_constrain_range", "aten::_functional_sym_constrain_range_for_size", of="any")
+def functional_sym_constrain_range(size: Scalar, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:  # noqa: A002
+    """The same in a program without effects."""
+    sym_constrain_range(size, min=min, max=max)
+    return Tensor(dep_token.array.copy())
+
+
+# ------------------------------------------------------------------------------------------------ sizes
+
+
+@operator("aten::sym_stride")
+def sym_stride(self: Tensor, dim: int | None = None) -> Any:
+    """A stride, or all of them."""
+    if dim is None:
+        return list(self.strides)
+    if not -self.ndim <= dim < self.ndim:
+        raise raised(
+            "IndexError", f"Dimension out of range (expected to be in range of [{-self.ndim}, {self.ndim - 1}], but got {dim})"
+        )
+    return self.strides[dim]
+
+
+@operator("aten::sym_storage_offset")
+def sym_storage_offset(self: Tensor) -> int:
+    """Where a tensor starts in its storage."""
+    return self.storage_offset
+
+
+@operator("aten::sym_is_contiguous")
+def sym_is_contiguous(self: Tensor, memory_format: int = 0) -> bool:
+    """Whether a tensor is contiguous."""
+    del memory_format
+    return bool(self.array.flags.c_contiguous)
+
+
+# ------------------------------------------------------------------------------------------------ copies
+
+
+@operator("aten::lift_fresh_copy")
+def lift_fresh_copy(self: Tensor) -> Tensor:
+    """A constant of the program, copied."""
+    return Tensor(self.array.copy())
+
+
+@operator("aten::empty_permuted", of="any")
+def empty_permuted(size: list[int], physical_layout: list[int], *, dtype: Any = None, **_: Any) -> Tensor:
+    """A tensor whose dimensions lie in memory in another order; its elements are zeros here."""
+    shape = tuple(size)
+    meter.array(math.prod(shape))
+    if sorted(physical_layout) != list(range(len(shape))):
+        raise fail("Dimensions of physical_layout must be a permutation")
+    kind = (dtypes.as_dtype(dtype) or dtypes.default_dtype()).array
+    laid = np.zeros([shape[dim] for dim in physical_layout], kind)
+    return Tensor(laid.transpose(np.argsort(physical_layout)))
+
+
+# ------------------------------------------------------------------------------------------------ forms of other operators
+
+
+@operator("aten::_native_batch_norm_legit_no_training")
+def native_batch_norm_legit_no_training(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float  # noqa: A002
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Batch normalization by the running statistics."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@operator("aten::_native_batch_norm_legit_functional")
+def native_batch_norm_legit_functional(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, training: bool, momentum: float,  # noqa: A002
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Batch normalization that gives the running statistics, and changes none."""
+    mean, var = Tensor(running_mean.array.copy()), Tensor(running_var.array.copy())
+    return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+
+
+@operator("aten::native_group_norm")
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float  # noqa: A002, N803 - of the schema
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Group normalization with the mean and the inverse deviation of each group."""
+    found = group_norm(input, group, weight, bias, eps)
+    if input.numel != N * C * HxW or group < 1 or C % group:
+        raise fail(f"Expected {N * C * HxW} elements in groups of {group}")
+    wide = input.array.reshape(N, group, C // group * HxW).astype(np.float64)
+    mean = wide.mean(axis=2)
+    inverse = 1 / np.sqrt(wide.var(axis=2) + eps)
+    return found, Tensor(mean.astype(input.array.dtype)), Tensor(inverse.astype(input.array.dtype))
+
+
+@operator("aten::_fused_rms_norm")
+def fused_rms_norm(
+    input: Tensor, normalized_shape: list[int], weight: Tensor | None, eps: float | None  # noqa: A002 - of the schema
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Normalization by the root of the mean square, and the inverse of that."""
+    found = rms_norm(input, normalized_shape, weight, eps)
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    wide = input.array.astype(np.float64)
+    smallest = float(np.finfo(input.array.dtype if input.array.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
+    inverse = 1 / np.sqrt((wide * wide).mean(axis=dims, keepdims=True) + smallest)
+    return found, Tensor(inverse.astype(input.array.dtype))
+
+
+@operator("aten::_safe_softmax")
+def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Softmax, and 0 where everything is masked."""
+    array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    wide = array.astype(np.float64)
+    powers = np.exp(wide - wide.max(axis=dim, keepdims=True))
+    found = powers / powers.sum(axis=dim, keepdims=True)
+    masked = (wide == -np.inf).all(axis=dim, keepdims=True)
+    return Tensor(np.where(masked, 0, found).astype(array.dtype))
+
+
+def _flash(era: int, since: str) -> None:
+    @operator("aten::_scaled_dot_product_flash_attention_for_cpu", since=since)
+    def flash(
+        query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Tensor | None = None,
+        scale: float | None = None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """Attention, and the logarithm of the sums of its weights."""
+        if dropout_p:
+            raise fail("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
+        q, k = query.array.astype(np.float64), key.array.astype(np.float64)
+        mask = None if attn_mask is None else attn_mask.array
+        found = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
+        scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
+        if is_causal:
+            scores = np.where(np.tril(np.ones(scores.shape[-2:], np.bool_)), scores, -np.inf)
+        return Tensor(found), Tensor(np.log(np.exp(scores).sum(axis=-1)).astype(np.float32))
+
+
+for _since, _era in (("2.1.0", 0), ("2.5.0", 1), ("2.14.0", 2)):
+    _flash(_era, _since)

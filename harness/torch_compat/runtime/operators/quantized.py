@@ -1,0 +1,203 @@
+"""Integers that stand for numbers by one scale and one zero point, and numbers that are rounded as if they were stored so.
+
+Where two integers are equally near, the even one is taken: of the number, since 1.6; of the number and the zero point together up to
+1.5, and in 2.13 again. The recipe ``quantised_and_back`` shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import FLOAT32, WORDS, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import raised
+from torch_compat.values.dtypes import DTYPES
+
+STRIDED = "torch.strided"
+ELEMENTS = {row.name: np.dtype(row.numpy) for row in DTYPES.values() if row.kind == "quantized" and row.numpy}
+"""The integers of each dtype that numpy has integers for."""
+FLOATS = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
+FAKE_KERNEL = "fake_quantize_tensor_cachemask_kernel_type_handling"
+
+
+@dataclass(frozen=True)
+class _Manner:
+    """How a release quantizes.
+
+    Attributes:
+        together: whether ties are those of the number and the zero point together.
+        nan_is_most: whether NaN is the greatest integer of eight bits; the least one otherwise, and always of 32 bits.
+        saturates: whether infinity is the greatest integer of 32 bits; the least one otherwise.
+        only_floats, no_such, zero_above, zero_below: what it says of other inputs.
+    """
+
+    together: bool
+    nan_is_most: bool
+    saturates: bool
+    only_floats: str
+    no_such: str
+    zero_above: str
+    zero_below: str
+
+
+def _scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
+    """The nearest whole numbers; the reciprocal of the scale is rounded to float32 before it is used."""
+    number = array.dtype.type
+    with np.errstate(all="ignore"):
+        scaled = array * number(np.float32(1) / np.float32(scale))
+        return np.rint(number(zero) + scaled) if together else number(zero) + np.rint(scaled)
+
+
+def _integers(numbers: Array, elements: np.dtype[Any], manner: _Manner) -> Array:
+    """Whole numbers as integers; those out of range as the nearest bound."""
+    least, most = (int(bound) for bound in (np.iinfo(elements).min, np.iinfo(elements).max))
+    narrow = elements.itemsize == 1
+    with np.errstate(all="ignore"):
+        found = np.clip(numbers.astype(np.float64), least, most)
+    found = np.where(np.isnan(numbers), most if narrow and manner.nan_is_most else least, found)
+    if not narrow and not manner.saturates:
+        found = np.where(np.isinf(numbers), least, found)
+    return found.astype(elements)
+
+
+def _per_tensor(since: str, manner: _Manner) -> None:
+    def quantize_per_tensor(self: Tensor, scale: float, zero_point: int, dtype: Any) -> OpaqueTensor:
+        """Every number as the nearest integer of a scale and a zero point."""
+        kind = dtypes.as_dtype(dtype)
+        elements = ELEMENTS.get(kind.name) if kind is not None else None
+        if kind is None or elements is None:
+            raise fail(manner.no_such.format(WORDS.get(kind.name, kind.name) if kind is not None else "Undefined"))
+        if self.array.dtype != FLOAT32:
+            raise fail(manner.only_floats.format(words(self.array.dtype)))
+        if zero_point > np.iinfo(elements).max:
+            raise fail(manner.zero_above.format(zero_point))
+        if zero_point < np.iinfo(elements).min:
+            raise fail(manner.zero_below.format(zero_point))
+        found = _integers(_scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
+        return OpaqueTensor(STRIDED, kind, self.shape, {"elements": found, "scale": scale, "zero_point": zero_point})
+
+    operator("aten::quantize_per_tensor", since=since, gradient=False)(quantize_per_tensor)
+
+
+OUT_OF_RANGE = "quantize_tensor zero_point {} is out of range."
+OF_AFFINE = "quantize_tensor_per_tensor_affine zero_point {} is out of range."
+MANNER_1_4 = _Manner(
+    together=True,
+    nan_is_most=False,
+    saturates=False,
+    only_floats="quantize only works on Float Tensor.",
+    no_such="ScalarType is not supported in new_qtensor_cpu.",
+    zero_above=OUT_OF_RANGE,
+    zero_below=OUT_OF_RANGE,
+)
+MANNER_1_5 = replace(MANNER_1_4, saturates=True)
+MANNER_1_6 = replace(
+    MANNER_1_5,
+    together=False,
+    nan_is_most=True,
+    no_such="ScalarType is not supported in new_qtensor.",
+    zero_above=OF_AFFINE,
+    zero_below=OF_AFFINE,
+)
+MANNER_1_10 = replace(
+    MANNER_1_6,
+    zero_above="quantize_tensor_per_tensor_affine zero_point {} is above upper bound.",
+    zero_below="quantize_tensor_per_tensor_affine zero_point {} is below lower bound.",
+)
+MANNER_1_11 = replace(
+    MANNER_1_10,
+    only_floats="Quantize only works on Float Tensor, got {}",
+    no_such="ScalarType {} is not supported in new_qtensor.",
+)
+_per_tensor("1.0.0", MANNER_1_4)
+_per_tensor("1.5.0", MANNER_1_5)
+_per_tensor("1.6.0", MANNER_1_6)
+_per_tensor("1.10.0", MANNER_1_10)
+_per_tensor("1.11.0", MANNER_1_11)
+_per_tensor("2.13.0", replace(MANNER_1_11, together=True))
+_per_tensor("2.14.0", MANNER_1_11)
+
+
+def _quantized(name: str, value: Any, *, notice: str = "NotImplementedError") -> OpaqueTensor:
+    if value.__class__ is not OpaqueTensor or "zero_point" not in value.parts:
+        raise raised(notice, f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+    return value
+
+
+def _dequantized(value: OpaqueTensor) -> Tensor:
+    elements, scale, zero = value.parts["elements"], value.parts["scale"], value.parts["zero_point"]
+    with np.errstate(all="ignore"):
+        return Tensor((elements.astype(np.int64) - zero).astype(np.float32) * np.float32(scale))
+
+
+@operator("aten::dequantize", of="any", gradient=False)
+def dequantize(self: Any) -> Tensor:
+    """The numbers that integers stand for."""
+    return _dequantized(_quantized("dequantize.self", self, notice="RuntimeError"))
+
+
+@operator("aten::dequantize", of="any", since="1.9.0", gradient=False)
+def dequantize_1_9(self: Any) -> Tensor:
+    """Numbers stay what they are, as float32."""
+    return Tensor(cast(self.array, FLOAT32)) if self.__class__ is Tensor else _dequantized(_quantized("dequantize.self", self))
+
+
+def _property(name: str, part: str) -> None:
+    for since, notice in (("1.0.0", "RuntimeError"), ("1.9.0", "NotImplementedError")):
+        operator(f"aten::{name}", of="any", since=since, gradient=False)(_part(name, part, notice))
+
+
+def _part(name: str, part: str, notice: str) -> Any:
+    def found(self: Any) -> Any:
+        """What a quantized tensor consists of."""
+        value = _quantized(name, self, notice=notice).parts[part]
+        return Tensor(value.copy()) if isinstance(value, np.ndarray) else value
+
+    return found
+
+
+_property("int_repr", "elements")
+_property("q_scale", "scale")
+_property("q_zero_point", "zero_point")
+
+
+def _fake(since: str, *, together: bool, of: frozenset[np.dtype[Any]] = FLOATS, infinite: bool = True) -> None:
+    """In ``infinite``, infinity is the greatest number; the least one otherwise, as what is too large for an integer of 64 bits."""
+
+    def fake_quantize_per_tensor_affine(self: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Tensor:
+        """Numbers, rounded to those that integers within bounds stand for."""
+        if Tensor in {scale.__class__, zero_point.__class__}:
+            raise Unsupported("the reference reader takes no tensor for a scale", code="value")
+        array = self.array
+        if array.dtype not in of:
+            if len(of) == 1:
+                raise fail("Expected self.scalar_type() == ScalarType::Float to be true, but got false.")
+            raise not_implemented(FAKE_KERNEL, array.dtype)
+        if quant_min > quant_max:
+            raise fail("`quant_min` should be less than or equal to `quant_max`.")
+        if not quant_min <= zero_point <= quant_max:
+            raise fail("`zero_point` must be between `quant_min` and `quant_max`.")
+        precise = array.astype(np.float32) if array.dtype.itemsize == 2 else array
+        numbers = _scaled(precise, scale, zero_point, together=together)
+        lost = np.isnan(numbers)
+        if not infinite:
+            lost |= np.abs(numbers) >= 2.0**63
+        number = precise.dtype.type
+        with np.errstate(all="ignore"):
+            found = np.where(lost, number(quant_min), np.clip(numbers, number(quant_min), number(quant_max)))
+            return Tensor(cast((found - number(zero_point)) * number(np.float32(scale)), array.dtype))
+
+    operator("aten::fake_quantize_per_tensor_affine", since=since)(fake_quantize_per_tensor_affine)
+
+
+ONLY_FLOAT32 = frozenset({FLOAT32})
+_fake("1.0.0", together=True, of=ONLY_FLOAT32, infinite=False)
+_fake("1.6.0", together=False, of=ONLY_FLOAT32, infinite=False)
+_fake("1.9.0", together=False, infinite=False)
+_fake("2.9.0", together=False)

@@ -1,0 +1,71 @@
+"""Sparse tensors in coordinate form, as far as programs make one and write it out again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import any_dtype, cast, fail, on_cpu, to_size
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import raised
+
+COO = "torch.sparse_coo"
+
+
+@operator("aten::sparse_coo_tensor", gradient=False)
+def sparse_coo_tensor_1_0(*args: Any, **keywords: Any) -> OpaqueTensor:
+    """Up to 1.1 the interpreter cannot make one."""
+    del args, keywords
+    raise fail("Must not create a new variable from a variable, use its .data()")
+
+
+@operator("aten::sparse_coo_tensor", since="1.2.0", gradient=False)
+def sparse_coo_tensor(
+    indices: Tensor,
+    values: Tensor,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> OpaqueTensor:
+    """Values at places: the columns of ``indices`` are the first coordinates of each value."""
+    del layout, pin_memory, is_coalesced
+    on_cpu(device)
+    places, elements = indices.array, values.array
+    if places.ndim != 2 or not elements.ndim or places.shape[1] != len(elements) or places.dtype.kind not in "iu":
+        raise Unsupported("the reference reader makes no sparse tensor of these indices and values", code="value")
+    if size is None:
+        raise Unsupported("the reference reader makes no sparse tensor without a size", code="value")
+    shape = to_size(size)
+    if len(shape) != places.shape[0] + elements.ndim - 1 or shape[places.shape[0] :] != elements.shape[1:]:
+        raise fail("number of dimensions must be sparse_dim + dense_dim")
+    if places.size:
+        if places.min() < 0:
+            raise fail("found negative index")
+        bounds = np.array(shape[: places.shape[0]])[:, None]
+        if (places >= bounds).any():
+            raise fail("size is inconsistent with indices")
+    kind = any_dtype(dtype, elements.dtype)
+    parts = {"indices": places.copy(), "values": cast(elements, kind).copy()}
+    return OpaqueTensor(COO, dtypes.of_numpy(kind), shape, parts)
+
+
+@operator("aten::to_dense", of="any", gradient=False)
+def to_dense(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
+    """Every element, those without a value as zero; values at one place are added."""
+    del masked_grad
+    if self.__class__ is not OpaqueTensor or self.layout != COO or "indices" not in self.parts:
+        raise raised("RuntimeError", "Could not run 'aten::to_dense' with these arguments from the 'CPU' backend.")
+    meter.array(math.prod(self.shape))
+    places, values = self.parts["indices"], self.parts["values"]
+    made = np.zeros(self.shape, values.dtype)
+    np.add.at(made, tuple(places), values)
+    return Tensor(cast(made, any_dtype(dtype, made.dtype)))

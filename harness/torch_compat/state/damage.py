@@ -1,0 +1,36 @@
+"""Which contradictions of an archive leave doubt about what was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.archive import ZipArchive
+from torch_compat.errors import Corrupt
+
+if TYPE_CHECKING:
+    from torch_compat.archive import Archive, Damage
+
+__all__ = ["refuse_damage"]
+
+# Contradictions that leave no doubt about what a record holds.
+HARMLESS = frozenset({
+    "junk-after", "junk-before", "junk-between", "offset-disagrees", "outside-folder", "no-folder", "unlisted-record",
+})  # fmt: skip
+
+
+def refuse_damage(archive: Archive, touched: set[str]) -> None:
+    """Raise the first contradiction that leaves doubt about what was read.
+
+    Raises:
+        Corrupt: as the archive contradicts itself.
+    """
+    for one in archive.damage:
+        if one.code not in HARMLESS and (one.record is None or one.record in touched):
+            raise Corrupt(one.detail, where=_place(archive, one), code=one.code)
+
+
+def _place(archive: Archive, damage: Damage) -> str:
+    if damage.record is None:
+        return archive.path
+    kind = "record" if isinstance(archive, ZipArchive) else "storage"
+    return f"{archive.path}, {kind} {damage.record!r}"

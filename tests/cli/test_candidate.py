@@ -1,0 +1,407 @@
+"""A build beside the newest release: miniature builds that are what they say, or are not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import torch_compat
+from tests.miniatures import miniature
+from torch_compat.cli import main
+from torch_compat.cli._candidate import only_with_cuda
+from torch_compat.operators.history import History
+from torch_compat.readers.environments import Environments
+from torch_compat.replay.trees import STATE, trees_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.miniatures.tree import Tree
+
+VERSION = "1.7.0.dev20200901+cpu"
+LISTS = """
+_C = types.SimpleNamespace(_jit_get_all_schemas=lambda: open(__file__.replace("torch/__init__.py", "schemas.txt")).read().splitlines())
+sys.modules["torch"]._C = _C
+"""
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., str]:
+    """Makes a build, and gives its name; its operators are those of 1.6.0 but for some."""
+
+    def make(version: str = VERSION, *, name: str = "build", without: str = "-", **hooks: str) -> str:
+        environment = miniature(tmp_path / name, version, **{**hooks, "at_import": LISTS + hooks.get("at_import", "")})
+        site = environment.prefix / "site"
+        (site / "torch" / "hooks.txt").write_text(json.dumps(hooks), encoding="utf-8")  # another behaviour is another build
+        history = History.load()
+        bit = history.bit("1.6.0")
+        schemas = sorted(text for text, _, bits in history.facts() if bits & bit and not text.startswith(without))
+        (site / "schemas.txt").write_text("\n".join(schemas), encoding="utf-8")
+        return f"python:{environment.python}"
+
+    return make
+
+
+@pytest.fixture
+def candidate(command: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Runs the command with trees of the test's own; JSON that it prints is of the schema."""
+
+    def run(name: str, *more: str) -> Any:
+        ended = command("candidate", name, "--into", str(tmp_path / "trees"), *more)
+        if "json" in more:
+            assert ended.out, ended.err
+            schema = json.loads(
+                (Path(torch_compat.__file__).parent / "schemas" / "candidate.schema.json").read_text(encoding="utf-8")
+            )
+            jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(ended.json)
+        return ended
+
+    return run
+
+
+def test_a_build_that_does_the_same_has_nothing_new(candidate: Callable[..., Any], build: Callable[..., str], tree: Tree) -> None:
+    before = tree.everything()
+    ended = candidate(build())
+    assert ended.status == 0, (ended.out, ended.err)
+    lines = ended.out.splitlines()
+    assert lines[0] == "torch 1.7.0.dev20200901+cpu, which is or becomes 1.7; cpu, of 2020-09-01 (by its version)"
+    assert lines[1].startswith("against torch-1.6.0, recorded 2026-07-01")
+    assert "asked now: 7 of 7 cells (seed 0), 3 recipes, 0 deprecations, 1 probe, " in lines[2]
+    assert {"New: nothing", "Mended: nothing", "exit status 0: nothing is new"} <= {*lines}
+    assert len(lines) < 24
+    assert tree.everything() == before  # nothing of a build enters the corpus
+    assert not list((tree.root / "reports" / "latest").glob("observations*"))
+
+
+def test_values_that_changed_are_named_with_a_witness_and_a_program(
+    candidate: Callable[..., Any], build: Callable[..., str]
+) -> None:
+    ended = candidate(build(at_call="value = value + 1 if type(value) is int else value"), "--format", "json")
+    assert ended.status == ended.json["exit_status"] == 1
+    new = {(one["what"], one["policy"], one["rule"], one["witness"]) for one in ended.json["new"]}
+    assert ("computes", "breaks", "newer-computes", "torch-1.5.1/add") in new
+    found = next(one for one in ended.json["new"] if one["what"] == "computes")
+    assert "6 instead of 5" in found["cause"]
+    said = subprocess.run(found["reproduce"].split(), capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[:2] == ["1.7.0.dev20200901+cpu", "forward 6"]  # by torch alone
+    assert "torch_compat" not in Path(found["reproduce"].split()[1]).read_text(encoding="utf-8")
+    assert ("writes", "needs", None, "torch-1.7.0.dev20200901/add") in new
+
+
+def test_what_is_refused_breaks_a_promise(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    ended = candidate(build(at_load="if isinstance(value, dict): raise RuntimeError('no dictionaries')"), "--format", "json")
+    assert ended.status == 1
+    found = [one for one in ended.json["new"] if one["what"] == "loads"]
+    assert [(one["policy"], one["count"]) for one in found] == [("breaks", 4)]
+    assert "no dictionaries" in found[0]["cause"]
+
+
+def test_a_warning_is_new_and_breaks_nothing(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    name = build(at_load="if isinstance(value, dict): warnings.warn('soon')")
+    ended = candidate(name, "--format", "json")
+    assert ended.status == 0
+    assert [(one["what"], one["policy"], one["count"]) for one in ended.json["new"]] == [("warns", "allowed", 4)]
+    assert candidate(name, "--fail-on", "new").status == 1
+
+
+def test_what_the_release_does_wrong_is_known_or_mended(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    tree.record(miniature(tree.cache, "1.6.0", at_load="if isinstance(value, dict): raise RuntimeError('no dictionaries')"))
+    hook = "if isinstance(value, dict): raise RuntimeError('no dictionaries')"
+    known = candidate(build(at_load=hook), "--format", "json")
+    assert [one for one in known.json["new"] if one["what"] in {"loads", "computes"}] == []
+    assert sum(known.json["known"].values()) >= 4
+    mended = candidate(build(name="good"), "--format", "json")
+    assert [(one["what"], one["count"]) for one in mended.json["mended"]] == [("loads", 4)]
+    assert mended.status == 0, mended.json["new"]
+
+
+def test_an_operator_that_is_gone_breaks_a_promise(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    ended = candidate(build(without="aten::relu("), "--format", "json")
+    assert ended.status == 1
+    (found,) = ended.json["new"]
+    assert (found["what"], found["witness"], found["after"], found["policy"]) == ("operator", "aten::relu", "gone", "breaks")
+
+
+def test_operators_that_only_builds_with_cuda_have_are_not_asked_of_others() -> None:
+    found = only_with_cuda(History.load())
+    assert "cuda::device_count" in found
+    assert not [name for name in found if name.startswith("aten::")]
+
+
+def test_operators_that_cannot_be_listed_are_incomplete(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    ended = candidate(build(at_import="del sys.modules['torch']._C"))
+    assert ended.status == 4
+    assert "its operators cannot be listed" in ended.out
+    assert "(required)" in ended.out
+
+
+def test_within_the_window_the_release_has_to_read_what_the_build_writes(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    name = build("1.7.0.dev20200801+cpu")
+    ended = candidate(name)
+    assert ended.status == 0, ended.out
+    (tree.cache / "readers" / "torch-1.6.0" / "environment.json").unlink()
+    ended = candidate(name)
+    assert ended.status == 4
+    assert "torch-1.6.0 is not built here" in ended.out
+
+
+WINDOW = '\n[[rule]]\nid = "forward-window"\nasks = "It holds."\nsource = "here"\n'
+MARKED = """
+def marked(self, state=None, **methods):
+    self.state, self.methods = state or {}, {**methods, "marked": "lambda: 0"}
+
+
+sys.modules["torch"].Program.__init__ = marked
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "what"),
+    [
+        ("if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('too new')", "too new"),
+        ("if 'marked' in getattr(value, 'methods', {}): value.methods['forward'] = 'lambda *_: 0'", "int instead of str"),
+    ],
+    ids=["refused", "computed"],
+)
+def test_a_writer_that_the_release_does_not_follow_within_the_window_breaks_a_promise(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree, hook: str, what: str
+) -> None:
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    promises.write_text(promises.read_text(encoding="utf-8") + WINDOW, encoding="utf-8")
+    miniature(tree.cache, "1.6.0", at_load=hook)
+    ended = candidate(build("1.7.0.dev20200801+cpu", at_import=MARKED), "--format", "json")
+    assert ended.status == 1
+    found = [one for one in ended.json["new"] if one["what"] == "older reader"]
+    assert {(one["policy"], one["rule"]) for one in found} == {("breaks", "forward-window")}
+    assert any(what in one["cause"] for one in found), found
+
+
+def test_a_recipe_that_ends_the_process_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    hook = "sys.modules['torch'].Program.__init__ = lambda *_, **__: __import__('os').abort()"
+    ended = candidate(build(at_import=hook), "--recipe", "add", "--format", "json")
+    assert ended.status == 1
+    assert ("writes", "breaks", "torch-1.7.0.dev20200901/add") in {
+        (one["what"], one["policy"], one["witness"]) for one in ended.json["new"]
+    }
+
+
+def test_the_sample_is_repeated_by_its_seed_and_all_reads_all(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    name = build()
+    one, other = (candidate(name, "--seed", "7", "--format", "json").json for _ in range(2))
+    assert one == other
+    assert one["asked"]["seed"] == 7
+    assert candidate(name, "--all", "--format", "json").json["asked"]["all"] is True
+
+
+# ------------------------------------------------------------------------------------------------------------ other builds
+
+
+def test_the_first_earlier_build_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    hook = "value = value + 1 if type(value) is int else value"
+    candidate(build("1.7.0.dev20200829+cpu", name="good"))
+    candidate(build("1.7.0.dev20200830+cpu", name="first", at_call=hook))
+    ended = candidate(build(at_call=hook), "--format", "json")
+    assert {one["first"] for one in ended.json["new"]} == {"torch-1.7.0.dev20200830+cpu"}
+
+
+def test_two_builds_of_one_version_are_not_mixed(
+    candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    candidate(build())
+    other = build(name="other")
+    site = tmp_path / "other" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "more.py"
+    site.write_text("# another build\n", encoding="utf-8")
+    ended = candidate(other, "--format", "json")
+    assert any("is another build that also states 1.7.0.dev20200901+cpu" in note for note in ended.json["notes"])
+    assert len(trees_in(tmp_path / "trees")) == 2
+
+
+def test_an_observation_that_has_expired_does_not_count(
+    candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    candidate(build("1.7.0.dev20200829+cpu", name="old"))
+    (tree,) = trees_in(tmp_path / "trees")
+    state = json.loads((tree.path / STATE).read_text(encoding="utf-8"))
+    state["made"] = (dt.datetime.now(dt.UTC).date() - dt.timedelta(days=30)).isoformat()
+    (tree.path / STATE).write_text(json.dumps(state), encoding="utf-8")
+    ended = candidate(build(), "--format", "json")
+    assert ended.json["notes"] == ["torch-1.7.0.dev20200829+cpu was observed 30 days ago, more than 14: it does not count"]
+
+
+# ------------------------------------------------------------------------------------------------------- what is no build
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("torch-1.6.0", "'torch-1.6.0' names no build"),
+        ("/usr/bin/python3", "such as python:/usr/bin/python3"),
+        ("python:", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
+        ("conda:torch", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
+        ("python:nowhere", "nowhere: there is no such program"),
+        ("python:/tmp", "/tmp: is a directory"),
+    ],
+)
+def test_a_name_that_means_no_build_is_explained(candidate: Callable[..., Any], name: str, message: str) -> None:
+    ended = candidate(name)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("version", "hooks", "message"),
+    [
+        (VERSION, {"at_import": "raise RuntimeError('libgone.so: cannot open')"}, "libgone.so: cannot open"),
+        ("unknown", {}, "states the version 'unknown'"),
+        ("1.7.0.dev29990101+cpu", {}, "that day has not come"),
+    ],
+)
+def test_a_build_that_cannot_be_used_is_named(
+    candidate: Callable[..., Any], build: Callable[..., str], version: str, hooks: dict[str, str], message: str
+) -> None:
+    name = build("1.7.0", says=version, **hooks)
+    ended = candidate(name)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert name in ended.err
+
+
+def test_a_python_without_numpy_says_what_to_install(
+    candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    name = build()
+    (tmp_path / "build" / "readers" / f"torch-{VERSION}" / "site" / "numpy.py").unlink()
+    ended = candidate(name)
+    assert ended.status == 2
+    assert "has no numpy" in ended.err
+    assert "-m pip install numpy" in ended.err
+
+
+def test_a_build_that_dies_is_named_and_no_fault_of_ours(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    name = build(at_import="if sys.argv[-1].startswith('1.7'): os.abort()")  # in the worker alone
+    ended = candidate(name)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"{name}: the worker of torch 1.7.0.dev20200901 died" in ended.err
+
+
+def test_a_nightly_whose_files_are_older_than_its_day_is_refused(
+    candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    name = build()
+    os.utime(tmp_path / "build" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "__init__.py", (0, 0))
+    ended = candidate(name)
+    assert ended.status == 2
+    assert "states the day 2020-09-01, but its files are older, of 1970-01-01" in ended.err
+
+
+def test_a_build_that_changes_while_it_is_used_has_said_nothing(
+    candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch_compat.cli._candidate as module  # noqa: PLC0415 - to get between
+
+    name = build()
+    real: Any = vars(module)["observe"]
+
+    def meddled(*arguments: Any, **more: Any) -> Any:
+        (tmp_path / "build" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "new.py").write_text("", encoding="utf-8")
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(module, "observe", meddled)
+    ended = candidate(name)
+    assert ended.status == 2
+    assert "changed while it was used" in ended.err
+    assert not list((tmp_path / "trees").glob("*/reports/observations/*"))
+
+
+def test_the_corpus_is_no_place_for_builds(command: Callable[..., Any], build: Callable[..., str], tree: Tree) -> None:
+    ended = command("candidate", build(), "--into", str(tree.root / "builds"))
+    assert ended.status == 2
+    assert "never enters the corpus" in ended.err
+
+
+def test_unknown_release_to_compare_with(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    assert "nothing is recorded of torch-2.13.0" in candidate(build(), "--against", "2.13.0").err
+    assert candidate(build(), "--against", "2.13.0").status == 2
+
+
+# ------------------------------------------------------------------------------------------------- wherever a release can be
+
+
+def test_a_build_reads_and_writes_wherever_a_release_does(
+    command: Callable[..., Any], build: Callable[..., str], tree: Tree, tmp_path: Path
+) -> None:
+    name, before = build(), tree.everything()
+    ended = command("replay", "--reader", name, "--require", name)
+    assert (ended.status, ended.out.splitlines()[0][:46]) == (0, "Observed now: torch-1.7.0.dev20200901+cpu. Onl"), ended.out
+    ended = command("observe", "--reader", name, "--fixture", "torch-1.5.1/add", "--format", "json")
+    assert (ended.status, ended.json["reader"]) == (4, "torch-1.7.0.dev20200901+cpu")  # there is no record to compare with
+    ended = command("run", str(tree.root / "fixtures/torch-1.5.1/add.pt"), "--reader", name)
+    assert "torch-1.7.0.dev20200901+cpu" in ended.out
+    ended = command("produce", name, "--recipe", "add", "--into", str(tmp_path / "trees"))
+    assert (ended.status, ended.out) == (0, "added         torch-1.7.0.dev20200901/add\n")
+    assert tree.everything() == before
+
+
+def test_what_a_build_does_is_never_recorded(command: Callable[..., Any], build: Callable[..., str]) -> None:
+    name = build()
+    for more in ("--record", "--missing", "--recorded"):
+        ended = command("observe", "--reader", name, more)
+        assert ended.status == 2
+        assert "never enters the corpus" in ended.err
+    assert command("produce", "torch-1.6.0", "--into", "x").status == 2
+
+
+def _linked(source: str, target: str) -> None:
+    """A file at another place without its bytes, where both places are on one disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@pytest.mark.real_torch("2.13.0")
+def test_a_real_build_beside_the_release_that_it_is(small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The build that was recorded does nothing new; the same with a changed function in Python does."""
+    environment = Environments().get("2.13.0")
+    assert environment is not None
+    asked = ("--format", "json", "--recipe", "state_dict", "--recipe", "div")
+
+    def run(name: str) -> dict[str, Any]:
+        with pytest.raises(SystemExit) as ended:
+            main(["candidate", name, "--root", str(small_tree), "--into", str(tmp_path / "trees"), *asked])
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert ended.value.code == document["exit_status"]
+        return document
+
+    same = run(f"python:{environment.python}")
+    assert (same["exit_status"], same["new"], same["build"]["line"]) == (0, [], "2.13")
+    assert same["asked"]["cells"] > 10
+    assert same["asked"]["operators"] > 3000
+
+    copy = tmp_path / "copy"
+    shutil.copytree(environment.prefix, copy, symlinks=True, copy_function=_linked)
+    (rebuild,) = copy.glob("lib/python*/site-packages/torch/_utils.py")
+    source = rebuild.read_text(encoding="utf-8")
+    changed = source.replace(
+        "t = torch.empty((0,), dtype=storage.dtype, device=storage._untyped_storage.device)", "raise RuntimeError('gone')"
+    )
+    assert changed != source
+    rebuild.unlink()  # it is a hard link
+    rebuild.write_text(changed, encoding="utf-8")
+    other = run(f"python:{copy / 'bin' / 'python'}")
+    assert other["exit_status"] == 1
+    assert any(one["policy"] == "breaks" and "gone" in one["cause"] for one in other["new"])
+    assert other["build"]["digest"] != same["build"]["digest"]

@@ -1,0 +1,57 @@
+"""Operators of programs that compute something else in some releases that load them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch_compat.formats.model import Call, Facts, Producer
+from torch_compat.needs import of
+from torch_compat.needs.changes import ChangeOfMeaning, changes_of
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def program(operator: str, producer: Producer | None = None, version: int = 3) -> tuple[ChangeOfMeaning, ...]:
+    names = ("data.pkl", "code/a.py", "constants.pkl", "version")
+    facts = Facts(
+        "a.pt", 1, "torchscript", "zip", versions={"file-format": version}, names=names, records=frozenset(names),
+        sources={"code/a.py": ""}, calls=frozenset({Call(operator, None, 2, ())}),
+    )  # fmt: skip
+    facts.producer = producer
+    return changes_of(facts, of(facts))
+
+
+def test_a_change_between_releases_that_load_a_program_is_told_with_what_it_was() -> None:
+    (found,) = [one for one in program("aten::floor_divide") if one.id == "floor-divide-rounds-down"]
+    assert (found.since, found.kind, found.written) == ("1.13.0", "value", None)
+    assert "down" in found.after
+    assert "zero" in found.before
+
+
+def test_the_form_in_place_is_meant_too() -> None:
+    assert "floor-divide-rounds-down" in {one.id for one in program("aten::floor_divide_")}
+    assert program("aten::numel") == ()
+
+
+def test_what_the_writer_already_did_comes_last() -> None:
+    def written(first: str | None, last: str | None, torch: str | None = None) -> str | None:
+        return next(
+            one.written
+            for one in program("aten::floor_divide", Producer(torch, first, last))
+            if one.id == "floor-divide-rounds-down"
+        )
+
+    assert written("1.6", "1.11") == "before"
+    assert written("1.13", None) == "after"
+    assert written("1.6", "1.13") is None
+    assert written(None, None) is None
+    assert written(None, None, "1.12.1+cu116") == "before"
+    assert written(None, None, "2.1.0") == "after"
+
+
+def test_a_change_that_no_two_loading_releases_differ_by_is_not_told() -> None:
+    assert "comparisons-give-bool" not in {one.id for one in program("aten::eq")}  # which 1.5.0 and newer load, and 1.2.0 changed
+
+
+def test_a_change_that_the_file_format_announces_is_not_told() -> None:
+    assert not {one.id for one in program("aten::div")} & {"div-of-integers", "true-division"}

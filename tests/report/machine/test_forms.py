@@ -1,0 +1,177 @@
+"""Forms for machines: each is read by its schema or by an independent reader, and all of them count the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import junitparser
+import pytest
+from markdown_it import MarkdownIt
+
+import torch_compat
+from tests.report.release.test_report import HOSTILE
+from torch_compat.cli import main
+from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, Entry, Run, of_report
+from torch_compat.report.machine.forms import FORMS, MOST_ANNOTATIONS, MOST_OF_A_SUMMARY
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from torch_compat.rules.judge import Report
+
+SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
+RULES = {"newer-loads": "Archives load.", "waivers-exact": "Waivers are exact.", "reference-agrees": "It agrees."}
+LEVELS = {"none", "note", "warning", "error"}
+
+
+@pytest.fixture
+def run(report: Report) -> Run:
+    """A judgement with failures, one waived finding, and things that were not checked."""
+    judged = replace(report, notes=("reference-agrees was not asked, since it did not read",))
+    return of_report(judged, RULES, {"torch-1.0.0/add": "torch-1.0.0/add file.pt"}, "the matrix\n")
+
+
+def junit_of(run: Run, folder: Path) -> junitparser.JUnitXml:
+    path = folder / "junit.xml"
+    path.write_text(FORMS["junit"](run), encoding="utf-8")
+    return junitparser.JUnitXml.fromfile(str(path))
+
+
+def lines_of(run: Run) -> list[dict[str, Any]]:
+    schema = json.loads((SCHEMAS / "run-lines.schema.json").read_text(encoding="utf-8"))
+    checker = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    found = [json.loads(line) for line in FORMS["jsonl"](run).splitlines()]
+    for line in found:
+        checker.validate(line)
+    return found
+
+
+def sarif_of(run: Run) -> dict[str, Any]:
+    """A SARIF log that has what the standard (OASIS SARIF 2.1.0) requires of each object that is used."""
+    log: dict[str, Any] = json.loads(FORMS["sarif"](run))
+    assert log["version"] == "2.1.0"  # 3.13.2
+    (one,) = log["runs"]  # 3.13.4
+    driver = one["tool"]["driver"]  # 3.14.6, 3.18.2
+    assert driver["name"]  # 3.19.8
+    ids = [rule["id"] for rule in driver["rules"]]  # 3.49.3
+    assert len(set(ids)) == len(ids)
+    assert all(rule["shortDescription"]["text"] for rule in driver["rules"])  # 3.12.3
+    assert [type(call["executionSuccessful"]) for call in one["invocations"]] == [bool]  # 3.20.14
+    for result in one["results"]:
+        assert result["message"]["text"]  # 3.27.11
+        assert result["level"] in LEVELS  # 3.27.10
+        assert ids[result["ruleIndex"]] == result["ruleId"]  # 3.27.6
+        for location in result.get("locations", []):
+            artifact = location["physicalLocation"]["artifactLocation"]  # 3.29.2
+            assert re.fullmatch(r"[A-Za-z0-9._~/%+-]+", artifact["uri"])  # 3.4.3: a URI
+            assert artifact["uriBaseId"] in one["originalUriBaseIds"]  # 3.14.14
+        for suppression in result.get("suppressions", []):
+            assert suppression["kind"] in {"inSource", "external"}  # 3.35.2
+    return log
+
+
+def test_all_forms_count_the_same(run: Run, tmp_path: Path) -> None:
+    errors, warnings, notes = (len(run.of(level)) for level in (ERROR, WARNING, NOTE))
+    assert min(errors, notes) > 0
+    head, *entries = lines_of(run)
+    assert (head["entries"], len(entries)) == (len(run.entries),) * 2
+    results = sarif_of(run)["runs"][0]["results"]
+    for level, count in ((ERROR, errors), (WARNING, warnings), (NOTE, notes)):
+        assert [one["level"] for one in entries].count(level) == [one["level"] for one in results].count(level) == count
+    said = FORMS["github"](run).splitlines()
+    assert sum(line.startswith("::error ") for line in said) == errors
+    assert sum(line.startswith("::warning ") for line in said) == warnings
+    text = FORMS["summary"](run)
+    assert re.findall(r"^### Broken \((\d+)\)$", text, re.MULTILINE) == [str(errors)]
+    xml = junit_of(run, tmp_path)
+    failing = {
+        (case.classname, case.name)
+        for suite in xml
+        for case in suite
+        if any(type(one).__name__ == "Failure" for one in case.result)
+    }
+    assert failing == {(one.rule, reader) for one in run.of(ERROR) for reader in one.readers or ("all",)}
+    assert xml.failures == len(failing)
+    for verdict in Verdict:
+        assert head["totals"][verdict] == sarif_of(run)["runs"][0]["properties"]["totals"][verdict] == run.totals[verdict]
+
+
+def test_a_rule_that_was_not_asked_is_no_pass(run: Run, tmp_path: Path) -> None:
+    cases = {case.classname: case for suite in junit_of(run, tmp_path) for case in suite if case.name == "all"}
+    assert [type(one).__name__ for one in cases["reference-agrees"].result] == ["Skipped"]
+    assert cases["waivers-exact"].result == []
+
+
+def test_what_is_accepted_is_suppressed_with_its_reason(run: Run) -> None:
+    suppressed = [one for one in sarif_of(run)["runs"][0]["results"] if "suppressions" in one]
+    assert {one["suppressions"][0]["justification"] for one in suppressed} == {
+        one.accepted for one in run.entries if one.accepted
+    }
+    assert not [one for one in suppressed if one["level"] == "error"]
+
+
+def hostile(count: int = 1) -> Run:
+    entry = Entry(HOSTILE, HOSTILE[:50], "fail", ERROR, HOSTILE, 1, (HOSTILE[:30],), HOSTILE[:40], "", HOSTILE)
+    rules = {HOSTILE[:50]: HOSTILE, "]]>": "]]>"}
+    return Run(HOSTILE[:60], "2026-11-22", "0" * 64, 1, {"fail": 1}, (entry,) * count, rules, "x\n" * 1_000_000, ("]]>",))
+
+
+def test_hostile_text_is_harmless_in_every_form(tmp_path: Path) -> None:
+    run = hostile()
+    assert set(FORMS) == {"junit", "sarif", "github", "summary", "jsonl"}
+    for form in FORMS.values():
+        text = form(run)
+        assert not [one for one in text if not one.isprintable() and one != "\n"]
+    assert junit_of(run, tmp_path).failures == 1
+    assert "<script" not in MarkdownIt().render(FORMS["summary"](run))
+    assert len(FORMS["github"](run).splitlines()) == 2
+    sarif_of(run)
+    lines_of(run)
+
+
+def test_a_workflow_command_holds_no_other(run: Run) -> None:
+    entry = Entry("a", "rule,x:y", "fail", ERROR, "50% of\n::error::all", 1)
+    (line, _) = FORMS["github"](replace(run, entries=(entry,))).splitlines()
+    assert line == "::error title=rule%2Cx%3Ay::1 × 50%25 of\\n::error::all"
+
+
+def test_annotations_and_summaries_keep_their_limits() -> None:
+    lines = FORMS["github"](hostile(500)).splitlines()
+    assert len(lines) == MOST_ANNOTATIONS + 1
+    assert "451 more are not annotated" in lines[-2]
+    text = FORMS["summary"](hostile())
+    assert len(text.encode()) <= MOST_OF_A_SUMMARY
+    assert text.endswith("The rest is left out: a step summary has at most 1 MiB.\n")
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments])
+    return int(stopped.value.code or 0)
+
+
+def test_one_run_writes_every_form(small_tree: Path, tmp_path: Path) -> None:
+    forms = (*FORMS, "json", "markdown")
+    outputs = [part for form in forms for part in ("--output", f"{form}={tmp_path / form}")]
+    assert ended("judge", "--root", str(small_tree), *outputs) == 0
+    head = json.loads((tmp_path / "jsonl").read_text(encoding="utf-8").splitlines()[0])
+    document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    assert head["totals"] == document["counts"]
+    assert head["entries"] == len(document["findings"]) + len(document["not_checked"])
+    assert ended("report", "2.13.0", "--root", str(small_tree), *outputs) == 0
+    report = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    head = json.loads((tmp_path / "jsonl").read_text(encoding="utf-8").splitlines()[0])
+    counts = {section: count for section, count in report["counts"].items() if count}
+    assert {name: count for name, count in head["totals"].items() if name != "not-checked"} == counts
+
+
+@pytest.mark.parametrize("given", ["junit", "junit=", "xml=x", "=x", "json=a"])
+def test_outputs_that_are_none(given: str, small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--output", f"junit={tmp_path}/a"] if given == "json=a" else []
+    given = f"json={tmp_path}/a" if more else given
+    assert ended("judge", "--root", str(small_tree), *more, "--output", given) == 2
+    assert "--output: " in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""A judgement beside an older one is a plain difference of findings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torch_compat.cli import main
+from torch_compat.errors import UsageError
+from torch_compat.report.baseline import beside, beside_json, beside_lines, read_baseline
+from torch_compat.report.to_json import report_json
+from torch_compat.rules.judgement import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.rules.judge import Report
+
+
+def before(report: Report) -> dict[str, tuple[tuple[str, int, str], ...]]:
+    return read_baseline(report_json(report).encode(), "run.json")
+
+
+def test_the_same_report_has_nothing_new(report: Report) -> None:
+    found = beside(report, before(report))
+    assert (found.new, found.gone, found.changed, found.exit_status) == ({}, {}, {}, 0)
+    assert found.same == len(before(report)) > 1
+
+
+def test_new_gone_and_changed(report: Report) -> None:
+    first, second, *rest = report.findings
+    later = replace(report, findings=(replace(first, id="new:one@3.0.0"), replace(second, count=99), *rest))
+    found = beside(later, before(report))
+    assert (list(found.new), list(found.gone), list(found.changed)) == (["new:one@3.0.0"], [first.id], [second.id])
+    assert found.exit_status == 1
+    lines = list(beside_lines(found))
+    assert lines[0].startswith("Beside the baseline: 1 new, 1 gone, 1 changed, ")
+    assert f"  gone: {first.id}: 3 fail" in lines
+    assert f"  changed: {second.id}: 3 fail; now 99 fail" in lines
+    assert json.loads(report_json(later, found))["baseline"] == beside_json(found)
+
+
+def test_only_what_is_new_counts(report: Report) -> None:
+    waived = tuple(replace(one, id=f"new:{at}", verdict=Verdict.WAIVED, waiver="w1") for at, one in enumerate(report.findings))
+    assert beside(replace(report, findings=(*report.findings, *waived)), before(report)).exit_status == 0
+    unknown = replace(report, not_checked=(*report.not_checked, ("pairs-observed", "nobody asked", 3)))
+    assert beside(unknown, before(report)).exit_status == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 1, "findings": [1], "not_checked": []}', "[" * 100_000]
+)
+def test_a_baseline_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="is no report of torch-compat judge"):
+        read_baseline(text.encode(), "run.json")
+
+
+def test_the_command(small_tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(["judge", "--root", str(small_tree), *arguments])
+        said = capsys.readouterr()
+        return int(stopped.value.code or 0), said.out + said.err
+
+    path = tmp_path / "run.json"
+    assert run("--output", f"json={path}")[0] == 0
+    status, said = run("--baseline", str(path))
+    assert (status, " 0 new, 0 gone, 0 changed, " in said) == (0, True)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    lost = document["findings"].pop()
+    path.write_text(json.dumps(document), encoding="utf-8")
+    status, said = run("--baseline", str(path), "--fail-on-new")
+    assert (status, f"  new: {lost['id']}: " in said) == (0, True)
+    assert run("--baseline", str(tmp_path / "nothing.json"))[0] == 2
+    assert run("--fail-on-new")[0] == 2

@@ -1,0 +1,66 @@
+"""``tools/exported.py``: what is said of a cell."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.runtime.exported.documents import archive, document, node
+from torch_compat.runtime.encoding import perform
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TOOLS = Path(__file__).parents[2] / "tools"
+CALLS = [{"method": "forward", "args": [{"tensor": {"dtype": "float32", "shape": [2], "data": [1, 2]}}]}]
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """The tool, imported from its file."""
+    spec = importlib.util.spec_from_file_location("exported_tool", TOOLS / "exported.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    before = list(sys.path)
+    try:
+        spec.loader.exec_module(made)
+    finally:
+        sys.path[:] = before
+    return made
+
+
+def held(tool: ModuleType, tmp_path: Path, target: str, change: Any = None) -> tuple[str, str]:
+    """What the tool says where the release did what a sum does."""
+    path = tmp_path / "a.pt2"
+    path.write_bytes(archive(document(["x"], [node("torch.ops.aten.add.Tensor", "y", "x", {"as_int": 1})], ["y"]), samples=True))
+    result = perform(path, "export", CALLS, "reference@2.6.0")
+    path.write_bytes(archive(document(["x"], [node(target, "y", "x", {"as_int": 1})], ["y"]), samples=True))
+    if change is not None:
+        result = change(result)
+    found: tuple[str, str] = tool.held(path, {"calls": CALLS, "result": result}, "2.6.0")
+    return found
+
+
+def test_the_same_is_right_another_value_is_wrong(tool: ModuleType, tmp_path: Path) -> None:
+    assert held(tool, tmp_path, "torch.ops.aten.add.Tensor")[0] == "right"
+    ended, text = held(tool, tmp_path, "torch.ops.aten.sub.Tensor")
+    assert ended == "wrong"
+    assert "value" in text
+
+
+def test_a_program_that_the_release_refuses_and_the_reader_runs_is_wrong(tool: ModuleType, tmp_path: Path) -> None:
+    def refused(_: Any) -> Any:
+        return {"error": {"stage": "load", "type": "builtins.RuntimeError", "message": "no"}}
+
+    assert held(tool, tmp_path, "torch.ops.aten.add.Tensor", refused)[0] == "wrong"
+
+
+def test_what_the_reader_lacks_is_named(tool: ModuleType, tmp_path: Path) -> None:
+    ended, text = held(tool, tmp_path, "torch.ops.aten.segment_reduce.default")
+    assert ended == "lacking"
+    assert "segment_reduce" in text

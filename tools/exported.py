@@ -1,0 +1,178 @@
+"""``python tools/exported.py FOLDER [--programs DIR] [--writer X ...] [--only NAME ...] [--cross]``: exported programs of many, by real releases and without torch.
+
+Each writer, a release that is built here, exports every recipe of family ``export`` in DIR (``fixtures/awaiting`` unless given) in one process, which
+loads the archives again and calls them; with ``--cross`` it loads those of all other writers, too. What the release did is kept in FOLDER and
+reused. The reference reader then runs each archive at the horizon of that release, and the results are compared: right; rounded, where only
+numbers of a chain of float32 operators differ (see tools/programs.py); lacking, where the reference reader does not support something; wrong.
+
+The programs run without isolation: give it recipes of your own only. Exit status 1 if a cell is wrong or lacking, 4 if nothing was compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from torch_compat.errors import ArchiveError, Unsupported
+from torch_compat.readers.environments import Environments
+from torch_compat.runtime.encoding import perform
+from torch_compat.values.compare import compare
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from programs import rounded  # type: ignore[import-not-found]
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+WORKER = REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py"
+WRITERS = ("2.1.2", "2.4.1", "2.6.0", "2.8.0", "2.9.1", "2.13.0", "2.15.0")
+CHILD = r"""
+import json, os, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import worker, torch
+tasks = json.load(sys.stdin)
+torch.set_num_threads(1)
+def said(error):
+    return {"type": type(error).__name__, "message": str(error)[:2000]}
+def write(task):
+    torch.manual_seed(0)
+    recipe = worker.run_file(task["recipe"], task["name"])
+    calls = [{"method": m, "args": worker.Encoder(torch).encode(tuple(a))["tuple"]} for m, a in recipe.calls()]
+    worker.write(torch, recipe, recipe.build(), task["path"])
+    return {"calls": calls}
+def read(task):
+    return {"calls": task["calls"], "result": worker.perform(torch, "export", lambda: worker.load(torch, "export", task["path"], {}), task["calls"])}
+def forked(function, task):
+    # in a process of its own: an operator that a recipe registers is not there when its archive is read
+    source, sink = os.pipe()
+    process = os.fork()
+    if not process:
+        try:
+            try:
+                answer = function(task)
+            except BaseException as error:
+                answer = {"error": said(error)}
+            with os.fdopen(sink, "w") as stream:
+                json.dump(answer, stream)
+        finally:
+            os._exit(0)
+    os.close(sink)
+    with os.fdopen(source) as stream:
+        text = stream.read()
+    os.waitpid(process, 0)
+    return json.loads(text) if text else {"error": {"type": "Crashed", "message": "the process died"}}
+try:
+    import torch.export, torch._dynamo
+except ImportError:
+    pass
+with open(sys.argv[2], "a") as out:
+    for task in tasks:
+        answer = forked(write, task) if "recipe" in task else {"calls": task["calls"]}
+        if "error" in answer:
+            result = {"not_writable": answer["error"]}
+        else:
+            result = forked(read, dict(task, calls=answer["calls"]))
+            if "error" in result:
+                result = {"calls": answer["calls"], "result": {"error": dict(result["error"], stage="load")}}
+        out.write(json.dumps(dict(result, id=task["id"])) + "\n")
+        out.flush()
+"""
+
+
+def asked(folder: Path, version: str, tasks: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What a release did of these tasks, by id; what FOLDER does not know yet is asked."""
+    kept = folder / f"torch-{version}" / "results.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    known = {one["id"]: one for one in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    missing = [task for task in tasks if task["id"] not in known]
+    environment = Environments().get(version)
+    if missing and environment is not None:
+        command = [str(environment.python), "-c", CHILD, str(WORKER), str(kept)]
+        done = subprocess.run(command, input=json.dumps(missing), text=True, capture_output=True, check=False, cwd=kept.parent)
+        if done.returncode:
+            print(f"torch-{version} ended with {done.returncode}: {done.stderr[-2000:]}", file=sys.stderr)
+        known = {one["id"]: one for one in map(json.loads, kept.read_text().splitlines())}
+    return known
+
+
+def held(path: Path, task: dict[str, Any], horizon: str) -> tuple[str, str]:
+    """How the reference reader stands to what a release did."""
+    try:
+        got = perform(path, "export", task["calls"], f"reference@{horizon}")
+    except Unsupported as error:
+        return "lacking", f"{error.code}: {error.message}"
+    except ArchiveError as error:
+        got = {"error": {"stage": "load", "type": error.code, "message": str(error)}}
+    expected = task["result"]
+    found = compare(expected, got)
+    if found.result == "same":
+        return "right", ""
+    if found.result == "differs" and rounded(expected, got):
+        return "rounded", ""
+    first = found.differences[0] if found.differences else None
+    errors = [json.dumps(one)[:300] for one in (*found.errors, *([got["error"]] if "error" in got else []))]
+    shown = f"{first.kind} in {first.where}: {json.dumps(dict(first.facts))[:200]}" if first else ""
+    failed = [call["first"]["error"]["message"][:150] for call in expected.get("calls", ()) if "error" in call["first"]]
+    return "wrong", f"{found.result} {shown} {'; '.join(errors)} {('release: ' + '; '.join(failed)) if failed else ''}"
+
+
+def main() -> int:
+    """Write, read and compare; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="directory for archives and results")
+    parser.add_argument("--programs", type=Path, default=REPOSITORY / "fixtures" / "awaiting", help="directory with recipes")
+    parser.add_argument("--writer", action="append", metavar="X", help=f"can be repeated; default: {', '.join(WRITERS)}")
+    parser.add_argument("--only", action="append", metavar="NAME", help="compare only this recipe; can be repeated")
+    parser.add_argument("--cross", action="store_true", help="let each writer also load the archives of all other writers")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    recipes = [path for path in sorted(options.programs.glob("*.py")) if '\nFAMILY = "export"\n' in path.read_text()]
+    counts: dict[str, Counter[str]] = {}
+    versions = options.writer or list(WRITERS)
+    written = {version: asked(folder, version, _tasks(folder, version, recipes)) for version in versions}
+    for version in versions:
+        for writer in versions if options.cross else [version]:
+            tasks = [
+                {**task, "id": f"{writer}/{name}", "path": str(folder / f"torch-{writer}" / f"{name}.pt2")}
+                for name, task in written[writer].items()
+                if "calls" in task and "/" not in name
+            ]
+            done = written[writer] if writer == version else asked(folder, version, tasks)
+            for task in tasks:
+                name = task["id"].partition("/")[2]
+                if options.only and name not in options.only:
+                    continue
+                one = done.get(name if writer == version else task["id"])
+                if one is None:
+                    continue
+                ended, text = held(Path(task["path"]), one, version)
+                counts.setdefault(f"{writer} read by {version}", Counter())[ended] += 1
+                if ended in {"wrong", "lacking"}:
+                    print(f"{ended}: {name} of {writer} read by {version}: {text}")
+        refused = {name: one["not_writable"] for name, one in written[version].items() if "not_writable" in one}
+        counts.setdefault(f"{version} read by {version}", Counter())["not writable"] += len(refused)
+        for name, error in refused.items():
+            print(f"not writable: {name} by {version}: {error['type']} {error['message'][:160]!r}")
+    for place, found in counts.items():
+        print(f"{place}: {', '.join(f'{count} {kind}' for kind, count in sorted(found.items()))}")
+    total = sum(counts.values(), Counter())
+    if not total:
+        return 4
+    return int(bool(total["wrong"] or total["lacking"]))
+
+
+def _tasks(folder: Path, version: str, recipes: list[Path]) -> list[dict[str, Any]]:
+    place = folder / f"torch-{version}"
+    return [
+        {"id": one.stem, "recipe": str(one.resolve()), "name": one.stem, "path": str(place / f"{one.stem}.pt2")}
+        for one in recipes
+    ]
+
+
+if __name__ == "__main__":
+    os.nice(5)
+    sys.exit(main())
