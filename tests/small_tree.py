@@ -53,7 +53,7 @@ UPGRADED: Final = {f"file-format {version}" for version in (4, 5, 8, 9, 10)}
 """The formats that upgraders are for. Only with all of them the record of operators is judged, whole, as in the repository."""
 WORDINGS: Final = "wordings-exact"
 """The rule that holds wordings to all recorded cells, of which a small tree has too few."""
-OPERATORS: Final = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
+OPERATORS: Final = frozenset({"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
 
 
 @dataclass(frozen=True)

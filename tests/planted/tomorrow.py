@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
-    from torch_compat.policy.model import WeightsOnlyRefusal
+    from torch_compat.policy.model import Waiver, WeightsOnlyRefusal
     from torch_compat.rules.evidence import Evidence
 
     Change = Callable[[Fixture, Observation], Observation]
 
 __all__ = ["OPERATOR_RULES", "tomorrow"]
 
-OPERATOR_RULES = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
+OPERATOR_RULES = frozenset({"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
 
 
 def tomorrow(
@@ -105,6 +105,7 @@ def tomorrow(
         corpus=scope,
         weights_only_refusals=tuple(_written_by(one, newest, version) for one in policy.weights_only_refusals),
         rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
+        waivers=tuple(waiver for waiver in policy.waivers if not _of_operators(waiver)),
         operator_waivers=(),
         operator_gaps=(),
     )
@@ -118,6 +119,11 @@ def tomorrow(
         operators=None,
         as_of=evidence.as_of + dt.timedelta(1),
     )
+
+
+def _of_operators(waiver: Waiver) -> bool:
+    """Whether a waiver is only for findings of rules that are not asked, so that it would be left over."""
+    return waiver.findings is not None and {finding.partition(":")[0] for finding in waiver.findings} <= OPERATOR_RULES
 
 
 def _with_writer(

@@ -2,7 +2,8 @@
 
 What: between the day on which readers learn a version of a format and the first day on which writers write it lies at least the
 forward window. A day that no source dates is that of the release. Each operator that changes with a version has an upgrader of that
-version; where no operators are recorded, which schema-breaks-upgraded says, this is not asked. Versions that a planned release is to bring are held to the same. What happened before the policy was in force is no promise.
+version; where no operators are recorded, this is not checked. Versions that a planned release is to bring are held to the same. What
+happened before the policy was in force is no promise.
 
 Why: a nightly build of one day that writes what the nightly build of the day before cannot read breaks whoever trains with the one
 and serves with the other.
@@ -18,6 +19,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.rules.operator_changes import NOT_RECORDED
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -42,9 +44,11 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         written = _day(evidence.policy, entry.written_from)
         promised = written >= evidence.policy.in_force_from
         yield _in_time(evidence.policy, rule, entry, written, promised=promised)
-        for operator in (entry.operators or ()) if evidence.operators is not None else ():
+        for operator in entry.operators or ():
             subject = f"{entry.label}, {operator}"
-            if (operator, entry.version) in upgraded:
+            if evidence.operators is None:
+                yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", "operators", NOT_RECORDED))
+            elif (operator, entry.version) in upgraded:
                 yield Judgement(rule.id, Verdict.PASS, subject)
             else:
                 text = f"{entry.label}: {operator} changes with this version and has no upgrader"

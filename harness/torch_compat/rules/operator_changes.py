@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
 
 __all__ = [
+    "NOT_RECORDED",
     "Misstated",
     "OperatorChanges",
     "Pair",
