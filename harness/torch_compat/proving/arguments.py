@@ -103,6 +103,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "side": ("left", "right"),
     "UPLO": ("L", "U"),
     "ord": ("fro", "nuc"),
+    "assert_msg": ("zero", ""),
 }
 NEVER = {"Generator", "Stream", "Storage", "AnyEnumType", "Future", "Any"}
 

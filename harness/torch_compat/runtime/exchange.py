@@ -21,9 +21,9 @@ from torch_compat.runtime.tensor import Tensor, owner
 from torch_compat.runtime.values import NamedTupleValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Exchange", "same_bytes"]
+__all__ = ["Exchange", "exchanged", "same_bytes"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 1 << 12  # bytes up to which copying is faster than comparing in place
@@ -141,6 +141,18 @@ class Exchange:
         flat = isinstance(given, np.ndarray) and given.flags.c_contiguous
         memory = np.asarray(given) if flat else copy.ravel(order="K")
         return arrays.view(memory, dtype, shape, strides, offset)
+
+
+def exchanged(run: Callable[[tuple[Any, ...], dict[str, Any]], Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Call ``run`` in this process with arrays of numpy in and out."""
+    exchange = Exchange()
+    given = tuple(exchange.take(arg) for arg in args)
+    named = {name: exchange.take(arg) for name, arg in keywords.items()}
+    try:
+        value = run(given, named)
+    finally:
+        exchange.settle()
+    return exchange.give(value)
 
 
 def same_bytes(first: Array, second: Array) -> bool:

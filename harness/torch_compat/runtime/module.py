@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from torch_compat.errors import HarnessError, Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
-from torch_compat.runtime.exchange import Exchange
+from torch_compat.runtime.exchange import Exchange, exchanged
 from torch_compat.runtime.language.types import convert, parse_type, release_value
 from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
 from torch_compat.runtime.limits import meter
@@ -95,14 +96,7 @@ class Module:
         return self._exchanged(CALLED, args, keywords)
 
     def _exchanged(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        exchange = Exchange()
-        given = tuple(exchange.take(arg) for arg in args)
-        named = {name: exchange.take(arg) for name, arg in keywords.items()}
-        try:
-            value = self.run(method, given, named)
-        finally:
-            exchange.settle()
-        return exchange.give(value)
+        return exchanged(partial(self.run, method), args, keywords)
 
     def __getattr__(self, name: str) -> Any:
         """A method by its name; ``module.forward(x)`` takes and gives arrays of numpy, too."""

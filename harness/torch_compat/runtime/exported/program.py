@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch_compat.formats import _export, export_plain, export_pt2
 from torch_compat.pickles import cut
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
-from torch_compat.runtime.exchange import Exchange
+from torch_compat.runtime.exchange import Exchange, exchanged
 from torch_compat.runtime.exported.document import names_of, read_document
 from torch_compat.runtime.exported.execution import Execution
 from torch_compat.runtime.exported.guards import GUARDED, Checks, Given
@@ -261,14 +262,7 @@ class ExportedModule:
         return self._exchanged(FORWARD, args, keywords)
 
     def _exchanged(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        exchange = Exchange()
-        given = tuple(exchange.take(arg) for arg in args)
-        named = {name: exchange.take(arg) for name, arg in keywords.items()}
-        try:
-            value = self.run(method, given, named)
-        finally:
-            exchange.settle()
-        return exchange.give(value)
+        return exchanged(partial(self.run, method), args, keywords)
 
     def named_tensors(self) -> Iterator[tuple[str, str, Tensor | OpaqueTensor]]:
         """``(name, "parameter" or "buffer", tensor)``, each tensor once, parameters first."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.operators._common import fail
+from torch_compat.runtime.operators._common import broadcast, fail, not_implemented
 from torch_compat.runtime.operators.attention import attend
-from torch_compat.runtime.operators.normalization import group_norm, native_batch_norm, rms_norm
+from torch_compat.runtime.operators.normalization import group_norm, native_batch_norm
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised, text_out
@@ -171,13 +172,29 @@ def native_group_norm(
 def fused_rms_norm(
     input: Tensor, normalized_shape: list[int], weight: Tensor | None, eps: float | None  # noqa: A002 - of the schema
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Normalization by the root of the mean square, and the inverse of that."""
-    found = rms_norm(input, normalized_shape, weight, eps)
-    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    wide = input.array.astype(np.float64)
-    smallest = float(np.finfo(input.array.dtype if input.array.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
-    inverse = 1 / np.sqrt((wide * wide).mean(axis=dims, keepdims=True) + smallest)
-    return found, Tensor(inverse.astype(input.array.dtype))
+    """Normalization by the root of the mean square, and the inverse of that, which has at least 32 bits.
+
+    Only the number of the normalized sizes counts, not the sizes: `rms_norm`, which programs call, checks these.
+    """
+    x, count = input.array, len(normalized_shape)
+    if x.dtype.kind == "c":
+        raise Unsupported("the reference reader normalizes no complex numbers", code="value")
+    if x.dtype.kind not in "fV":
+        raise not_implemented("rms_norm", x.dtype)
+    if count > max(x.ndim, 1):
+        raise fail("dim 1 appears multiple times in the list of dims")
+    dims = tuple(range(x.ndim - count, x.ndim)) if count and x.ndim else None
+    narrow = x.dtype.itemsize == 2
+    double = x.astype(np.float64)
+    smallest = float(np.finfo(np.float32 if narrow else x.dtype).eps) if eps is None else eps
+    sums = np.asarray((double * double).sum(axis=dims, keepdims=True))
+    with np.errstate(all="ignore"):
+        inverse = 1 / np.sqrt(sums / np.float64(x.size // sums.size if sums.size else 0) + smallest)
+        found = double * inverse
+    if weight is not None:
+        broadcast(found, weight.array)
+        found = found * weight.array.astype(np.float64)
+    return Tensor(found.astype(x.dtype)), Tensor(inverse.astype(np.float32 if narrow else x.dtype))
 
 
 @operator("aten::_safe_softmax")

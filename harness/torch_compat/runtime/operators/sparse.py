@@ -18,17 +18,17 @@ from torch_compat.runtime.values import raised
 COO = "torch.sparse_coo"
 
 
-@operator("aten::sparse_coo_tensor", gradient=False)
+@operator("aten::sparse_coo_tensor", of="any", gradient=False)
 def sparse_coo_tensor_1_0(*args: Any, **keywords: Any) -> OpaqueTensor:
     """Up to 1.1 the interpreter cannot make one."""
     del args, keywords
     raise fail("Must not create a new variable from a variable, use its .data()")
 
 
-@operator("aten::sparse_coo_tensor", since="1.2.0", gradient=False)
+@operator("aten::sparse_coo_tensor", since="1.2.0", of="any", gradient=False)
 def sparse_coo_tensor(
-    indices: Tensor,
-    values: Tensor,
+    indices: Any,
+    values: Any = None,
     size: Any = None,
     dtype: Any = None,
     layout: Any = None,
@@ -39,6 +39,8 @@ def sparse_coo_tensor(
     """Values at places: the columns of ``indices`` are the first coordinates of each value."""
     del layout, pin_memory, is_coalesced
     on_cpu(device)
+    if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload of a size alone
+        raise Unsupported("the reference reader makes no sparse tensor of a size alone", code="value")
     places, elements = indices.array, values.array
     if places.ndim != 2 or not elements.ndim or places.shape[1] != len(elements) or places.dtype.kind not in "iu":
         raise Unsupported("the reference reader makes no sparse tensor of these indices and values", code="value")
