@@ -61,8 +61,8 @@ def sparse_coo_tensor(
 
 
 @operator("aten::to_dense", of="any", gradient=False)
-def to_dense(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
-    """Every element, those without a value as zero; values at one place are added."""
+def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
+    """Every element, those without a value as zero; values at one place are added. Strided tensors are refused."""
     del masked_grad
     if self.__class__ is not OpaqueTensor or self.layout != COO or "indices" not in self.parts:
         raise raised("RuntimeError", "Could not run 'aten::to_dense' with these arguments from the 'CPU' backend.")
@@ -71,3 +71,11 @@ def to_dense(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> T
     made = np.zeros(self.shape, values.dtype)
     np.add.at(made, tuple(places), values)
     return Tensor(cast(made, any_dtype(dtype, made.dtype)))
+
+
+@operator("aten::to_dense", since="1.12.0")
+def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
+    """A strided tensor is itself, or a copy of the dtype given."""
+    del masked_grad
+    kind = any_dtype(dtype, self.array.dtype)
+    return self if kind == self.array.dtype else Tensor(cast(self.array, kind))
