@@ -15,6 +15,7 @@ from torch_compat.cli import main
 from torch_compat.cli._generating import regenerate
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
+from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import UsageError
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
@@ -181,6 +182,7 @@ def test_releases_leave_a_small_tree(small_tree: Path, tmp_path: Path, gone: lis
     finally:
         left = {path.name for path in (root / "reports/observations").iterdir()}
     assert len(before) - len(left) == len(gone)
+    assert not load_corpus(root / "fixtures").damage
     place = Root(root)
     if gone[-1] == "2.13.0":
         evidence = gather(place, place.policy(), as_of=None)

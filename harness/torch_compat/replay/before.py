@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
-from torch_compat.corpus.manifest import MANIFEST, read_manifest, release_folder, write_manifest
+from torch_compat.corpus.manifest import MANIFEST, Manifest, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recipes import read_recipe
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.corpus.surveys import drop_surveys
@@ -104,8 +104,11 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
 
 def _fixtures(fixtures: Path, gone: frozenset[str]) -> None:
     folders = {release_folder(release) for release in gone}
-    for folder in folders:
-        shutil.rmtree(inside(fixtures, folder), ignore_errors=True)
+    for release in gone:
+        folder = inside(fixtures, release_folder(release))
+        if (folder / MANIFEST).is_file():  # first empty: values that newer releases name as well move to the oldest of these
+            write_manifest(folder / MANIFEST, Manifest(release, {}, (), ()))
+        shutil.rmtree(folder, ignore_errors=True)
     path = inside(fixtures, FROZEN)
     if path.is_file():
         write_frozen(path, {name: pin for name, pin in read_frozen(path).items() if name.partition("/")[0] not in folders})
