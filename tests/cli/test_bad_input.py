@@ -206,3 +206,13 @@ def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root:
     monkeypatch.setenv("TORCH_COMPAT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["judge", "--root", str(root)])
+
+
+def test_operators_of_a_release_that_the_calendar_lacks(run: Callable[..., Ended], root: Path) -> None:
+    path = root / "fixtures/operators/schemas.txt"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        if line.startswith("# releases "):
+            lines[at] = line.replace(" 1.5.1 ", " 1.5.1 1.5.7 ")
+    path.write_text("".join(lines), encoding="utf-8")
+    refused(run("judge", "--root", root), 2, "torch 1.5.7, which the release calendar does not have", "releases.toml")

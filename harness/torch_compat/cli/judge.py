@@ -18,8 +18,8 @@ from torch_compat.cli._root import find_root, root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import release_folder
-from torch_compat.corpus.operators import read_operators
-from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.corpus.operators import SCHEMAS, read_operators
+from torch_compat.errors import CorpusError, NothingSelected, UsageError
 from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
@@ -140,6 +140,7 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
 
     Raises:
         NothingSelected: there is no corpus.
+        CorpusError: operators are recorded of a release that the calendar does not have.
     """
     if not place.fixtures.is_dir():
         raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
@@ -149,6 +150,12 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
         as_of = newest_known(policy, found.readers.values())
     files = dict.fromkeys(found.readers, found.digest)
     operators = read_operators(place.fixtures)
+    unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
+    if unknown:
+        raise CorpusError(
+            f"records the operators of torch {', '.join(unknown)}, which the release calendar does not have",
+            where=str(place.fixtures / "operators" / SCHEMAS), hint="add the release to policies/torch/releases.toml", code="unknown-release",
+        )  # fmt: skip
     return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators)
 
 

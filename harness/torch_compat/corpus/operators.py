@@ -12,7 +12,7 @@ from torch_compat.places import inside, read_whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RecordedOperators", "read_operators"]
+__all__ = ["SCHEMAS", "VERSIONS", "RecordedOperators", "read_operators"]
 
 SCHEMAS: Final = "schemas.txt"
 VERSIONS: Final = "operator_versions.txt"
