@@ -253,24 +253,40 @@ class _Tally:
 
     Attributes:
         caused: those with a cause that is shown. They are not counted yet, since waivers are still to be looked at.
-        counts: all others, by verdict.
-        modelled: those of ``counts`` that rest on the reference reader alone.
         not_checked: those that could not be checked, by rule and reason.
         no_promise: those that nobody was promised, by rule and reason.
         asks: what each rule asks, by its id.
-        asked: those of ``counts`` that a rule said, by what it asks.
         questions: those of cells that were loaded with default options, by direction: see :class:`Report`.
     """
 
     def __init__(self) -> None:
         self.caused: list[Judgement] = []
-        self.counts: Counter[Verdict] = Counter()
-        self.modelled: Counter[Verdict] = Counter()
         self.not_checked: Counter[tuple[str, str]] = Counter()
         self.no_promise: Counter[tuple[str, str]] = Counter()
         self.asks: dict[str, Asks] = {}
-        self.asked: defaultdict[Asks, Counter[Verdict]] = defaultdict(Counter)
         self.questions: defaultdict[str, Counter[Verdict]] = defaultdict(Counter)
+        self._things: dict[tuple[str, Verdict, bool], int] = {}  # by rule, verdict, and whether it is modelled
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        """How many things have each verdict."""
+        return self._sums(self._things)
+
+    @property
+    def modelled(self) -> Counter[Verdict]:
+        """Those of them that rest on our model of a release alone."""
+        return self._sums(key for key in self._things if key[2])
+
+    @property
+    def asked(self) -> dict[Asks, Counter[Verdict]]:
+        """The same as :attr:`counts` by what the rules ask."""
+        return {asks: self._sums(key for key in self._things if self.asks[key[0]] is asks) for asks in Asks}
+
+    def _sums(self, keys: Iterable[tuple[str, Verdict, bool]]) -> Counter[Verdict]:
+        found: Counter[Verdict] = Counter()
+        for key in keys:
+            found[key[1]] += self._things[key]
+        return found
 
     def take(self, judgements: Iterable[Judgement]) -> int:
         """Take what one rule says; how many things it said something of."""
@@ -285,17 +301,15 @@ class _Tally:
 
     def count(self, judgement: Judgement) -> None:
         """Count a judgement as it stands."""
-        self.counts[judgement.verdict] += judgement.count
-        asks, cells = self.asks[judgement.rule], judgement.cells
-        self.asked[asks][judgement.verdict] += judgement.count
-        if asks is Asks.VALUES and cells is not None and cells.loaded and cells.options.id == DEFAULT:
-            self.questions[direction_of(cells)][judgement.verdict] += judgement.count
-        if judgement.modelled:
-            self.modelled[judgement.verdict] += judgement.count
-        if judgement.verdict is Verdict.NOT_CHECKED and judgement.cause is not None:
-            self.not_checked[judgement.rule, judgement.cause.text] += judgement.count
-        elif judgement.verdict is Verdict.NO_PROMISE:
-            self.no_promise[judgement.rule, judgement.cause.text if judgement.cause else ""] += judgement.count
+        things, verdict, cells = judgement.count, judgement.verdict, judgement.cells
+        key = judgement.rule, verdict, judgement.modelled
+        self._things[key] = self._things.get(key, 0) + things
+        if cells is not None and cells.options.id == DEFAULT and cells.loaded and self.asks[judgement.rule] is Asks.VALUES:
+            self.questions[direction_of(cells)][verdict] += things
+        if verdict is Verdict.NOT_CHECKED and judgement.cause is not None:
+            self.not_checked[judgement.rule, judgement.cause.text] += things
+        elif verdict is Verdict.NO_PROMISE:
+            self.no_promise[judgement.rule, judgement.cause.text if judgement.cause else ""] += things
 
 
 def _by_verdict(counts: Counter[Verdict]) -> dict[Verdict, int]:
