@@ -79,6 +79,9 @@ def small(small_tree: Path) -> Drawn:
 class Here:
     """The reference reader in this process, where defects can be planted."""
 
+    def __init__(self, *, together: bool) -> None:
+        assert together
+
     def __enter__(self) -> Self:
         return self
 

@@ -11,7 +11,8 @@ A child builds its fence before it is given anything: it dies with the template,
 privileges, makes no system calls but those that computing needs, and reads no files but those of this package, of Python and of numpy. The
 archive comes as an open file. ``{"fence": {"network", "home"}}``, with a reason for each part that this machine lacks, is its first message. Then it is asked
 
-* once ``{"load": path, "reader", "limits"}`` with the file, or ``{"ask": request}`` with it (see :mod:`torch_compat.readers.requests`)
+* once ``{"load": path, "reader", "limits"}`` with the file, or ``{"ask": request}`` with it (see :mod:`torch_compat.readers.requests`);
+  a second request of the latter kind comes only where archives are as good as our own
 * ``{"call": method, "args", "words", "sizes", "arena"}``, ``{"state": true}``
 
 and answers ``{"value", ...}`` or ``{"error": [class, message, where, hint, code, slip]}``; ``{"need": bytes}`` asks for a shared memory, which
@@ -246,11 +247,13 @@ class Child:
         found: list[int] = []
         request, _ = self.lines.receive(0, found)
         (descriptor,) = found
-        if "ask" in request:
+        while "ask" in request:
             asked = request["ask"]
             opened = partial(open_archive, asked["path"], descriptor=descriptor)
             self.lines.send(requests.answer(asked, lambda stage: self.lines.send({"stage": stage}), opened))
-            raise Gone
+            found = []
+            request, _ = self.lines.receive(0, found)
+            (descriptor,) = found
         try:
             self.module = load(
                 open_archive(request["load"], descriptor=descriptor),

@@ -30,6 +30,8 @@ def predictions(
 ) -> Iterator[tuple[Reader, list[str]]]:
     """Each recorded reader as it is done, oldest first: what was counted of it, and the cells that are told wrongly, in words.
 
+    One process reads many archives: each of them was verified when the corpus was loaded.
+
     Parameters:
         releases: only these; None for all.
         sample: the programs of each of them, by release; None for every program.
@@ -63,7 +65,7 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
     today = dt.date.fromisoformat(reader.observed)
     met: dict[tuple[str, str], tuple[str, ...]] = {}
     tasks = list(given)
-    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met)
+    observed = observe_reference(tasks, today=today, horizon=f"reference@{reader.release}", slips=met, together=True)
     slips: Counter[str] = Counter()
     agrees, by_slip, wrong = 0, 0, []
     for task in tasks:

@@ -50,6 +50,7 @@ def observe_reference(
     horizon: str | None = None,
     timeout_s: float = 60,
     slips: dict[tuple[str, str], tuple[str, ...]] | None = None,
+    together: bool = False,
 ) -> ObservedReader:
     """Observe cells with the reference reader.
 
@@ -57,6 +58,7 @@ def observe_reference(
         known: earlier observations; where this very code made them, cells whose key is among them are taken from there.
         today: the day to put on new observations.
         horizon: one for all cells; else each fixture is read at the horizon of its own writer.
+        together: whether one process reads many archives (:class:`torch_compat.readers.reference.Reference`).
         slips: takes the slips of the horizon's release (``policies/torch/slips.toml``) that each new cell came to, by their ids.
 
     Raises:
@@ -81,7 +83,7 @@ def observe_reference(
         with ThreadPoolExecutor(PROCESSES) as pool:
             halves = [missing[start::PROCESSES] for start in range(PROCESSES)]
             met = {} if slips is None else slips
-            passes = [pool.submit(_pass, half, horizon, timeout_s, state, met) for half in halves if half]
+            passes = [pool.submit(_pass, half, horizon, timeout_s, state, met, together=together) for half in halves if half]
             try:
                 for ended in wait(passes, return_when=FIRST_EXCEPTION).done:
                     ended.result()
@@ -93,10 +95,16 @@ def observe_reference(
 
 
 def _pass(
-    tasks: list[Task], horizon: str | None, timeout_s: float, state: Observing, slips: dict[tuple[str, str], tuple[str, ...]]
+    tasks: list[Task],
+    horizon: str | None,
+    timeout_s: float,
+    state: Observing,
+    slips: dict[tuple[str, str], tuple[str, ...]],
+    *,
+    together: bool,
 ) -> dict[tuple[str, str], Observation]:
     cells = {}
-    with Reference() as reader:
+    with Reference(together=together) as reader:
         for task in tasks:
             if state.stopped:
                 break
