@@ -188,6 +188,27 @@ def test_a_writer_that_the_release_does_not_follow_within_the_window_breaks_a_pr
     assert any(what in one["cause"] for one in found), found
 
 
+BUMPS = """
+write = _write
+bumped = lambda records: {name: b"10\\n" if name == "version" else data for name, data in records.items()}
+sys.modules["torch"]._write = lambda path, records: write(path, bumped(records))
+"""
+
+
+def test_a_build_that_bumps_every_archive_breaks_a_promise(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    rule = '\n[[rule]]\nid = "versions-lowest"\nasks = "It holds."\nsource = "here"\n'
+    promises.write_text(promises.read_text(encoding="utf-8") + rule, encoding="utf-8")
+    assert candidate(build("1.7.0.dev20200831+cpu", name="plain")).status == 0
+    ended = candidate(build(at_import=BUMPS), "--format", "json")
+    (found,) = [one for one in ended.json["new"] if one["what"] == "writes"]
+    assert (ended.status, found["policy"], found["rule"], found["count"]) == (1, "breaks", "versions-lowest", 3)
+    assert "state file format 10 where 3 is enough" in found["says"]
+    assert found["cause"] == "add: writes file-format 3 to 10"
+
+
 def test_a_recipe_that_ends_the_process_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     hook = "sys.modules['torch'].Program.__init__ = lambda *_, **__: __import__('os').abort()"
     ended = candidate(build(at_import=hook), "--recipe", "add", "--format", "json")

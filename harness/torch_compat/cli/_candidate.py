@@ -32,6 +32,7 @@ from torch_compat.rules.compared import (
     compare_probes,
 )
 from torch_compat.rules.judge import judge_reader
+from torch_compat.rules.judgement import Verdict
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def examined(asked: Candidate) -> CandidateReport:
     if build.release.local != local_part(asked.base.name) != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
     make = Items(asked, own)
-    new = [*make.moved(parts, "new"), *make.written(own, failures), *make.operators(operators)]
+    stated = {subject: said for subject, said in others if said.verdict is Verdict.FAIL and subject in own.fixtures}
+    new = [*make.moved(parts, "new"), *make.written(own, failures, stated), *make.operators(operators)]
     new += make.own(evidence, fresh, judged) + make.older(evidence, older)
     mended = [*make.moved(parts, "mended"), *make.mended_writes(own)]
     if asked.recipes is not None:

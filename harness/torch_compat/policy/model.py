@@ -75,6 +75,7 @@ __all__ = [
     "RuleEntry",
     "Saying",
     "Tolerance",
+    "Undeclared",
     "Waiver",
     "WeightsOnly",
     "WeightsOnlyRefusal",
@@ -285,6 +286,10 @@ class Format(Table):
     """What changed with this version."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
     """The operators that changed with this version; absent where the format itself did."""
+    any_overload: Releases | None = None
+    """The writers that raise the version for every overload of `operators`. All others raise it for overloads with an upgrader."""
+    families: Several[Family] | None = None
+    """The families that have this version: all archives of them or, with `operators`, those that hold one. Absent where all families do."""
     read_from: Milestone
     """The first release whose reader takes it."""
     read_until: Milestone | None = None
@@ -311,6 +316,19 @@ class Format(Table):
     def label(self) -> str:
         """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
         return f"{self.kind} {self.version}"
+
+
+class Undeclared(Table):
+    """Operators that change with a file format version, and that programs of a recipe hold although it does not declare them."""
+
+    recipe: Annotated[str, Field(pattern=NAME)]
+    """The recipe."""
+    operators: Several[Annotated[str, Field(pattern=QUALIFIED)]]
+    """The operators, with their overloads."""
+    writers: Releases
+    """The releases whose programs hold them."""
+    because: Text
+    """Where they come from."""
 
 
 class Layout(Table):
@@ -813,6 +831,7 @@ class Policy:
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    undeclared: tuple[Undeclared, ...] = ()
     warnings: tuple[KnownWarning, ...] = ()
     wordings: tuple[Wording, ...] = ()
     slips: tuple[Slip, ...] = ()
@@ -879,6 +898,7 @@ class Policy:
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
             "layouts": [_plain(item) for item in self.layouts],
+            "undeclared": [_plain(item) for item in self.undeclared],
             "warnings": [_plain(item) for item in self.warnings],
             "wordings": [_plain(item) for item in self.wordings],
             "slips": [_plain(item) for item in self.slips],
