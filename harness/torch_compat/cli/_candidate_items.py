@@ -59,6 +59,7 @@ class Candidate:
         progress: where progress is told.
         earlier: the trees of earlier builds.
         recipes: only these, where some are named.
+        shard: the part, and the number of parts, where the recipes are those of a part. The first part asks all that has no recipe.
     """
 
     evidence: Evidence
@@ -72,6 +73,12 @@ class Candidate:
     progress: Progress
     earlier: Sequence[BuildTree] = ()
     recipes: frozenset[str] | None = None
+    shard: tuple[int, int] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether this examination asks what has no recipe: operators, probes and deprecations."""
+        return self.shard is None or self.shard[0] == 1
 
 
 def collides(corpus: Corpus, release: CalendarRelease) -> bool:

@@ -136,6 +136,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         name=head.name,
         in_force_from=head.in_force_from,
         forward_window_days=head.forward_window_days,
+        nightly_index=head.nightly_index,
         corpus=corpus.resolved(calendar),
         calendar=calendar,
         formats=tuple(sorted(_all(tables, Format), key=lambda item: (item.kind, item.version))),

@@ -103,6 +103,7 @@ IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
 ONE_LINE: Final = r"^\S.*\S$"
 NAME: Final = r"^[a-z][a-z0-9_]*$"
 GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
+URL: Final = r"^(https?|file)://[^\s#]+$"
 OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
 SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
@@ -114,6 +115,7 @@ SHAPES: Final = {
     PACKAGE_VERSION: "the version of a package such as '1.26.4'",
     PYTHON: "a Python version such as '3.11'",
     ONE_LINE: "one line of text",
+    URL: "a URL that begins with https://, http:// or file://",
     NAME: "lower-case words joined by underscores such as 'floor_divide'",
     SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
     MODULE: "a module such as 'numpy.core'",
@@ -775,6 +777,8 @@ class PolicyTable(Table):
     """The day from which the project promises what this policy says."""
     forward_window_days: NonNegativeInt
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+    nightly_index: Annotated[str, Field(pattern=URL)] | None = None
+    """The index of `nightly:DATE`, where neither an option nor the environment names another; its page of torch is `torch/` below it."""
 
 
 class Change(Table):
@@ -852,6 +856,8 @@ class Policy:
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
     """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
+    nightly_index: str | None = None
+    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
 
     def under(self, profile: Profile) -> Policy:
         """This policy as a profile reads it: what the profile gives replaces what the policy says."""
