@@ -78,7 +78,7 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, format and the direction of imports."""
+    """Check style, format, the direction of imports, shell scripts and the workflow."""
     session.install(*group("lint"))
     session.run("ruff", "check", ".")
     # TorchScript finds the types that its "# type:" comments name among a recipe's imports, and recipes are frozen
@@ -87,6 +87,8 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports", env={"PYTHONPATH": "harness"})
     session.run("python", "tools/house.py", "--check")
+    session.run("shellcheck", ".ci/run", "docs/nightly/nightly.sh")
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", "docs/nightly/workflow.yml")
 
 
 @nox.session

@@ -15,6 +15,7 @@ import pytest
 
 import torch_compat
 from tests.miniatures import miniature
+from tests.readers.test_wheels import index_of, small_wheel
 from torch_compat.cli import main
 from torch_compat.cli._candidate import only_with_cuda
 from torch_compat.operators.history import History
@@ -188,6 +189,27 @@ def test_a_writer_that_the_release_does_not_follow_within_the_window_breaks_a_pr
     assert any(what in one["cause"] for one in found), found
 
 
+BUMPS = """
+write = _write
+bumped = lambda records: {name: b"10\\n" if name == "version" else data for name, data in records.items()}
+sys.modules["torch"]._write = lambda path, records: write(path, bumped(records))
+"""
+
+
+def test_a_build_that_bumps_every_archive_breaks_a_promise(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    rule = '\n[[rule]]\nid = "versions-lowest"\nasks = "It holds."\nsource = "here"\n'
+    promises.write_text(promises.read_text(encoding="utf-8") + rule, encoding="utf-8")
+    assert candidate(build("1.7.0.dev20200831+cpu", name="plain")).status == 0
+    ended = candidate(build(at_import=BUMPS), "--format", "json")
+    (found,) = [one for one in ended.json["new"] if one["what"] == "writes"]
+    assert (ended.status, found["policy"], found["rule"], found["count"]) == (1, "breaks", "versions-lowest", 3)
+    assert "state file format 10 where 3 is enough" in found["says"]
+    assert found["cause"] == "add: writes file-format 3 to 10"
+
+
 def test_a_recipe_that_ends_the_process_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
     hook = "sys.modules['torch'].Program.__init__ = lambda *_, **__: __import__('os').abort()"
     ended = candidate(build(at_import=hook), "--recipe", "add", "--format", "json")
@@ -238,6 +260,129 @@ def test_an_observation_that_has_expired_does_not_count(
     (tree.path / STATE).write_text(json.dumps(state), encoding="utf-8")
     ended = candidate(build(), "--format", "json")
     assert ended.json["notes"] == ["torch-1.7.0.dev20200829+cpu was observed 30 days ago, more than 14: it does not count"]
+
+
+# ------------------------------------------------------------------------------------------------------- beside the corpus
+
+
+def failing(ended: Any) -> set[str]:
+    """The rules that something breaks."""
+    return {one["rule"] for one in ended.json["findings"] if one["verdict"] == "fail"}
+
+
+def test_a_tree_of_a_build_is_judged_with_the_corpus(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tree: Tree, tmp_path: Path
+) -> None:
+    before = tree.everything()
+    candidate(build())
+    ended = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
+    assert (ended.status, failing(ended), ended.json["not_checked"]) == (0, set(), []), ended.out
+    alone = command("judge", "--format", "json")
+    assert sum(ended.json["counts"].values()) > sum(alone.json["counts"].values())
+    assert ended.json["observed_now"] == []  # but on the day of the tree
+    assert f"torch-{VERSION}" in {one["reader"] for one in ended.json["sources"]}
+    assert any(note.startswith(f"torch-{VERSION}: its observations of ") for note in ended.json["notes"])
+    assert tree.everything() == before
+
+
+def test_what_a_build_breaks_is_a_finding_of_judging(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    candidate(build(at_call="value = value + 1 if type(value) is int else value"))
+    ended = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
+    assert ended.status == 1
+    assert "newer-computes" in failing(ended)
+
+
+def test_shards_are_judged_together(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    name = build(at_call="value = value + 1 if type(value) is int else value")
+    shards = [candidate(name, "--all", "--shard", f"{part}/3", "--format", "json").json for part in (1, 2, 3)]
+    assert [one["asked"]["recipes"] for one in shards] == [1, 1, 1]
+    assert [one["asked"]["probes"] for one in shards] == [1, 0, 0]
+    assert sorted(one["exit_status"] for one in shards) == [0, 0, 1]
+    trees = [tree.path.name for tree in trees_in(tmp_path / "trees")]
+    assert [one.rpartition("-1.7")[2][-6:] for one in trees] == ["1-of-3", "2-of-3", "3-of-3"]
+    together = command("judge", *(f"--with={tmp_path / 'trees' / one}" for one in trees), "--format", "json")
+    whole = tmp_path / "whole"
+    command("candidate", name, "--all", "--into", str(whole))
+    alone = command("judge", "--with", str(whole), "--format", "json")
+    assert (together.status, together.json["counts"]) == (alone.status, alone.json["counts"])
+    assert together.json["matrix"] == alone.json["matrix"]
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0"])
+def test_a_shard_that_is_none_is_an_error(candidate: Callable[..., Any], build: Callable[..., str], text: str) -> None:
+    ended = candidate(build(), "--shard", text)
+    assert (ended.status, ended.out) == (2, "")
+    assert "expected K/N" in ended.err
+
+
+def test_an_expired_tree_is_no_evidence(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    candidate(build())
+    (made,) = trees_in(tmp_path / "trees")
+    late = (made.made + dt.timedelta(days=15)).isoformat()
+    ended = command("judge", "--with", str(tmp_path / "trees"), "--as-of", late, "--format", "json")
+    assert ended.status == 4
+    assert any("was observed 15 days before" in one["reason"] for one in ended.json["not_checked"])
+    assert command("judge", "--with", str(made.path), "--as-of", made.made.isoformat()).status == 0
+
+
+def test_two_builds_of_one_version_are_not_judged_together(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path
+) -> None:
+    candidate(build())
+    candidate(build(name="other", at_load="pass"))
+    ended = command("judge", "--with", str(tmp_path / "trees"))
+    assert (ended.status, ended.out) == (2, "")
+    assert "two builds that both state 1.7.0.dev20200901" in ended.err
+
+
+def test_what_a_tree_holds_of_other_archives_is_not_checked(
+    command: Callable[..., Any], candidate: Callable[..., Any], build: Callable[..., str], tree: Tree, tmp_path: Path
+) -> None:
+    candidate(build())
+    (tree.root / "fixtures" / "torch-1.6.0" / "manifest.jsonl").unlink()
+    ended = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
+    assert ended.status in {1, 4}
+    assert any("is no longer the archive that it read" in one["reason"] for one in ended.json["not_checked"])
+
+
+def test_a_directory_without_a_tree_is_an_error(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = command("judge", "--with", str(tmp_path / "empty"))
+    assert ended.status == 2
+    assert "holds no tree of a build" in ended.err
+
+
+def test_the_index_of_nightlies_may_stand_in_the_policy(
+    candidate: Callable[..., Any], tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCH_COMPAT_NIGHTLY_INDEX", raising=False)
+    version = "1.7.0.dev20200901+cpu"
+    wheel = small_wheel(tmp_path, version, packed=dt.date(2020, 9, 1))
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    stated = promises.read_text(encoding="utf-8")
+    ended = candidate("nightly:2020-09-01")
+    assert (ended.status, "no index of nightlies is named" in ended.err) == (2, True)
+
+    def state(url: str) -> None:
+        promises.write_text(stated.replace("[policy]\n", f'[policy]\nnightly_index = "{url}"\n'), encoding="utf-8")
+
+    state(index_of(tmp_path / "wrong", wheel, sha256="0" * 64))
+    ended = candidate("nightly:2020-09-01")
+    assert (ended.status, "nothing of it was run" in ended.err) == (2, True)
+    state(index_of(tmp_path / "right", wheel))
+    ended = candidate("nightly:2020-09-01", "--format", "json")
+    assert ended.json["build"]["torch"] == version, ended.err
+    ended = candidate("nightly:2020-09-01", "--index-url", (tmp_path / "wrong" / "index").as_uri())
+    assert "nothing of it was run" in ended.err  # an option comes first
+    state("somewhere")
+    ended = candidate("nightly:2020-09-01")
+    assert (ended.status, "a URL that begins with" in ended.err) == (2, True)
 
 
 # ------------------------------------------------------------------------------------------------------- what is no build

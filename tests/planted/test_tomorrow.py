@@ -17,6 +17,8 @@ from torch_compat.rules.judge import judge
 from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.policy import Waiver
@@ -124,6 +126,69 @@ def test_what_the_newest_release_mended_breaks_again_and_does_not_continue(evide
     found = {name: count for name, count in failing(report).items() if not name.startswith("waivers-exact:")}
     assert {name.partition("@")[0].partition("(")[0] for name in found} == {f"newer-computes:different:{RECIPE}"}
     assert sum(found.values()) == len(mended)
+
+
+# ------------------------------------------------------------------------------------------------- within the forward window
+
+
+OLDER, NEWER = "2.5.0", "2.5.1"
+"""Twelve days lie between them."""
+
+
+def test_a_window_of_one_day_is_noticed(evidence: Evidence) -> None:
+    report = judge(replace(evidence, policy=replace(evidence.policy, forward_window_days=1)))
+    assert report.exit_status == 1
+    assert ("forward-window", "the rule selects nothing", 1) in report.not_checked
+    assert any(one.verdict is Verdict.FAIL and one.rule == "bumps-in-time" for one in report.findings)
+
+
+def within(evidence: Evidence, change: Callable[[Observation], Observation]) -> tuple[Evidence, str]:
+    """The evidence in which the older of the two did something else with one archive of the newer one, and that archive."""
+    (reader,) = (one for one in evidence.recorded.values() if one.release == OLDER)
+    name = next(
+        fixture
+        for (fixture, options), cell in sorted(reader.cells.items())
+        if fixture.startswith(f"torch-{NEWER}/") and options == "default" and cell.result == "same" and not cell.departures
+    )
+    cells = {**reader.cells, (name, "default"): change(reader.cells[name, "default"])}
+    return replace(evidence, recorded={**evidence.recorded, reader.name: replace(reader, cells=cells)}), name
+
+
+def test_a_writer_that_changes_its_format_within_the_window_is_told(evidence: Evidence) -> None:
+    """It states a version that the reader of twelve days before does not know, and is refused by it."""
+    error = {
+        "type": "RuntimeError",
+        "message": "Attempted to read a PyTorch file with version 11, but the maximum supported version",
+    }
+    spoiled, name = within(evidence, lambda one: replace(one, result="refused", errors=(error,)))
+    manifests = tuple(
+        replace(
+            manifest,
+            fixtures=tuple(
+                replace(one, versions={**one.versions, "file-format": 11}) if one.id == name else one for one in manifest.fixtures
+            ),
+        )
+        for manifest in evidence.corpus.manifests
+    )
+    found = failing(judge(replace(spoiled, corpus=replace(evidence.corpus, manifests=manifests))))
+    rules = {one.partition(":")[0] for one in found}
+    assert {"forward-window", "versions-have-fixtures", "versions-lowest"} <= rules
+    assert [count for one, count in found.items() if one.startswith("forward-window:refused:")] == [1]
+
+
+def test_a_reader_that_computes_something_else_within_the_window_is_told(evidence: Evidence) -> None:
+    donor = next(
+        cells.observation
+        for cells in evidence.cells
+        if cells.fixture.recipe == "pooling" and cells.outcome == "different" and cells.direction == "backward"
+    )
+    spoiled, name = within(
+        evidence,
+        lambda one: replace(donor, fixture=one.fixture, options=one.options, key=one.key, departures=(), warnings=one.warnings),
+    )
+    found = failing(judge(spoiled))
+    recipe = name.partition("/")[2]
+    assert [count for one, count in found.items() if one.startswith(f"forward-window:different:{recipe}")] == [1]
 
 
 def _hash(found: dict[str, int]) -> str:

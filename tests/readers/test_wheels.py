@@ -140,7 +140,7 @@ def test_a_wheel_with_another_hash_is_never_run(tmp_path: Path, root: Path) -> N
         nightly_build("2026-11-20", CALENDAR, today=TODAY, index=index, root=root)
 
 
-def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path) -> None:
     index = index_of(tmp_path, small_wheel(tmp_path))
     with pytest.raises(EnvironmentUnavailable, match=r"offers no nightly of 2026-11-20 with \+cu132") as caught:
         nightly_build("2026-11-20+cu132", CALENDAR, today=TODAY, index=index, root=root)
@@ -150,7 +150,6 @@ def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path, monke
         nightly_build("20261118", CALENDAR, today=TODAY, index=index, root=root)
     with pytest.raises(EnvironmentUnavailable, match="the index cannot be read"):
         nightly_build("20261120", CALENDAR, today=TODAY, index=(tmp_path / "nowhere").as_uri(), root=root)
-    monkeypatch.delenv("TORCH_COMPAT_NIGHTLY_INDEX", raising=False)
     for text, more, message in (
         ("tomorrow", index, "'tomorrow' is not a day"),
         ("2026-02-31", index, "'2026-02-31' is not a day"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from torch_compat.errors import UsageError
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.readers.builds import KINDS, Build, python_build
 from torch_compat.readers.environments import cache_folder
-from torch_compat.readers.wheels import nightly_build, wheel_build
+from torch_compat.readers.wheels import INDEX, nightly_build, wheel_build
 from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def build_of(name: str, policy: Policy, index: str | None = None) -> Build:
     """The build that a name means; the environment of a wheel is made where it is missing.
 
     Parameters:
-        index: the URL of the index of nightlies.
+        index: the URL of the index of nightlies; that of the environment unless given, else that of the policy.
 
     Raises:
         UsageError: the name has no such form, or there is no such program.
@@ -84,6 +85,7 @@ def build_of(name: str, policy: Policy, index: str | None = None) -> Build:
 
     if kind == "wheel":
         return wheel_build(Path(rest), policy.calendar, today=today, name=name, progress=progress)
+    index = index or os.environ.get(INDEX) or policy.nightly_index
     return nightly_build(rest, policy.calendar, today=today, index=index, progress=progress)
 
 

@@ -32,6 +32,7 @@ from torch_compat.rules.compared import (
     compare_probes,
 )
 from torch_compat.rules.judge import judge_reader
+from torch_compat.rules.judgement import Verdict
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from torch_compat.policy import CalendarRelease
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["base_of", "examined", "sample_of"]
+__all__ = ["base_of", "examined", "sample_of", "shard_of"]
 
 SHARE: Final = 0.1
 """Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
@@ -90,6 +91,12 @@ def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
     return [fixture for fixture in sound if fixture.id in drawn]
 
 
+def shard_of(corpus: Corpus, part: int, parts: int) -> frozenset[str]:
+    """The recipes of one of several parts of a corpus, synthetic ones among them. Every recipe is in exactly one."""
+    names = {recipe.name for recipe in corpus.recipes} | {fixture.recipe for fixture in corpus.fixtures.values()}
+    return frozenset(sorted(names)[part - 1 :: parts])
+
+
 def examined(asked: Candidate) -> CandidateReport:
     """Let a build write, read and speak, and compare all of it with the release.
 
@@ -110,7 +117,7 @@ def examined(asked: Candidate) -> CandidateReport:
     older = _read_by_base(asked, own, not_asked)
     unchanged(build)
     with changing(asked.tree.path):
-        write_recorded(asked.tree.observations, [fresh])
+        write_recorded(asked.tree.observations, [fresh, *([older] if older is not None and older.name != fresh.name else [])])
         if schemas:
             put(asked.tree.path / "operators.txt", schemas, "utf-8")
     evidence = _with(asked, own, fresh, older)
@@ -127,12 +134,14 @@ def examined(asked: Candidate) -> CandidateReport:
     if build.release.local != local_part(asked.base.name) != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
     make = Items(asked, own)
-    new = [*make.moved(parts, "new"), *make.written(own, failures), *make.operators(operators)]
+    stated = {subject: said for subject, said in others if said.verdict is Verdict.FAIL and subject in own.fixtures}
+    new = [*make.moved(parts, "new"), *make.written(own, failures, stated), *make.operators(operators)]
     new += make.own(evidence, fresh, judged) + make.older(evidence, older)
     mended = [*make.moved(parts, "mended"), *make.mended_writes(own)]
     if asked.recipes is not None:
         rest = len(corpus.recipes) - len(_recipes(asked))
-        not_asked.append(("recipes", "--recipe leaves them out", False, rest))
+        why = "--recipe leaves them out" if asked.shard is None else "the other shards write and read them"
+        not_asked.append(("recipes", why, False, rest))
     elif len(chosen) < len(corpus.fixtures):
         not_asked.append(("fixtures", "outside the sample: --all reads them", False, len(corpus.fixtures) - len(chosen)))
     known = _known(parts)
@@ -222,9 +231,9 @@ def _observed(asked: Candidate, own: Corpus) -> tuple[ObservedReader, list[Fixtu
     fresh = observe(
         release.build.environment,
         tasks,
-        corpus.probes,
+        corpus.probes if asked.whole else (),
         today=asked.today,
-        deprecations=corpus.deprecations,
+        deprecations=corpus.deprecations if asked.whole else (),
         state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )
@@ -234,6 +243,9 @@ def _observed(asked: Candidate, own: Corpus) -> tuple[ObservedReader, list[Fixtu
 
 def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[Checked | None, str]:
     policy = asked.evidence.policy
+    if not asked.whole:
+        not_asked.append(("operators, probes and deprecations", "the first shard asks them", False, 1))
+        return None, ""
     try:
         text = dump_operators(asked.release.build.environment)
         path = asked.tree.path / "operators.txt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.cli.plan import allowed_from
@@ -24,7 +24,7 @@ from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from torch_compat.cli._builds import BuildRelease
     from torch_compat.cli._operator_check import Checked
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torch_compat.readers.isolation import Trust
     from torch_compat.replay.trees import BuildTree
     from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Judged
 
 __all__ = ["Candidate", "Items", "collides"]
 
@@ -58,6 +59,7 @@ class Candidate:
         progress: where progress is told.
         earlier: the trees of earlier builds.
         recipes: only these, where some are named.
+        shard: the part, and the number of parts, where the recipes are those of a part. The first part asks all that has no recipe.
     """
 
     evidence: Evidence
@@ -71,11 +73,26 @@ class Candidate:
     progress: Progress
     earlier: Sequence[BuildTree] = ()
     recipes: frozenset[str] | None = None
+    shard: tuple[int, int] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether this examination asks what has no recipe: operators, probes and deprecations."""
+        return self.shard is None or self.shard[0] == 1
 
 
 def collides(corpus: Corpus, release: CalendarRelease) -> bool:
     """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are compared alone."""
     return any(manifest.release == release.version for manifest in corpus.manifests)
+
+
+def _merged(items: Iterable[Item]) -> list[Item]:
+    """The same items, each cause once: the first recipe is its witness."""
+    found: dict[str, Item] = {}
+    for item in items:
+        same = found.get(item.id)
+        found[item.id] = item if same is None else replace(same, count=same.count + item.count)
+    return list(found.values())
 
 
 class Items:
@@ -181,9 +198,13 @@ class Items:
 
     # ---------------------------------------------------------------------------------------------------------- writing
 
-    def written(self, own: Corpus, failures: dict[str, str]) -> list[Item]:
-        """Recipes that the build writes differently from the release."""
-        items = []
+    def written(self, own: Corpus, failures: dict[str, str], judged: Mapping[str, Judged]) -> list[Item]:
+        """Recipes that the build writes differently from the release.
+
+        Parameters:
+            judged: the rule that an archive of the build breaks by what it states, by the fixture.
+        """
+        items: list[Item] = []
         for recipe, reason in sorted(failures.items()):
             items.append(self._write(recipe, f"{recipe}: {headline(reason)}", "writes it", "does not write it", "breaks"))
         for recipe, old, new in self._pairs(own):
@@ -191,8 +212,8 @@ class Items:
                 error = f"{new.type.removeprefix('builtins.')}: {headline(new.message)}"
                 items.append(self._write(recipe, f"{recipe}: {error}", "writes it", error, "needs"))
             elif isinstance(old, Fixture) and isinstance(new, Fixture):
-                items += self._differing(recipe, old, new)
-        return items
+                items += self._differing(recipe, old, new, judged.get(new.id))
+        return _merged(items)
 
     def mended_writes(self, own: Corpus) -> list[Item]:
         """Recipes that the build writes and the release does not."""
@@ -208,7 +229,7 @@ class Items:
         }
         return [(entry.recipe, known[entry.recipe], entry) for entry in own.entries if entry.recipe in known]
 
-    def _differing(self, recipe: str, old: Fixture, new: Fixture) -> list[Item]:
+    def _differing(self, recipe: str, old: Fixture, new: Fixture, judged: Judged | None) -> list[Item]:
         fields = set(same_but_for_varying(old, new)) - {"release", "recipe_sha256"}
         items = []
         if "versions" in fields:
@@ -218,9 +239,11 @@ class Items:
                 if old.versions.get(kind) != new.versions.get(kind)
             ]
             texts = str(old.versions), str(new.versions)
-            items.append(
-                self._write(f"version:{', '.join(moved)}", f"{recipe}: writes {', '.join(moved)}", *texts, "needs", recipe)
-            )
+            item = self._write(f"version:{', '.join(moved)}", f"{recipe}: writes {', '.join(moved)}", *texts, "needs", recipe)
+            if judged is not None:
+                says = f"breaks a promise ({judged.rule}): {judged.cause}"
+                item = replace(item, id=f"{item.id}:{judged.rule}", policy="breaks", says=says, rule=judged.rule)
+            items.append(item)
         if "golden" in fields and not self._close(old, new):
             cell = compare(old.golden, new.golden)
             first = cell.differences[0] if cell.differences else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["candidate"]
 
 
+def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """``2/4`` as numbers."""
+    if value is None:
+        return None
+    found = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", value)
+    part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= part <= parts:
+        raise UsageError(f"--shard {value}: expected K/N with K from 1 to N, such as 2/4")
+    return part, parts
+
+
 @click.command()
 @click.argument("name", metavar="python:PATH|wheel:FILE|nightly:DATE")
 @click.option(
@@ -37,10 +49,16 @@ __all__ = ["candidate"]
 @click.option(
     "--index-url",
     metavar="URL",
-    help="Index of nightlies; its page of torch is URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX.",
+    help="Index of nightlies; its page of torch is URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX, or nightly_index of the policy.",
 )
 @click.option("--all", "everything", is_flag=True, help="Read every fixture, not a sample.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME", help="Only this recipe and its fixtures. Can be repeated.")
+@click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard_of,
+    help="Only part K of N of the recipes and their fixtures. `torch-compat judge --with` judges the trees of all parts together.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--into",
@@ -69,6 +87,7 @@ def candidate(
     index_url: str | None,
     everything: bool,
     recipes: tuple[str, ...],
+    shard: tuple[int, int] | None,
     seed: int,
     into: Path | None,
     earlier: tuple[Path, ...],
@@ -90,7 +109,7 @@ def candidate(
 
     Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 something required was not asked.
     """
-    from torch_compat.cli._candidate import base_of, examined  # noqa: PLC0415 - all of the harness
+    from torch_compat.cli._candidate import base_of, examined, shard_of  # noqa: PLC0415 - all of the harness
     from torch_compat.cli._candidate_items import Candidate  # noqa: PLC0415
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415
     from torch_compat.replay.trees import expire, open_tree  # noqa: PLC0415
@@ -112,11 +131,16 @@ def candidate(
     for recipe in recipes:
         if recipe not in {one.name for one in evidence.corpus.recipes}:
             raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
+    chosen = frozenset(recipes) or None
+    if shard is not None:
+        if recipes:
+            raise UsageError("--shard chooses recipes, so it cannot be combined with --recipe")
+        chosen = shard_of(evidence.corpus, *shard)
     folder = into if into is not None else builds_folder()
     notes = [f"removed the environment of {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
         notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
-    tree = open_tree(folder, build, today)
+    tree = open_tree(folder, build, today, shard)
     others, said = _earlier([folder, *earlier], tree, today, keep)
     with _its_fault(build), Progress(stderr()) as progress, uncollected():
         report = examined(
@@ -131,7 +155,8 @@ def candidate(
                 trust=trusted(place.fixtures, everything=trust),
                 progress=progress,
                 earlier=others,
-                recipes=frozenset(recipes) or None,
+                recipes=chosen,
+                shard=shard,
             )
         )
     report = replace(report, notes=(*notes, *said, *report.notes), fail_on_new=fail_on == "new")
@@ -167,8 +192,8 @@ def _earlier(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) ->
     found: list[BuildTree] = []
     said: list[str] = []
     for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
-        if other.path == tree.path:
-            continue
+        if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
+            continue  # it, or another shard of it
         if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
             said.append(f"{other.path.name} is another build that also states {tree.release}; it is not compared with this one")
         elif other.age(today) > keep:

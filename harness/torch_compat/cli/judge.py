@@ -55,6 +55,14 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @as_of_option
 @profile_option
 @click.option(
+    "--with",
+    "trees",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="DIR",
+    help="Also judge what a build wrote and did: a tree of `torch-compat candidate`, or a directory of trees. Can be repeated.",
+)
+@click.option(
     "--findings",
     type=click.Path(path_type=Path),
     help="Also write a Markdown report with an explanation of every cause to this file.",
@@ -72,6 +80,7 @@ def judge(
     root: Path | None,
     as_of: str | None,
     profile: str | None,
+    trees: tuple[Path, ...],
     findings: Path | None,
     baseline: Path | None,
     fail_on_new: bool,
@@ -89,10 +98,16 @@ def judge(
     before = _baseline(baseline) if baseline is not None else None
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
+    day = day_of(as_of, policy) if as_of else None
+    said: tuple[str, ...] = ()
     with uncollected():
-        evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
+        evidence = gather(place, policy, as_of=day)
+        if trees:
+            from torch_compat.cli._trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
+
+            evidence, said = with_trees(evidence, trees, as_of=day)
         report = judge_evidence(evidence)
-    report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
+    report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
     found = beside(report, before) if before is not None else None

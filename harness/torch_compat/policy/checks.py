@@ -35,6 +35,7 @@ _IDENTITY: Final[dict[str, tuple[str, ...]]] = {
     "release": ("version",),
     "format": ("kind", "version"),
     "layout": ("id",),
+    "undeclared": ("recipe", "writers"),
     "warning": ("id",),
     "wording": ("id",),
     "options": ("id",),

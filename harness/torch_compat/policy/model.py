@@ -75,6 +75,7 @@ __all__ = [
     "RuleEntry",
     "Saying",
     "Tolerance",
+    "Undeclared",
     "Waiver",
     "WeightsOnly",
     "WeightsOnlyRefusal",
@@ -102,6 +103,7 @@ IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
 ONE_LINE: Final = r"^\S.*\S$"
 NAME: Final = r"^[a-z][a-z0-9_]*$"
 GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
+URL: Final = r"^(https?|file)://[^\s#]+$"
 OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
 SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
@@ -113,6 +115,7 @@ SHAPES: Final = {
     PACKAGE_VERSION: "the version of a package such as '1.26.4'",
     PYTHON: "a Python version such as '3.11'",
     ONE_LINE: "one line of text",
+    URL: "a URL that begins with https://, http:// or file://",
     NAME: "lower-case words joined by underscores such as 'floor_divide'",
     SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
     MODULE: "a module such as 'numpy.core'",
@@ -285,6 +288,10 @@ class Format(Table):
     """What changed with this version."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
     """The operators that changed with this version; absent where the format itself did."""
+    any_overload: Releases | None = None
+    """The writers that raise the version for every overload of `operators`. All others raise it for overloads with an upgrader."""
+    families: Several[Family] | None = None
+    """The families that have this version: all archives of them or, with `operators`, those that hold one. Absent where all families do."""
     read_from: Milestone
     """The first release whose reader takes it."""
     read_until: Milestone | None = None
@@ -311,6 +318,19 @@ class Format(Table):
     def label(self) -> str:
         """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
         return f"{self.kind} {self.version}"
+
+
+class Undeclared(Table):
+    """Operators that change with a file format version, and that programs of a recipe hold although it does not declare them."""
+
+    recipe: Annotated[str, Field(pattern=NAME)]
+    """The recipe."""
+    operators: Several[Annotated[str, Field(pattern=QUALIFIED)]]
+    """The operators, with their overloads."""
+    writers: Releases
+    """The releases whose programs hold them."""
+    because: Text
+    """Where they come from."""
 
 
 class Layout(Table):
@@ -757,6 +777,8 @@ class PolicyTable(Table):
     """The day from which the project promises what this policy says."""
     forward_window_days: NonNegativeInt
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+    nightly_index: Annotated[str, Field(pattern=URL)] | None = None
+    """The index of `nightly:DATE`, where neither an option nor the environment names another; its page of torch is `torch/` below it."""
 
 
 class Change(Table):
@@ -813,6 +835,7 @@ class Policy:
     conversions: tuple[Conversion, ...] = ()
     changes: tuple[Change, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    undeclared: tuple[Undeclared, ...] = ()
     warnings: tuple[KnownWarning, ...] = ()
     wordings: tuple[Wording, ...] = ()
     slips: tuple[Slip, ...] = ()
@@ -833,6 +856,8 @@ class Policy:
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
     """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
+    nightly_index: str | None = None
+    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
 
     def under(self, profile: Profile) -> Policy:
         """This policy as a profile reads it: what the profile gives replaces what the policy says."""
@@ -879,6 +904,7 @@ class Policy:
             "conversions": [_plain(item) for item in self.conversions],
             "changes": [_plain(item) for item in self.changes],
             "layouts": [_plain(item) for item in self.layouts],
+            "undeclared": [_plain(item) for item in self.undeclared],
             "warnings": [_plain(item) for item in self.warnings],
             "wordings": [_plain(item) for item in self.wordings],
             "slips": [_plain(item) for item in self.slips],

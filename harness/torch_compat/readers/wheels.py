@@ -246,7 +246,7 @@ def nightly_build(
     """The nightly of a day: ``2026-11-20``, or ``2026-11-20+cu132`` where it is not the one for the CPU.
 
     Parameters:
-        index: the URL of the index: pages lie below it, ``torch/`` among them. ``$TORCH_COMPAT_NIGHTLY_INDEX`` unless given.
+        index: the URL of the index: pages lie below it, ``torch/`` among them.
 
     Raises:
         UsageError: it is no day, or no index is named.
@@ -260,11 +260,10 @@ def nightly_build(
         day = None
     if found is None or day is None:
         raise UsageError(f"{text!r} is not a day", hint="give nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day")
-    index = index or os.environ.get(INDEX)
     if not index:
         raise UsageError(
             "no index of nightlies is named",
-            hint=f"give --index-url URL, or set {INDEX}; its page of torch is URL/torch/",
+            hint=f"give --index-url URL, set {INDEX}, or state nightly_index in [policy]; its page of torch is URL/torch/",
             code="no-index",
         )
     link = _chosen(index, day, found[4] or "cpu")

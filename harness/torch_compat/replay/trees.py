@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.readers.builds import Build
 
-__all__ = ["KEPT_DAYS", "BuildTree", "expire", "open_tree", "trees_in"]
+__all__ = ["KEPT_DAYS", "BuildTree", "expire", "open_tree", "trees_at", "trees_in"]
 
 KEPT_DAYS: Final = 14
 """As long as the window of forward compatibility: what an older nightly did is no evidence for it."""
@@ -94,14 +94,18 @@ class BuildTree:
         return report
 
 
-def open_tree(folder: Path, build: Build, today: dt.date) -> BuildTree:
+def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int] | None = None) -> BuildTree:
     """The tree of a build in a folder, which is made where it is missing.
+
+    Parameters:
+        shard: the part, and the number of parts, where it is the tree of a part; each part has a tree of its own.
 
     Raises:
         BuildError: the folder is inside the corpus, or its tree is of another build.
         WriteError: it cannot be written.
     """
-    path = folder.absolute() / f"{build.reader}-{build.digest[:DIGITS]}"
+    part = f"-{shard[0]}-of-{shard[1]}" if shard is not None else ""
+    path = folder.absolute() / f"{build.reader}-{build.digest[:DIGITS]}{part}"
     for parent in (folder.absolute(), *folder.absolute().parents):
         if (parent / "policies").is_dir() and (parent / "fixtures" / "FROZEN").is_file():
             raise BuildError(
@@ -133,6 +137,24 @@ def trees_in(folder: Path) -> list[BuildTree]:
     """
     found = [_read(path.parent) for path in sorted(folder.glob(f"torch-*/{STATE}"))]
     return sorted(found, key=lambda tree: (tree.day, tree.release, tree.made, tree.digest))
+
+
+def trees_at(folder: Path) -> list[BuildTree]:
+    """The tree that a folder is, else every tree of the folder.
+
+    Raises:
+        UsageError: it is none and holds none.
+        CorpusError: one of them does not say which build it is of.
+    """
+    found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
+    if not found:
+        raise UsageError(
+            "holds no tree of a build",
+            where=str(folder),
+            hint=f"give a directory with {STATE}, or the --into of `torch-compat candidate`",
+            code="no-tree",
+        )
+    return found
 
 
 def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTree]:

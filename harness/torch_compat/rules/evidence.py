@@ -123,6 +123,7 @@ class Evidence:
         reference: what the reference reader did just now, each program at the horizon of its writer; None where it was not let
             read.
         operators: what is recorded of the operators of each release; None where nothing is.
+        builds: the public versions of builds whose trees are judged beside the corpus.
         files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
@@ -136,6 +137,7 @@ class Evidence:
     files: dict[str, str] = field(default_factory=dict)
     reference: ObservedReader | None = None
     operators: RecordedOperators | None = None
+    builds: frozenset[str] = frozenset()
 
     @cached_property
     def digest(self) -> str:

@@ -236,13 +236,13 @@ def examine(evidence: Evidence) -> tuple[Report, tuple[Named, ...]]:
 
 
 def _sources(evidence: Evidence) -> Iterator[Source]:
-    """Every reader once: observed now where it was, else recorded."""
+    """Every reader once: observed now where it was, else recorded. What trees of builds hold was observed when they were made."""
     for reader in evidence.readers:
         if reader.recorded and reader.name in evidence.fresh:
             continue
         one = (evidence.recorded if reader.recorded else evidence.fresh)[reader.name]
         age = (evidence.as_of - dt.date.fromisoformat(one.observed)).days
-        yield Source(reader.name, not reader.recorded, one.observed, age)
+        yield Source(reader.name, not reader.recorded and not evidence.builds, one.observed, age)
     if evidence.reference is not None:
         one = evidence.reference
         yield Source(one.name, True, one.observed, (evidence.as_of - dt.date.fromisoformat(one.observed)).days)

@@ -4,7 +4,8 @@ What: every reader of the policy observed every fixture, under every set of load
 current archive, golden and options. Recorded observations count. Recorded files that cannot be read fail, and so do observations
 of things that no longer exist. Missing observations are reported with the nox session that makes them: the session of the writer
 if none of its fixtures was observed, because that session lets every reader load the fixtures of a new writer. A release is
-required from its date in the calendar on.
+required from its date in the calendar on. What a build wrote, which is no part of the corpus, is required of the readers inside the
+forward window alone.
 
 Why: the most common failure of compatibility tests is not a wrong check, but a check that silently did not run.
 
@@ -78,7 +79,9 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
         if fixture.family not in asked:
             asked[fixture.family] = _asked(policy, fixture.family)
-        for options, readers in asked[fixture.family]:
+        within = _within(policy, fixture.release) if fixture.release in evidence.builds else 0
+        for options, every in asked[fixture.family]:
+            readers = every & within if fixture.release in evidence.builds else every
             done = readers & observed.get((fixture.id, options.id), 0)
             subject = fixture.id if options.id == "default" else f"{fixture.id} ({options.id})"
             if done:
@@ -101,6 +104,16 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         name = policy.calendar[version].name
         cause = Cause(why, name, f'{name}: {why}; run nox -s "observe(torch-{of})" -- --record')
         yield Judgement(rule.id, Verdict.NOT_CHECKED, name, cause, reader=version, things=count)
+
+
+def _within(policy: Policy, build: str) -> int:
+    """The policy's readers that promise to read what a build writes: those inside the forward window; as bits by rank."""
+    day = policy.calendar[build].date
+    return sum(
+        1 << rank
+        for rank, release in enumerate(policy.calendar)
+        if release.version in policy.corpus.readers and 0 <= (day - release.date).days <= policy.forward_window_days
+    )
 
 
 def _names(evidence: Evidence, version: str) -> list[str]:

@@ -14,10 +14,12 @@ from torch_compat.corpus.lines import write_lines
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from random import Random
 
     from tests.planted.conftest import Tree
+    from torch_compat.corpus.manifest import Fixture
 
 
 def any_fixture(tree: Tree, random: Random, *, computes: bool = False) -> tuple[Path, str]:
@@ -253,3 +255,38 @@ def pins_cut_off(tree: Tree, random: Random) -> str:
     cut = random.randrange(len(data) // 2, len(data) - 1)
     tree.frozen.write_bytes(data[:cut].rstrip(b"\n"))
     return "FROZEN: does not end with a newline"
+
+
+def restate(tree: Tree, folder: Path, version: int, chosen: Callable[[Fixture], bool]) -> list[str]:
+    """Let archives of a release state another file format version, as if it had written them so; those whose version changed."""
+    manifest = read_manifest(folder / MANIFEST)
+    changed = [one.id for one in manifest.fixtures if one.versions.get("file-format") not in {None, version} and chosen(one)]
+    fixtures = tuple(
+        replace(one, versions={**one.versions, "file-format": version}) if one.id in changed else one for one in manifest.fixtures
+    )
+    write_manifest(folder / MANIFEST, replace(manifest, fixtures=fixtures))
+    tree.freeze(folder)
+    return changed
+
+
+@defect()
+def archive_states_a_version_that_it_does_not_need(tree: Tree, random: Random) -> str:
+    folder = random.choice(tree.releases())
+    fixtures = read_manifest(folder / MANIFEST).fixtures
+    one = random.choice([one for one in fixtures if one.versions.get("file-format", 99) < 9])
+    restate(tree, folder, 9, lambda other: other.recipe == one.recipe)
+    return f"versions-lowest:bumped:{one.family}:9:{one.versions['file-format']}@{one.release} × 1"
+
+
+@defect()
+def archive_states_a_version_below_that_of_its_operators(tree: Tree, random: Random) -> tuple[str, ...]:
+    folder = tree.fixtures / f"torch-{random.choice(['1.12.1', '2.13.0'])}"
+    recipe = random.choice(["div", "div_inplace", "div_scalar", "full", "gelu", "linspace", "logspace"])
+    restate(tree, folder, 3, lambda one: one.recipe == recipe)
+    return "versions-lowest:too-low:torchscript:3:", "older readers do not refuse them"
+
+
+@defect(seeds=1)
+def every_archive_of_a_writer_states_the_newest_version(tree: Tree, random: Random) -> str:
+    changed = restate(tree, tree.fixtures / "torch-2.13.0", 10, lambda one: one.family == "torch-save")
+    return f"versions-lowest:bumped:torch-save:10:3@2.13.0 × {len(changed)}"

@@ -1,0 +1,194 @@
+"""Trees of builds beside the corpus: what a build wrote and did, judged together with everything that is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch_compat.cli._days import newest_known
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.manifest import release_folder
+from torch_compat.corpus.observations import cell_key
+from torch_compat.corpus.recorded import read_recorded
+from torch_compat.errors import UsageError
+from torch_compat.policy.model import CalendarRelease
+from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
+from torch_compat.replay.trees import KEPT_DAYS, trees_at
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Fixture, Manifest
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy import Policy
+    from torch_compat.replay.trees import BuildTree
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["with_trees"]
+
+
+def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | None) -> tuple[Evidence, tuple[str, ...]]:
+    """Evidence with what builds wrote and did, as if it was observed now; and notes on it.
+
+    Several trees of one build, such as those of its shards, count as one. A tree that is older than :data:`KEPT_DAYS` on the day of
+    judging is not used: its reader is then one that was asked for and could not be had.
+
+    Parameters:
+        folders: trees, or folders of trees.
+        as_of: the day of judging; that of the newest observation unless given.
+
+    Raises:
+        UsageError: a folder holds no tree, two builds state one version, or two trees of one build contradict each other.
+        CorpusError: a tree cannot be read.
+    """
+    trees = [tree for folder in folders for tree in trees_at(folder)]
+    _no_twins(trees)
+    day = as_of or max(evidence.as_of, *(tree.made for tree in trees))
+    old = {tree.name: tree for tree in trees if tree.age(day) > KEPT_DAYS}
+    used = [tree for tree in trees if tree.name not in old]
+    policy, corpus = evidence.policy, evidence.corpus
+    fresh: dict[str, ObservedReader] = dict(evidence.fresh)
+    unreadable = dict(evidence.unreadable)
+    notes = [f"{tree.name}: its observations of {tree.made} are used ({tree.path.name})" for tree in used]
+    for tree in used:
+        own = load_corpus(tree.fixtures)
+        policy = _known(policy, tree, own)
+        if release_folder(tree.release.public) in {release_folder(one.release) for one in evidence.corpus.manifests}:
+            notes.append(f"{tree.name}: the corpus has archives of this release, so those of the build are not judged")
+        else:
+            policy = _predicted(policy, corpus, own)
+            corpus = replace(corpus, manifests=_together(corpus.manifests, own.manifests), damage=(*corpus.damage, *own.damage))
+        found = read_recorded(tree.observations)
+        unreadable |= {f"{tree.path.name}/{name}": why for name, why in found.unreadable.items()}
+        if tree.name not in found.readers and not found.unreadable:
+            raise UsageError(f"holds no observations of {tree.name}", where=str(tree.path), code="no-tree")
+        for name, reader in found.readers.items():
+            fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
+    loads = {options.id: options.load.given() for options in policy.options}
+    stale = {
+        f"{len(places)} cells of {name}": f"{places[0][0]} is no longer the archive that it read: run `torch-compat candidate` again"
+        for name, reader in fresh.items()
+        if (
+            places := [
+                (fixture, options)
+                for (fixture, options), cell in sorted(reader.cells.items())
+                if fixture not in corpus.fixtures
+                or options not in loads
+                or cell.key != cell_key(corpus.fixtures[fixture].subject, loads[options])
+            ]
+        )
+    }
+    unavailable = (
+        evidence.unavailable
+        | stale
+        | {
+            name: f"it was observed {tree.age(day)} days before {day}, more than {KEPT_DAYS}: run `torch-compat candidate` again"
+            for name, tree in old.items()
+        }
+    )
+    evidence = replace(
+        evidence, policy=policy, corpus=corpus, fresh=fresh, unreadable=unreadable, unavailable=unavailable,
+        builds=frozenset(tree.release.public for tree in used), as_of=as_of or max(day, newest_known(policy, fresh.values())),
+    )  # fmt: skip
+    return evidence, tuple(notes)
+
+
+def _no_twins(trees: Iterable[BuildTree]) -> None:
+    """Hold that every version is that of one build.
+
+    Raises:
+        UsageError: two builds state the same version.
+    """
+    seen: dict[str, BuildTree] = {}
+    for tree in trees:
+        twin = seen.setdefault(tree.release.public, tree)
+        if twin.digest != tree.digest:
+            raise UsageError(
+                f"{twin.path} and {tree.path} are of two builds that both state {tree.release.public}",
+                hint="judge them one by one",
+                code="twin-builds",
+            )
+
+
+def _known(policy: Policy, tree: BuildTree, own: Corpus) -> Policy:
+    """The policy, whose calendar has the build."""
+    version = tree.release.public
+    for manifest in own.manifests:
+        if manifest.release != version:
+            raise UsageError(f"holds archives of torch {manifest.release}", where=str(tree.path), code="no-tree")
+    if version in policy.calendar:
+        return policy
+    release = CalendarRelease.model_construct(
+        version=version, date=tree.day, pythons=("3.11",), python=None, install="whole", numpy=""
+    )
+    return replace(policy, calendar=Calendar([*policy.calendar, release]))
+
+
+def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
+    """The policy that predicts of archives of the build what it predicts of those with the same content that the newest release wrote."""
+    newest = policy.corpus.writers[-1]
+    alike: dict[str, Fixture] = {
+        one.recipe: one
+        for one in own.fixtures.values()
+        if (twin := corpus.fixtures.get(f"{release_folder(newest)}/{one.recipe}")) is not None and twin.content == one.content
+    }
+    return replace(
+        policy,
+        weights_only_refusals=tuple(
+            entry.model_copy(update={"writers": entry.writers | ReleaseSet.of(Release(alike[entry.recipe].release))})
+            if entry.recipe in alike and entry.writers is not None and Release(newest) in entry.writers
+            else entry
+            for entry in policy.weights_only_refusals
+        ),
+    )
+
+
+def _together(known: Iterable[Manifest], more: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Manifests, one for each release: what several trees of one build hold is one manifest."""
+    found = {manifest.release: manifest for manifest in known}
+    for manifest in more:
+        there = found.get(manifest.release)
+        if there is not None:
+            recipes = {entry.recipe for entry in there.entries}
+            manifest = replace(  # noqa: PLW2901 - the same, together with what is there
+                there,
+                writers=there.writers | manifest.writers,
+                fixtures=(*there.fixtures, *(one for one in manifest.fixtures if one.recipe not in recipes)),
+                not_writable=(*there.not_writable, *(one for one in manifest.not_writable if one.recipe not in recipes)),
+            )
+        found[manifest.release] = manifest
+    return tuple(found.values())
+
+
+def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> ObservedReader:
+    """What two trees say of one reader.
+
+    Raises:
+        UsageError: they are of two readers, or say two things of one cell.
+    """
+    if one.identity_digest != other.identity_digest or one.protocol != other.protocol:
+        raise UsageError(
+            f"{one.name} was observed as two readers: by another Python, processor or version of torch-compat",
+            where=str(tree.path),
+            hint="observe all shards on machines of one kind",
+            code="trees-differ",
+        )
+    for place, cell in other.cells.items():
+        before = one.cells.get(place)
+        if before is not None and before.key == cell.key and before != cell:
+            raise UsageError(
+                f"{one.name} did two things with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
+                hint="remove the older tree, or observe again",
+            )  # fmt: skip
+    return replace(
+        one,
+        observed=max(one.observed, other.observed),
+        cells={**one.cells, **other.cells},
+        probes={**one.probes, **other.probes},
+        deprecations={**one.deprecations, **other.deprecations},
+    )

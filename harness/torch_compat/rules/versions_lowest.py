@@ -1,0 +1,111 @@
+"""A writer states the lowest file format version that its operators need.
+
+What: every archive that a release wrote states exactly the highest of two numbers: the version that all archives of its family have in
+that release, and the versions of the operators that it holds. The policy states both: which versions all archives of a family have, and
+which operators raise the version from which release on. Until 1.11, a release raises the version for all overloads of such an operator;
+later releases raise it only for overloads that have an upgrader. The operators are those that the recipe declares, and those that its
+program holds without declaring them (`[[undeclared]]`).
+
+Why: older readers refuse an archive whose version they do not know. A version that is too high makes them refuse programs that they
+could run. A version that is too low makes them compute something else without notice.
+
+Example: a build that states file format 10 in every archive bumps a program of `aten::add`, for which 3 is enough.
+
+Reference: pytorch/pytorch#40279; torch/csrc/jit/serialization/python_print.cpp (the minimum version of a program) and
+caffe2/serialize/inline_container.cc (the version is written when the archive is finished).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.releases.release import Release
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.policy import Format, RuleEntry
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
+KIND: Final = "file-format"
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every archive of a release that states a file format version."""
+    formats = [(one, one.version) for one in evidence.policy.formats if one.kind == KIND and isinstance(one.version, int)]
+    upgraded = frozenset((one.operator, one.bump) for one in evidence.policy.upgraders)
+    undeclared: dict[str, list[tuple[str, ...]]] = {}
+    for entry in evidence.policy.undeclared:
+        for fixture in evidence.corpus.fixtures.values():
+            if fixture.recipe == entry.recipe and fixture.release != SYNTHETIC and Release(fixture.release) in entry.writers:
+                undeclared.setdefault(fixture.id, []).append(entry.operators)
+    for fixture in evidence.corpus.fixtures.values():
+        stated = fixture.versions.get(KIND)
+        if stated is None or fixture.release == SYNTHETIC:
+            continue
+        written = [
+            (one, version)
+            for one, version in formats
+            if (one.families is None or fixture.family in one.families) and _writes(evidence, fixture.release, one)
+        ]
+        plain = max((version for one, version in written if one.operators is None), default=0)
+        held = {*fixture.operators, *(operator for group in undeclared.get(fixture.id, ()) for operator in group)}
+        raising = {
+            operator: version
+            for operator in sorted(held)
+            for one, version in written
+            if _raises(one, version, operator, Release(fixture.release), upgraded)
+        }
+        yield _judgement(rule, fixture, stated, plain, raising)
+
+
+def _judgement(rule: RuleEntry, fixture: Fixture, stated: int, plain: int, raising: Mapping[str, int]) -> Judgement:
+    """What one archive states, beside what its family and its operators need."""
+    needed = max(plain, *raising.values()) if raising else plain
+    if stated == needed:
+        return Judgement(rule.id, Verdict.PASS, fixture.id)
+    where = f"{fixture.family} archives of torch {fixture.release} state file format {stated}"
+    if stated > needed:
+        text = f"{where} where {needed} is enough: older readers refuse them without need"
+        what = "bumped"
+    else:
+        operators = [operator for operator, version in raising.items() if version > stated]
+        because = f"{', '.join(operators)} needs {needed}" if operators else f"all archives of the family have {needed}"
+        text = f"{where}, and {because}: older readers do not refuse them"
+        what = "too low"
+    cause = Cause(what, f"{fixture.family}:{stated}:{needed}", text)
+    return Judgement(rule.id, Verdict.FAIL, fixture.id, cause, at=fixture.release)
+
+
+def _raises(entry: Format, version: int, operator: str, writer: Release, upgraded: frozenset[tuple[str, int]]) -> bool:
+    """Whether a writer raises the version of an archive to this one for an operator."""
+    name = operator.partition(".")[0]
+    if name not in (entry.operators or ()):
+        return False
+    if entry.any_overload is not None and writer in entry.any_overload:
+        return True
+    return (operator, version) in upgraded
+
+
+def _writes(evidence: Evidence, writer: str, entry: Format) -> bool:
+    """Whether a release, or a build, is one that writes a version where it needs it.
+
+    A build before the release that brings the version writes it from the day of the change on. A candidate of the release is one.
+    """
+    since = entry.written_from
+    if since is None:
+        return False
+    release = Release(writer)
+    if release >= Release(since.release):
+        return True
+    if not release.prerelease or writer not in evidence.policy.calendar:
+        return False
+    if release.day is None and release.numbers == Release(since.release).numbers:
+        return True
+    return evidence.policy.calendar[writer].date >= (since.day or evidence.policy.day_of(since.release))
