@@ -26,10 +26,7 @@ class Release:
 
     def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
         found = self.model.ask(data, calls)
-        return [
-            self.wrong if self.wrong and "'bool'" in repr(args[0]) else one
-            for args, one in zip(calls, found, strict=True)
-        ]
+        return [self.wrong if self.wrong and "'bool'" in repr(args[0]) else one for args, one in zip(calls, found, strict=True)]
 
 
 def held(wrong: Outcome | None = None) -> Any:

@@ -128,7 +128,11 @@ def main() -> int:
     """One of the three."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("calls", "programs", "horizon"))
-    parser.add_argument("--count", type=int, help="number of calls per overload (default 200), of programs (default 1000), of calls per form (default 144)")
+    parser.add_argument(
+        "--count",
+        type=int,
+        help="number of calls per overload (default 200), of programs (default 1000), of calls per form (default 144)",
+    )
     parser.add_argument("--reader", default="1.5.1", help="horizon: the release to compare with")
     parser.add_argument("--seed", type=int, default=20200624)
     parser.add_argument("--only", default="", help="calls, horizon: only operators whose names match this regular expression")

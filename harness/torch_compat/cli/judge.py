@@ -19,6 +19,7 @@ from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.operators import read_operators
+from torch_compat.corpus.proofs import read_proofs
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
@@ -28,6 +29,7 @@ from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge as judge_evidence
+from torch_compat.rules.judge import judge_upgrader
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -64,6 +66,11 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path),
     help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
 )
+@click.option(
+    "--upgrader",
+    metavar="ID",
+    help="Only what the rule upgraders-proven says of this upgrader; the exit status follows it alone.",
+)
 @click.option("--fail-on-new", is_flag=True, help="With --baseline: let the exit status follow new findings alone.")
 @outputs_option
 @full_option
@@ -74,6 +81,7 @@ def judge(
     profile: str | None,
     findings: Path | None,
     baseline: Path | None,
+    upgrader: str | None,
     fail_on_new: bool,
     outputs: tuple[str, ...],
     full: bool,
@@ -91,7 +99,7 @@ def judge(
     policy = under_profile(place.policy(), profile)
     with uncollected():
         evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
-        report = judge_evidence(evidence)
+        report = judge_evidence(evidence) if upgrader is None else judge_upgrader(evidence, upgrader)
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
@@ -148,8 +156,8 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     if as_of is None:
         as_of = newest_known(policy, found.readers.values())
     files = dict.fromkeys(found.readers, found.digest)
-    operators = read_operators(place.fixtures)
-    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators)
+    operators, proofs = read_operators(place.fixtures), read_proofs(place.inside("reports/proofs"))
+    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators, proofs=proofs)
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False, found: Beside | None = None) -> None:

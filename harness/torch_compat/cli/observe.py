@@ -32,6 +32,7 @@ from torch_compat.replay.observe import Observing, code_digest, observers
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
 from torch_compat.replay.survey import survey
+from torch_compat.rules.fixtures_frozen import UNFINISHED
 from torch_compat.rules.observations_reproduce import agreement
 from torch_compat.writes import changing
 
@@ -434,7 +435,7 @@ def _refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> No
     """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
     found = [damage for fixture in chosen if (damage := damage_of(corpus, fixture))]
     if record:
-        found.extend(corpus.damage)
+        found.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
     if found:
         raise CorpusError(
             found[0].detail,

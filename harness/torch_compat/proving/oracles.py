@@ -147,6 +147,21 @@ class Real:
             found[at] = one
         return found
 
+    def probe(self, source: str) -> Any:
+        """Run a program in the release that defines ``probe()``; what this gives, in the neutral form.
+
+        Raises:
+            ReaderError: the program raises or dies.
+        """
+        path = Path(self._folder.name, "asked.py")
+        path.write_text(source, encoding="utf-8")
+        reply = self._release.request("probe", timeout_s=SECONDS, probe=str(path), name="torch_compat_asked")
+        result = reply.get("result", {})
+        if "value" not in result:
+            said = result["error"]["message"] if "error" in result else str(reply.get("crashed") or reply.get("timed-out"))
+            raise ReaderError(f"{self.name} does not answer a question about an upgrader: {said}", code="request-failed")
+        return result["value"]
+
     def _makes(self, dtype: str) -> bool:
         """Whether a tensor of a dtype can be given to a program at all: 1.5 names complex types, and makes no view of them."""
         path = Path(self._folder.name, "same.pt")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.errors import UsageError
 from torch_compat.proving.cases import PER_FORM, cases
 from torch_compat.proving.examples import shown, told
+from torch_compat.proving.obligations import Branches
 from torch_compat.proving.oracles import Modelled
 from torch_compat.proving.programs import Form, archive, forms
 from torch_compat.proving.shrink import shrunk
@@ -28,13 +29,14 @@ from torch_compat.runtime.upgraders import Body, Table, recorded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_compat.corpus.proofs import Call
     from torch_compat.proving.oracles import Oracle, Outcome
     from torch_compat.proving.stated import Stated
 
 __all__ = ["Counterexample", "Proof", "prove"]
 
 PROGRAMS_HAVE_COMPLEX: Final = Release("1.9.0")
-EXAMPLES: Final = 3
+EXAMPLES: Final = 6
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Counterexample:
         old: what it came to before, and who says so; new likewise.
         said: the difference in words.
         archive: the bytes of the program.
+        confirmed: whether real releases answered on both sides.
+        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
     """
 
     form: Form
@@ -56,6 +60,7 @@ class Counterexample:
     said: str
     archive: bytes
     confirmed: bool
+    sort: str
 
 
 @dataclass
@@ -72,6 +77,8 @@ class Proof:
         sorts: sorts of change, by how many cases show each.
         counterexamples: the smallest of each sort.
         apart: examples of where the reference reader and a release disagree, by release and kind.
+        branches: calls that reach each branch of the body, in the reference reader.
+        programs: the archive of each form of a call, by its expression with types.
         notes: what else is to be said.
     """
 
@@ -86,6 +93,8 @@ class Proof:
     later: tuple[str, ...] = ()
     sorts: Counter[str] = field(default_factory=Counter)
     counterexamples: list[Counterexample] = field(default_factory=list)
+    branches: dict[str, int] = field(default_factory=dict)
+    programs: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -105,7 +114,7 @@ class Proof:
             return "changed"
         if not self.stated.old:
             return "unreachable"
-        if not self.compared or self.verdicts["unsupported"]:
+        if not self.compared or self.verdicts["unsupported"] or not all(self.branches.values()):
             return "not-checked"
         return "relaxed" if self.verdicts["relaxed"] else "preserved"
 
@@ -140,6 +149,7 @@ def prove(
     count: int = PER_FORM,
     table: Table | None = None,
     first: bool = False,
+    kept: Sequence[Call] = (),
 ) -> Proof:
     """Prove an upgrader, or find counterexamples.
 
@@ -150,6 +160,7 @@ def prove(
         count: cases for each form of a call.
         table: the upgraders of the reference reader; those of the newest release with this one among them unless given.
         first: stop at the first change, and do not look for a smaller one.
+        kept: calls that once were counterexamples. They are tried before generated ones.
     """
     proof = Proof(stated, seed)
     if not stated.old:
@@ -165,9 +176,13 @@ def prove(
     seen: Counter[str] = Counter()
     later = later_changes(stated)
     at_bump = _at_bump(stated, new, table) if later else None
+    branches = None if first else Branches(stated, table_of)
     for form in forms(stated.operator, stated.arguments, complex_numbers=numbers):
-        data = archive(form, version)
-        given = cases(form, seed, count)
+        data = proof.programs[form.signed] = archive(form, version)
+        given = [*(one.arguments for one in kept if one.call == form.signed), *cases(form, seed, count)]
+        if branches is not None:
+            branches.ask(data, given)
+            proof.branches = branches.counts
         answers = {one.name: one.ask(data, given) for one in (*old, *new, *(models if not confirmed else ()))}
         for real, model in stands_for:
             _hold(proof, form, real, model.ask(data, given), answers[real.name], given)
@@ -243,4 +258,4 @@ def _smallest(
 
     small = shrunk(args, fails) if shrink else args
     (was,), (now,) = (side.ask(data, [small]) for side in sides)
-    return Counterexample(form, small, was, now, judged(was, now).said, data, confirmed)
+    return Counterexample(form, small, was, now, judged(was, now).said, data, confirmed, sort)
