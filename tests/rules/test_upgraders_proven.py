@@ -87,7 +87,7 @@ def wrong(world: World) -> dict[str, str]:
 
 def test_an_upgrader_that_owes_nothing_passes(ready: World) -> None:
     assert wrong(ready) == {}
-    assert len(ready.judgements(NAME)) == 8
+    assert len(ready.judgements(NAME)) == 9
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,7 @@ def test_a_proof_that_cannot_be_read_is_not_checked(ready: World) -> None:
         ({"body": "def f_0_3(self: Tensor"}, {"f_0_3: calls": "fail: calls"}),
         ({"first": 2}, {"aten::f: ranges": "fail: ranges"}),
         ({"operator": "aten::g"}, {"f_0_3: fixture": "fail: fixture"}),
+        ({"old": "1.1.0"}, {"f_0_3: old release": "fail: old release"}),
         ({"old": None}, {"f_0_3: no old release": "fail: no old release"}),
         ({"old": None, "bump": 9}, {"f_0_3: no old release": "not-checked: no old release"}),
         (

@@ -130,9 +130,12 @@ def version_for(stated: Stated) -> int:
     """The newest file format version that the old release reads and the upgrader stands in for.
 
     Raises:
-        UsageError: it reads none of them.
+        UsageError: it reads none of them, or is not from before the change: then both sides would run today's operator.
     """
     known = horizon(f"reference@{stated.old}")
+    if known.reads("file-format", stated.bump):
+        said = f"torch {stated.old} reads file format {stated.bump}, so it is not from before the change that {stated.id} answers"
+        raise UsageError(said, code="upgrader", hint="state as `old` the last release that computed the old way")
     found = [one for one in range(stated.first, stated.bump) if known.reads("file-format", one)]
     if not found:
         said = f"torch {stated.old} reads no file format from {stated.first} to {stated.bump - 1}, for which {stated.id} is"

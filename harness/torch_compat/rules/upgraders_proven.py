@@ -10,7 +10,8 @@ change that came after the upgrader are expected, and calls that raised before a
 - a program that is upgraded and saved states at least the bump, loads again, and is not upgraded again;
 - a fixture from before the bump contains the operator; of a proposed one, a recipe does, which releases run when it is accepted;
 - where it is proposed, its body is more than the old call itself;
-- where it states no release that computed the old way, none had the operator; where it is proposed, its old schema is the one of the last
+- the release that it names computed the old way, since it does not read the version of the bump; where it names none, no release from
+  before had the operator; where it is proposed, its old schema is the one of the last
   release that computes the old way.
 
 Why: an upgrader that changes what an old program computes does so without a warning, in every program of that age.
@@ -226,14 +227,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     """What there was before the bump: the operator, its schema, a fixture that has it; or none of these."""
     schemas = evidence.operators.schemas if evidence.operators is not None else None
     if one.old is None:
-        bumped = next(
-            (
-                entry.read_from.release
-                for entry in evidence.policy.formats
-                if entry.kind == "file-format" and entry.version == one.bump
-            ),
-            None,
-        )
+        bumped = _bumped(evidence, one)
         if schemas is None or bumped not in evidence.rank:
             text = f"not known which releases came before file format {one.bump}, or nothing is recorded of their operators"
             yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
@@ -246,6 +240,10 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
         text = f"states no release that computed the old way, but {having[-1]} has {one.operator}" if having else ""
         yield _said(rule, "no old release", one.id, text, one=one)
         return
+    bumped = _bumped(evidence, one)
+    late = bumped in evidence.rank and evidence.rank.get(one.old, ABSENT) >= evidence.rank[bumped]
+    text = f"torch {one.old} reads file format {one.bump}, so it does not compute the old way" if late else ""
+    yield _said(rule, "old release", one.id, text, one=one)
     if one.since is None:
         real = _of(evidence, one.operator, one.old)
         text = "" if any(same_schema(one.old_schema, text) for text in real) else (
@@ -264,6 +262,16 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: fixture", cause)
         return
     yield _said(rule, "fixture", one.id, text, one=one)
+
+
+def _bumped(evidence: Evidence, one: Upgrader) -> str:
+    """The first release that reads the file format version of the bump; "" where the policy has no such version."""
+    found = (
+        entry.read_from.release
+        for entry in evidence.policy.formats
+        if entry.kind == "file-format" and entry.version == one.bump
+    )
+    return next(found, "")
 
 
 def _of(evidence: Evidence, operator: str, release: str) -> list[str]:
