@@ -107,6 +107,10 @@ def test_the_old_side_is_the_old_operator_and_not_todays() -> None:
     assert prove(wrong).verdict == "changed"
 
     class Today(Modelled):
-        real = True
+        name, real = "torch-2.15.0", True
 
-    assert prove(wrong, old=[Today(table=Table([]))], table=Table([])).verdict == "preserved"
+        def __init__(self) -> None:
+            super().__init__(table=Table([]))
+            self.name = "torch-2.15.0"
+
+    assert prove(wrong, old=[Today()], table=Table([])).verdict == "preserved"

@@ -115,6 +115,15 @@ def test_a_planted_wrong_upgrader_is_caught_with_a_small_counterexample(what: st
     assert one.archive[:2] == b"PK"
 
 
+def test_a_wrong_body_of_a_released_upgrader_is_no_later_change() -> None:
+    """aten::div changed for halves and complex numbers after its upgraders came; what a wrong body does is none of that."""
+    right = KNOWN["div_Tensor_0_3"]
+    wrong = right._replace(body=right.body.replace("rounding_mode='trunc'", "rounding_mode=None"))
+    proof = prove(wrong, count=FEW)
+    assert proof.verdict == "changed"
+    assert not proof.later
+
+
 def test_a_proof_against_no_upgrader_at_all_finds_the_change() -> None:
     proof = prove(KNOWN["full_0_4"], count=FEW, table=Table([]))
     assert proof.verdict == "changed"

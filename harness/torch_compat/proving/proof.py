@@ -119,9 +119,9 @@ class Proof:
         return "relaxed" if self.verdicts["relaxed"] else "preserved"
 
 
-def table_of(stated: Stated) -> Table:
-    """The newest recorded upgraders, with this one in its overload's place."""
-    rest = [one for one in recorded(NEWEST).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
+def table_of(stated: Stated, at: Release = NEWEST) -> Table:
+    """The upgraders that a release records, the newest unless given, with this one in its overload's place."""
+    rest = [one for one in recorded(at).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
     body = Body(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
     return Table([body, *rest])
 
@@ -224,7 +224,7 @@ def _at_bump(stated: Stated, new: Sequence[Oracle], table: Table | None) -> Orac
     """Who says what the upgraded call gave when the upgrader came: the oldest release that was asked, else the reference reader."""
     if len(new) > 1:
         return new[-1]
-    return Modelled(stated.since, table)
+    return Modelled(stated.since, table_of(stated, Release(stated.since)) if table is None else table)
 
 
 def _is_later(data: bytes, args: list[Any], was: Outcome, at_bump: Oracle, newest: Modelled | None) -> bool:
