@@ -69,9 +69,7 @@ def test_every_release_writes_and_reads_and_what_was_there_stays(
     assert "every release has written and read it" in everywhere(command).out
 
 
-def test_what_is_built_for_it_is_removed_release_by_release(
-    command: Callable[..., Any], recipe: str, builds: list[str]
-) -> None:
+def test_what_is_built_for_it_is_removed_release_by_release(command: Callable[..., Any], recipe: str, builds: list[str]) -> None:
     assert recipe
     for one in ("1.5.1", "1.6.0"):
         command("readers", "remove", f"torch-{one}")

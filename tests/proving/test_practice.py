@@ -103,7 +103,9 @@ def test_a_comparison_with_todays_operator_is_refused(tmp_path: Path) -> None:
 
 def test_the_old_side_is_the_old_operator_and_not_todays() -> None:
     """A body that is today's operator: where today's stood for the old one as well, nothing would differ."""
-    wrong = KNOWN[NAME]._replace(body="def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:\n  return self.true_divide(other)")
+    wrong = KNOWN[NAME]._replace(
+        body="def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:\n  return self.true_divide(other)"
+    )
     assert prove(wrong).verdict == "changed"
 
     class Today(Modelled):

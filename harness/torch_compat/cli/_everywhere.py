@@ -54,7 +54,9 @@ class Job:
     def commands(self, recipe: str) -> str:
         """The same as a line of a shell, for a shard of CI."""
         name = self.release.name
-        work = f"produce {name} --recipe {recipe}" if self.what == "write" else f"observe --reader {name} --recipe {recipe} --record"
+        work = (
+            f"produce {name} --recipe {recipe}" if self.what == "write" else f"observe --reader {name} --recipe {recipe} --record"
+        )
         return f"torch-compat readers build {name} && torch-compat {work} && torch-compat readers remove {name}"
 
 
@@ -107,7 +109,9 @@ class Everywhere:
         return download, [
             f"{writes} releases write {self.recipe.file}, {len(jobs) - writes} releases read it",
             f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
-            f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, since one environment is there at a time" if builds else "disk: nothing more",
+            f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, since one environment is there at a time"
+            if builds
+            else "disk: nothing more",
             f"time: about {max(round(minutes), 1)} minutes",
         ]
 

@@ -77,9 +77,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture, such as torch-1.5.1/div. Can be repeated."
 )
-@click.option(
-    "--recipe", metavar="NAME", help="Only the fixtures of this recipe."
-)
+@click.option("--recipe", metavar="NAME", help="Only the fixtures of this recipe.")
 @click.option(
     "--everywhere",
     is_flag=True,
@@ -151,7 +149,8 @@ def observe(
         rest = (readers, fixtures, options, missing, sample, again, record, surveyed, deprecated, show, recorded)
         if recipe is None or any(rest) or format_ == "json":
             raise UsageError(
-                "--everywhere needs --recipe NAME, and takes only --yes, --commands, --trust and --root besides", code="everywhere"
+                "--everywhere needs --recipe NAME, and takes only --yes, --commands, --trust and --root besides",
+                code="everywhere",
             )
         return _everywhere(find_root(root), recipe, yes=yes, commands=commands, trust=trust)
     if yes or commands:

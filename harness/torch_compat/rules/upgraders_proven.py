@@ -267,9 +267,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
 def _bumped(evidence: Evidence, one: Upgrader) -> str:
     """The first release that reads the file format version of the bump; "" where the policy has no such version."""
     found = (
-        entry.read_from.release
-        for entry in evidence.policy.formats
-        if entry.kind == "file-format" and entry.version == one.bump
+        entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format" and entry.version == one.bump
     )
     return next(found, "")
 

@@ -244,7 +244,7 @@ def proof_removed(tree: Tree, random: Random) -> str:
 
 @defect(4)
 def proof_edited(tree: Tree, random: Random) -> str:
-    path = random.choice(proofs(tree))
+    path = random.choice([one for one in proofs(tree) if not read_proof(one).examples])
     path.write_text(path.read_text().replace('"same":', '"close":', 1))
     return f"{path.stem}: its recorded proof cannot be read"
 
@@ -261,32 +261,32 @@ def proof_by_other_tolerances(tree: Tree, random: Random) -> str:
 
 
 @defect()
-def proof_with_a_counterexample(tree: Tree, random: Random) -> str:
+def proof_with_a_counterexample(tree: Tree, random: Random) -> tuple[str, ...]:
     example = Example("dtype", "torch.f(a_self)", [1], "1", "tensor(1)", "tensor(1.0)", "dtype: int64 became float32", 1)
     name = change_proof(tree, random, lambda one: replace(one, calls={**one.calls, "changed": 1}, examples=(example,)))
-    return f"upgraders-proven:dtype:{name}"
+    return "upgraders-proven:dtype:", f"{name}: dtype: int64 became float32"
 
 
 @defect()
-def upgraded_program_saved_too_low(tree: Tree, random: Random) -> str:
-    return f"upgraders-proven:saved:{change_proof(tree, random, altered('saved', '3'))}"
+def upgraded_program_saved_too_low(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:saved:", f"{change_proof(tree, random, altered('saved', '3'))}: "
 
 
 @defect()
-def upgraded_program_upgraded_again(tree: Tree, random: Random) -> str:
-    return f"upgraders-proven:again:{change_proof(tree, random, altered('again', 'another program'))}"
+def upgraded_program_upgraded_again(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:again:", f"{change_proof(tree, random, altered('again', 'another program'))}: "
 
 
 @defect()
-def body_that_does_not_compile(tree: Tree, random: Random) -> str:
-    return f"upgraders-proven:compiles:{change_proof(tree, random, altered('compiles', 'Unknown builtin op'))}"
+def body_that_does_not_compile(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:compiles:", f"{change_proof(tree, random, altered('compiles', 'Unknown builtin op'))}: "
 
 
 @defect(seeds=1)
 def branch_that_no_call_reaches(tree: Tree, random: Random) -> str:
     path = tree.path / "reports" / "proofs" / "div_Tensor_0_3.jsonl"
     write_proof(path.parent, altered("branch", "0")(read_proof(path)))
-    return "upgraders-proven:branch:div_tensor_0_3"
+    return "div_Tensor_0_3: no generated call reaches the branch at "
 
 
 @defect(4, 1)
