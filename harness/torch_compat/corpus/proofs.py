@@ -84,7 +84,7 @@ class Obligation:
     Attributes:
         what: ``compiles``, ``branch``, ``saved`` or ``again``.
         of: the reader that was asked; of ``branch``, which one.
-        found: the error, or "" where it compiles; how many calls reach a branch; the version; "same" or the difference.
+        found: the error, or "" where it compiles; how many calls of the first program that reaches a branch do; the version; "same" or the difference.
     """
 
     what: str

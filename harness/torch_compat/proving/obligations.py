@@ -133,7 +133,7 @@ def body_archive(stated: Stated, version: int) -> bytes:
 
 
 class Branches:
-    """The branches of a body, and how many generated calls reach each.
+    """The branches of a body, and how many calls reach each, of the first program that reaches it.
 
     Parameters:
         table_of: the upgraders of the reference reader with a body in the place of the upgrader's own.
@@ -147,9 +147,10 @@ class Branches:
             self._oracles.append((name, Modelled(table=table_of(stated._replace(body=body)))))
 
     def ask(self, data: bytes, calls: list[list[object]]) -> None:
-        """Count the calls of one program that reach each branch."""
+        """Count the calls of one program that reach each branch that no earlier program reached."""
         for name, oracle in self._oracles:
-            self.counts[name] += sum(REACHED in one.said for one in oracle.ask(data, calls))
+            if not self.counts[name]:
+                self.counts[name] = oracle.ending(data, calls, REACHED)
 
     @property
     def found(self) -> list[Obligation]:

@@ -89,6 +89,21 @@ class Modelled:
         none = Outcome("no-input", said="the release makes no tensor of this dtype")
         return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
 
+    def ending(self, data: bytes, calls: list[list[Any]], text: str) -> int:
+        """How many calls of a program end with an error that holds a text. Results of other calls are not looked at."""
+        try:
+            module = load(data, self._horizon, table=self._table)
+        except (DiesLoading, HarnessError):
+            return 0
+        return sum(text in self._error(module, args) for args in calls)
+
+    def _error(self, module: Any, args: list[Any]) -> str:
+        try:
+            module.run("forward", Decoder(self._horizon.release).decode({"tuple": args}))
+        except (DiesCalled, HarnessError) as error:
+            return str(error.message)
+        return ""
+
     def _one(self, module: Any, args: list[Any]) -> Outcome:
         try:
             given = Decoder(self._horizon.release).decode({"tuple": args})

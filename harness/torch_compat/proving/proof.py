@@ -77,7 +77,7 @@ class Proof:
         sorts: sorts of change, by how many cases show each.
         counterexamples: the smallest of each sort.
         apart: examples of where the reference reader and a release disagree, by release and kind.
-        branches: calls that reach each branch of the body, in the reference reader.
+        branches: calls of the first program that reaches a branch of the body, in the reference reader; 0 where none does.
         programs: the archive of each form of a call, by its expression with types.
         notes: what else is to be said.
     """
@@ -189,15 +189,16 @@ def prove(
         answers = {one.name: one.ask(data, given) for one in (*old, *new, *(models if not confirmed else ()))}
         for real, model in stands_for:
             _hold(proof, form, real, model.ask(data, given), answers[real.name], given)
-        for args, was, now in zip(given, answers[sides[0].name], answers[sides[1].name], strict=True):
-            found = judged(was, now)
-            if (
-                found.verdict == "changed"
-                and at_bump is not None
-                and _is_later(data, args, was, at_bump, models[1] if len(new) == 1 else None)
-            ):
-                found = found._replace(verdict="changed-later")
-                proof.later = later
+        pairs = list(zip(given, answers[sides[0].name], answers[sides[1].name], strict=True))
+        verdicts = [judged(was, now) for _, was, now in pairs]
+        changed = [at for at, found in enumerate(verdicts) if found.verdict == "changed"]
+        if at_bump is not None and changed:
+            mine = [pairs[at][:2] for at in changed]
+            for at, is_later in zip(changed, _are_later(data, mine, at_bump, models[1] if len(new) == 1 else None), strict=True):
+                if is_later:
+                    verdicts[at] = verdicts[at]._replace(verdict="changed-later")
+                    proof.later = later
+        for (args, _, _), found in zip(pairs, verdicts, strict=True):
             proof.verdicts[found.verdict] += 1
             proof.confirmed += confirmed and found.verdict not in {"no-program", "no-input"}
             if found.verdict != "changed":
@@ -227,16 +228,20 @@ def _at_bump(stated: Stated, new: Sequence[Oracle], table: Table | None) -> Orac
     return Modelled(stated.since, table_of(stated, Release(stated.since)) if table is None else table)
 
 
-def _is_later(data: bytes, args: list[Any], was: Outcome, at_bump: Oracle, newest: Modelled | None) -> bool:
-    """Whether a call was right when the upgrader came.
+def _are_later(data: bytes, calls: list[tuple[list[Any], Outcome]], at_bump: Oracle, newest: Modelled | None) -> list[bool]:
+    """Whether calls were right when the upgrader came.
 
     Parameters:
+        calls: inputs, each with what it came to before.
         newest: the reference reader as the newest release, which has to differ as well where one release alone does: else it would be
             that release's own doing, and no change that the policy names.
     """
-    if judged(was, at_bump.ask(data, [args])[0]).verdict == "changed":
-        return False
-    return newest is None or judged(was, newest.ask(data, [args])[0]).verdict == "changed"
+    given = [args for args, _ in calls]
+    right = [judged(was, then).verdict != "changed" for (_, was), then in zip(calls, at_bump.ask(data, given), strict=True)]
+    if newest is None:
+        return right
+    differs = [judged(was, now).verdict == "changed" for (_, was), now in zip(calls, newest.ask(data, given), strict=True)]
+    return [one and other for one, other in zip(right, differs, strict=True)]
 
 
 def _hold(proof: Proof, form: Form, real: Oracle, ours: list[Outcome], theirs: list[Outcome], given: list[list[Any]]) -> None:
