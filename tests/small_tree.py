@@ -53,7 +53,9 @@ UPGRADED: Final = {f"file-format {version}" for version in (4, 5, 8, 9, 10)}
 """The formats that upgraders are for. Only with all of them the record of operators is judged, whole, as in the repository."""
 WORDINGS: Final = "wordings-exact"
 """The rule that holds wordings to all recorded cells, of which a small tree has too few."""
-OPERATORS: Final = frozenset({"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
+OPERATORS: Final = frozenset(
+    {"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "upgraders-proven", "operator-waivers-exact"}
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
         (target / "fixtures" / "operators").mkdir()
         for name in ("schemas.txt", "operator_versions.txt", "constants.txt"):
             shutil.copyfile(source / "fixtures" / "operators" / name, target / "fixtures" / "operators" / name)
+        shutil.copytree(source / "reports" / "proofs", target / "reports" / "proofs")
     _copy_policies(source / "policies", target / "policies", releases, formats, operators=operators)
     _waive(target)
 

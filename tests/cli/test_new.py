@@ -47,7 +47,7 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     assert "recipes/twice.py:1: is unfinished: replace the placeholder with one sentence" in refused.err
     assert "(also in lines 20)" in refused.err
     judged = command("judge")
-    assert judged.status == 1
+    assert judged.status == 4, "not checked, and nothing else is red"
     assert "recipes/twice.py:1: is unfinished" in judged.out
 
     # a miniature has no nn.Module and no jit.script: the author gives it a program that it has

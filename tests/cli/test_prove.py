@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.cli import main
+from torch_compat.corpus.proofs import read_proof
+from torch_compat.readers.environments import Environments
 from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
@@ -102,3 +105,56 @@ def test_torch_and_pydantic_are_not_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=packaged(),
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+# ----------------------------------------------------------------------------------------------------------------- records
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A tree of policies alone, of which records can be kept."""
+    shutil.copytree(packaged("policies"), tmp_path / "policies")
+    return tmp_path
+
+
+def test_a_proof_is_recorded_in_the_tree_and_a_counterexample_of_it_is_tried_first(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = root / "policies" / "torch" / "upgraders.toml"
+    right = table.read_text()
+    table.write_text(right.replace("torch.gelu(self, approximate='none')'''", "torch.gelu(self, approximate='tanh')'''", 1))
+    assert prove("gelu_0_9", "--record", "--root", str(root)) == 1
+    assert "wrote " in capsys.readouterr().out
+    one = read_proof(root / "reports" / "proofs" / "gelu_0_9.jsonl")
+    assert one.examples
+    assert one.kept
+    assert (one.old, one.new, one.confirmed) == ((), (), 0)
+    assert prove("gelu_0_9", "--count", "1", "--root", str(root)) == 1, "one call, and the kept one"
+    table.write_text(right)
+    assert prove("gelu_0_9", "--record", "--root", str(root)) == 0
+    again = read_proof(root / "reports" / "proofs" / "gelu_0_9.jsonl")
+    assert again.examples == ()
+    assert again.kept == one.kept
+
+
+def test_what_the_policy_does_not_state_is_not_recorded(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.toml").write_text(WRONG)
+    assert prove(str(tmp_path / "mine.toml"), "--record", "--root", str(root)) == 2
+    assert "is not an upgrader of policies/torch/upgraders.toml as it stands" in capsys.readouterr().err
+    assert not (root / "reports").exists()
+
+
+@pytest.mark.real_torch("1.11.0", "2.13.0")
+def test_what_a_build_answers_is_kept_in_a_tree_of_its_own(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = Environments().get("2.13.0")
+    assert environment is not None
+    trees = root / "trees"
+    monkeypatch.setattr("torch_compat.cli._builds.builds_folder", lambda: trees)
+    readers = ("--reader", "torch-1.11.0", "--reader", f"python:{environment.python}")
+    assert prove("gelu_0_9", "--count", "24", "--record", "--root", str(root), *readers) == 0
+    assert "wrote " in capsys.readouterr().out
+    (found,) = trees.glob("torch-2.13.0*/reports/proofs/gelu_0_9.jsonl")
+    assert read_proof(found).confirmed == 24
+    assert not (root / "reports").exists(), "what a build answers never enters the corpus"

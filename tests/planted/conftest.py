@@ -137,7 +137,7 @@ class Tree:
 
 def copy_evidence(source: Path, target: Path) -> None:
     """Copy all that judging rests on."""
-    for name in ("fixtures", "policies", "reports/observations"):
+    for name in ("fixtures", "policies", "reports/observations", "reports/proofs"):
         shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 

@@ -30,8 +30,9 @@ def body_of(one: Upgrader) -> Body:
 
 def test_each_table_is_what_the_newest_release_with_the_upgrader_states() -> None:
     newest = {body.name: body for body in recorded(NEWEST).bodies}
-    assert {one.id for one in POLICY.upgraders if one.dropped is None} == newest.keys()
-    for one in POLICY.upgraders:
+    recorded_ones = [one for one in POLICY.upgraders if one.since is not None]
+    assert {one.id for one in recorded_ones if one.dropped is None} == newest.keys()
+    for one in recorded_ones:
         stated = newest if one.dropped is None else {body.name: body for body in recorded(Release("2.12.1")).bodies}
         assert body_of(one) == stated[one.id]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from torch_compat.proving.values import tensor_body
 from torch_compat.proving.verdict import judged
 from torch_compat.readers.environments import Environments
 from torch_compat.runtime.upgraders import Table
+
+if TYPE_CHECKING:
+    from torch_compat.proving.oracles import Oracle
 
 KNOWN = read()
 FEW = 96
@@ -47,19 +51,36 @@ def test_the_same_seed_gives_the_same_proof_and_another_seed_another() -> None:
     assert one != other
 
 
+SEVENTH = [
+    tensor_body(np.array([1]), "int64", 1, (1,), (1,), 0),
+    tensor_body(np.array([7], np.int8), "int8", 2, (1,), (1,), 0),
+    tensor_body(np.array([0.0]), "float64", 3, (1,), (1,), 0),
+]
+"""int64 1 divided by int8 7 into an out= of float64."""
+
+
+def seventh(before: Oracle, after: Oracle) -> tuple[Outcome, Outcome]:
+    (form,) = forms(KNOWN["div_out_0_3"].operator, KNOWN["div_out_0_3"].arguments)
+    old, new = (one.ask(archive(form, 3), [SEVENTH])[0] for one in (before, after))
+    return old, new
+
+
 def test_into_out_the_upgrader_divides_in_single_precision() -> None:
-    """What torch 1.5.1 and 2.15.0 confirm: two integer tensors into an out= of float64."""
-    stated = KNOWN["div_out_0_3"]
-    (form,) = forms(stated.operator, stated.arguments)
-    args = [
-        tensor_body(np.array([1]), "int64", 1, (1,), (1,), 0),
-        tensor_body(np.array([7], np.int8), "int8", 2, (1,), (1,), 0),
-        tensor_body(np.array([0.0]), "float64", 3, (1,), (1,), 0),
-    ]
-    old, new = (one.ask(archive(form, 3), [args])[0] for one in (Modelled("1.5.1"), Modelled(table=table_of(stated))))
+    old, new = seventh(Modelled("1.5.1"), Modelled(table=table_of(KNOWN["div_out_0_3"])))
     assert told(old) == "tensor([0.14285714285714285], float64)"
     assert told(new) == "tensor([0.1428571492433548], float64)"
     assert judged(old, new).verdict == "changed"
+
+
+@pytest.mark.real_torch("1.5.1", "2.13.0")
+def test_releases_on_both_sides_show_that_division_into_out_is_in_single_precision() -> None:
+    old, new = (Environments().get(one) for one in ("1.5.1", "2.13.0"))
+    assert old is not None
+    assert new is not None
+    with Real(old) as before, Real(new) as after:
+        was, now = seventh(before, after)
+    assert told(was) == "tensor([0.14285714285714285], float64)"
+    assert told(now) == "tensor([0.1428571492433548], float64)"
 
 
 # ----------------------------------------------------------------------------------------------- planted wrong upgraders
@@ -92,6 +113,15 @@ def test_a_planted_wrong_upgrader_is_caught_with_a_small_counterexample(what: st
     ast.parse(text)
     assert len(text.splitlines()) < 40
     assert one.archive[:2] == b"PK"
+
+
+def test_a_wrong_body_of_a_released_upgrader_is_no_later_change() -> None:
+    """aten::div changed for halves and complex numbers after its upgraders came; what a wrong body does is none of that."""
+    right = KNOWN["div_Tensor_0_3"]
+    wrong = right._replace(body=right.body.replace("rounding_mode='trunc'", "rounding_mode=None"))
+    proof = prove(wrong, count=FEW)
+    assert proof.verdict == "changed"
+    assert not proof.later
 
 
 def test_a_proof_against_no_upgrader_at_all_finds_the_change() -> None:

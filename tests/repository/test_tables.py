@@ -32,12 +32,6 @@ ALLOWED = {
     ("runtime/dtypes.py", "_COMPLEX_OF"): "which complex type a promotion ends in: what a release computes",
     ("runtime/dtypes.py", "BOOL, UINT8, INT8, INT16, INT32, INT64"): "rows by the names that operators use in their code",
     ("runtime/dtypes.py", "FLOAT16, BFLOAT16, FLOAT32, FLOAT64"): "rows by the names that operators use in their code",
-    ("proving/arguments.py", "kinds"): "dtypes of which calls are drawn",
-    ("proving/arguments.py", "value"): "dtypes of which calls are drawn",
-    ("proving/values.py", "INTS"): "dtypes of which calls are drawn",
-    ("proving/values.py", "found"): "dtypes of which calls are drawn",
-    ("report/release/snippets.py", "_REAL"): "dtypes whose numbers a snippet writes out",
-    ("report/release/snippets.py", "_WHOLE"): "dtypes whose numbers a snippet writes out",
     ("runtime/operators/casting.py", "_casts"): "operators that exist for eight dtypes alone",
 }
 

@@ -39,6 +39,7 @@ from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
+    from torch_compat.corpus.proofs import Proofs
     from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.model import Family
     from torch_compat.rules.evidence import Cells
@@ -157,6 +158,7 @@ class World:
         self.fresh: dict[str, ObservedReader] = {}
         self.reference: ObservedReader | None = None
         self.operators: RecordedOperators | None = None
+        self.proofs: Proofs | None = None
         self.unreadable: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
         self.as_of = AS_OF
@@ -285,6 +287,7 @@ class World:
             dict(self.unavailable),
             reference=replace(self.reference, cells=dict(self.reference.cells)) if self.reference is not None else None,
             operators=self.operators,
+            proofs=self.proofs,
         )
 
     def judgements(self, name: str) -> list[Judgement]:

@@ -127,12 +127,26 @@ def test_a_fixture_or_an_inability_is_an_answer(world: World) -> None:
 def test_a_recipe_that_did_not_run_fails_for_each_writer(world: World) -> None:
     world.promise(corpus=world.policy.corpus.model_copy(update={"writers": ("1.0.0", "2.0.0")}))
     world.fixture()
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "pass", "torch-2.0.0/add": "fail: not produced"}
+
+
+def test_a_recipe_that_no_release_has_run_is_not_checked_and_costs_nothing_else(world: World) -> None:
+    world.fixture()
     world.recipe("div")
-    assert world.verdicts("recipes-written") == {
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "pass", "div": "not-checked: new recipe"}
+
+
+def test_where_no_release_has_run_any_recipe_each_fails(world: World) -> None:
+    world.recipe("add")
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "fail: not produced"}
+
+
+def test_an_unfinished_recipe_is_not_checked_and_costs_nothing_else(world: World) -> None:
+    world.fixture()
+    world.damage.append(Damage("unfinished-recipe", "recipes/new.py", "is unfinished"))
+    assert world.verdicts("fixtures-frozen") == {
+        "recipes/new.py": "not-checked: unfinished-recipe",
         "torch-1.0.0/add": "pass",
-        "torch-2.0.0/add": "fail: not produced",
-        "torch-1.0.0/div": "fail: not produced",
-        "torch-2.0.0/div": "fail: not produced",
     }
 
 

@@ -19,6 +19,7 @@ from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.operators import SCHEMAS, read_operators
+from torch_compat.corpus.proofs import read_proofs
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
 from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
@@ -28,6 +29,7 @@ from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge as judge_evidence
+from torch_compat.rules.judge import judge_upgrader
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -72,6 +74,11 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path),
     help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
 )
+@click.option(
+    "--upgrader",
+    metavar="ID",
+    help="Only what the rule upgraders-proven says of this upgrader; the exit status follows it alone.",
+)
 @click.option("--fail-on-new", is_flag=True, help="With --baseline: let the exit status follow new findings alone.")
 @outputs_option
 @full_option
@@ -83,6 +90,7 @@ def judge(
     trees: tuple[Path, ...],
     findings: Path | None,
     baseline: Path | None,
+    upgrader: str | None,
     fail_on_new: bool,
     outputs: tuple[str, ...],
     full: bool,
@@ -106,7 +114,7 @@ def judge(
             from torch_compat.cli._trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
 
             evidence, said = with_trees(evidence, trees, as_of=day)
-        report = judge_evidence(evidence)
+        report = judge_evidence(evidence) if upgrader is None else judge_upgrader(evidence, upgrader)
     report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
@@ -164,14 +172,14 @@ def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
     if as_of is None:
         as_of = newest_known(policy, found.readers.values())
     files = dict.fromkeys(found.readers, found.digest)
-    operators = read_operators(place.fixtures)
+    operators, proofs = read_operators(place.fixtures), read_proofs(place.inside("reports/proofs"))
     unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
     if unknown:
         raise CorpusError(
             f"records the operators of torch {', '.join(unknown)}, which the release calendar does not have",
             where=str(place.fixtures / "operators" / SCHEMAS), hint="add the release to policies/torch/releases.toml", code="unknown-release",
         )  # fmt: skip
-    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators)
+    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators, proofs=proofs)
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False, found: Beside | None = None) -> None:

@@ -120,7 +120,7 @@ _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 
 @click.group()
 def new() -> None:
-    """Create a recipe, deprecation, rule or waiver from a template."""
+    """Create a recipe, deprecation, upgrader, rule or waiver from a template."""
 
 
 @new.command()
@@ -330,6 +330,48 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
         "torch-compat deprecations",
     ]
     return _tell(place, "deprecation", name, [path, program], commands, format_)
+
+
+@new.command()
+@click.argument("operator", metavar="OPERATOR")
+@root_option
+@format_option
+def upgrader(operator: str, root: Path | None, format_: str) -> int:
+    """Create an upgrader for OPERATOR (aten::foo.Bar): a table, a recipe and a test.
+
+    Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the schema that the newest release has and the next file format
+    version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints what is left, step by
+    step. Run the command again to see what is left now.
+    """
+    from torch_compat.cli._new_upgrader import UPGRADERS, begun, steps  # noqa: PLC0415 - reads every schema of every release
+
+    place = find_root(root)
+    place.complete()
+    policy = place.policy()
+    known = next((one for one in policy.upgraders if one.operator == operator and one.since is None), None)
+    created: list[str] = []
+    if known is None:
+        made = begun(place, policy, operator)
+        table = place.inside(UPGRADERS)
+        with changing(place.path):
+            _begin(place, made.files)
+            text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
+            put(table, text.rstrip("\n") + "\n" + made.table, encoding="utf-8")
+        created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in made.files)]
+        known = next(one for one in place.policy().upgraders if one.id == made.id)
+    left = steps(place, known)
+    if format_ == "json":
+        rows = [{"done": one.done, "what": one.what, "command": one.command} for one in left]
+        print_json({"upgrader": known.id, "files": created, "steps": rows})
+        return 0
+    console = stdout()
+    for path in created:
+        console.print(f"{'added to' if path == UPGRADERS else 'created'} {path}", markup=False, soft_wrap=True)
+    for number, one in enumerate(left, 1):
+        console.print(f"{number}. {'done: ' if one.done else ''}{one.what}", markup=False, soft_wrap=True)
+        if not one.done:
+            console.print(f"   {one.command}", markup=False, soft_wrap=True)
+    return 0
 
 
 @new.command()

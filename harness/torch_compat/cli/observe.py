@@ -32,6 +32,7 @@ from torch_compat.replay.observe import Observing, code_digest, observers
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
 from torch_compat.replay.survey import survey
+from torch_compat.rules.fixtures_frozen import UNFINISHED
 from torch_compat.rules.observations_reproduce import agreement
 from torch_compat.writes import changing
 
@@ -66,7 +67,6 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     "--reader",
     "readers",
     multiple=True,
-    required=True,
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
     help=(
         "Release to observe with; must be built here, unless --recorded is given. python:PATH is a Python that has a torch of your own. "
@@ -77,6 +77,15 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--fixture", "fixtures", multiple=True, metavar="ID", help="Only this fixture, such as torch-1.5.1/div. Can be repeated."
 )
+@click.option("--recipe", metavar="NAME", help="Only the fixtures of this recipe.")
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="With --recipe: every release of the corpus runs the recipe, then every release reads what was written. Builds, asks and removes one "
+    "release after another, and goes on where an earlier run stopped.",
+)
+@click.option("--yes", is_flag=True, help="With --everywhere: download more than 5 GB without asking for this option.")
+@click.option("--commands", is_flag=True, help="With --everywhere: do nothing; print the commands, a line for each CI shard.")
 @click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
 @click.option("--missing", is_flag=True, help="Only what has no up-to-date recorded observation by this release.")
 @click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
@@ -103,6 +112,10 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 def observe(
     readers: tuple[str, ...],
     fixtures: tuple[str, ...],
+    recipe: str | None,
+    everywhere: bool,
+    yes: bool,
+    commands: bool,
     options: str | None,
     missing: bool,
     sample: float | None,
@@ -125,10 +138,27 @@ def observe(
     and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
     have to be observed, nothing is observed and the exit status is 4, unless you give --trust.
 
+    With --recipe NAME --everywhere, nothing is compared: a new recipe is run by every release and read by every release, and recorded.
+    Download, disk and time are stated first.
+
     Exit status: 0 every outcome is as recorded, or --missing found nothing missing (no release runs for that); 1 an outcome differs
     from the recorded one; 4 an outcome has no record to compare with, or the reference reader does not support something (the
     message names it).
     """
+    if everywhere:
+        rest = (readers, fixtures, options, missing, sample, again, record, surveyed, deprecated, show, recorded)
+        if recipe is None or any(rest) or format_ == "json":
+            raise UsageError(
+                "--everywhere needs --recipe NAME, and takes only --yes, --commands, --trust and --root besides",
+                code="everywhere",
+            )
+        return _everywhere(find_root(root), recipe, yes=yes, commands=commands, trust=trust)
+    if yes or commands:
+        raise UsageError("--yes and --commands belong to --everywhere", code="everywhere")
+    if not readers:
+        raise UsageError("Missing option '--reader'.", hint="torch-compat observe --reader torch-2.13.0", code="no-reader")
+    if recipe is not None and (fixtures or missing):
+        raise UsageError("--recipe selects the fixtures itself, so it cannot be combined with --fixture or --missing")
     if missing and (fixtures or options):
         raise UsageError("--missing selects the fixtures itself, so it cannot be combined with --fixture or --options")
     if sample is not None and (missing or record):
@@ -172,9 +202,13 @@ def observe(
             unchanged(one.build)
         return status
     chosen = selected_fixtures(evidence.corpus, fixtures)
+    if recipe is not None:
+        chosen = [fixture for fixture in chosen if fixture.recipe == recipe]
+        if not chosen:
+            raise UsageError(f"there is no fixture of a recipe {recipe!r}", code="unknown-recipe")
     if recorded:
         return exit_status([_show_recorded(evidence, release, chosen, options, format_) for release in releases])
-    whole = not fixtures and options is None and sample is None
+    whole = not fixtures and recipe is None and options is None and sample is None
     asked = Asked(
         chosen,
         options,
@@ -201,6 +235,34 @@ def observe(
     if reference:
         statuses.append(_observe_reference(place, evidence, asked))
     return exit_status(statuses)
+
+
+def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: bool) -> int:
+    """Every release runs a recipe, and every release reads what was written; or the commands that do it."""
+    from torch_compat.cli._everywhere import FREE_BYTES, Everywhere  # noqa: PLC0415 - for this alone
+
+    console = stderr()
+    place.complete()
+    work = Everywhere(place, recipe, trust=trust, say=lambda line: console.print(line, markup=False, soft_wrap=True))
+    jobs = work.jobs()
+    if not jobs:
+        stdout().print(f"{recipe}: every release has written and read it", markup=False)
+        return 0
+    if commands:
+        for job in jobs:
+            stdout().print(job.commands(recipe), markup=False, soft_wrap=True)
+        return 0
+    download, told = work.cost(jobs)
+    for line in told:
+        console.print(line, markup=False, soft_wrap=True)
+    if download > FREE_BYTES and not yes:
+        raise UsageError(
+            f"this downloads up to {download / 1e9:.0f} GB, more than {FREE_BYTES / 1e9:.0f} GB",
+            hint="give --yes to do it, or --commands for commands that CI runs in shards",
+            code="needs-yes",
+        )
+    warn_unless_isolated()
+    return work.run(jobs)
 
 
 def _check_reference(asked: list[str], *, wrong: bool) -> None:
@@ -434,7 +496,7 @@ def _refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> No
     """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
     found = [damage for fixture in chosen if (damage := damage_of(corpus, fixture))]
     if record:
-        found.extend(corpus.damage)
+        found.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
     if found:
         raise CorpusError(
             found[0].detail,

@@ -60,7 +60,12 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     place.complete()
     _, (release,) = resolved(place.policy(), [writer])
     corpus = load_corpus(place.fixtures)
-    unreadable = [damage for damage in corpus.damage if damage.kind == "outside" or damage.kind.startswith("unreadable")]
+    wanted = {f"recipes/{name}.py" for name in names}
+    unreadable = [
+        damage
+        for damage in corpus.damage
+        if damage.kind == "outside" or damage.kind.startswith("unreadable") or damage.subject in wanted
+    ]
     if unreadable:
         raise UsageError(unreadable[0].detail, code="corpus")
     known = {recipe.name: recipe for recipe in corpus.recipes}

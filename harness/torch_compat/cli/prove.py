@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,20 +11,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._root import find_policy, find_root, root_option
 from torch_compat.cli._values import plain
-from torch_compat.errors import UsageError
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.places import inside
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
+    from torch_compat.cli._root import Root
+    from torch_compat.corpus.proofs import Call, RecordedProof
     from torch_compat.proving.oracles import Real
     from torch_compat.proving.proof import Counterexample, Proof
     from torch_compat.proving.stated import Stated
+    from torch_compat.readers.builds import Build
+    from torch_compat.readers.environments import Environment
 
 __all__ = ["prove"]
 
 STATUS = {"preserved": 0, "relaxed": 0, "unreachable": 0, "changed": 1, "not-checked": 4}
 SHOWN = 3
 NOT_CHECKED = 4
+UPGRADERS = "policies/torch/upgraders.toml"
+PROOFS = "reports/proofs"
 
 
 @click.command()
@@ -33,8 +42,9 @@ NOT_CHECKED = 4
     "--reader",
     "readers",
     multiple=True,
-    metavar="torch-X.Y.Z",
-    help="Also ask this release: from before the change for the old result, after it for the new one. Repeatable.",
+    metavar="READER",
+    help="Also ask torch-X.Y.Z or a build (python:PATH, wheel:FILE, nightly:DATE): a release from before the change for the old "
+    "result, one from after it or a build for the new result. Repeatable.",
 )
 @click.option(
     "--seed", default="0", show_default=True, metavar="TEXT", help="Seed of the generated calls: same seed, same calls."
@@ -54,7 +64,13 @@ NOT_CHECKED = 4
     metavar="DIRECTORY",
     help="Write each counterexample as a pytest test and an archive into this directory.",
 )
+@click.option(
+    "--record",
+    is_flag=True,
+    help="Write what releases answered to reports/proofs, which `judge` reads; what a build answered to the tree of that build.",
+)
 @click.option("--mutate", is_flag=True, help="Instead, change the body in many ways and report which changes a proof notices.")
+@root_option
 @format_option
 def prove(
     name: str | None,
@@ -63,7 +79,9 @@ def prove(
     seed: str,
     count: int,
     folder: Path | None,
+    record: bool,
     mutate: bool,
+    root: Path | None,
     format_: str,
 ) -> int:
     """Prove an upgrader, or find the smallest call that it does not preserve.
@@ -73,6 +91,7 @@ def prove(
     marked as modelled.
 
     ID is an upgrader of policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
+    Calls that a recorded proof lists as counterexamples are tried first.
 
     Verdicts: preserved; relaxed (the old program raised, the new one returns a value); changed (with a counterexample); unreachable (no
     release before the change has the operator, so that no archive can hold the call); not-checked.
@@ -83,27 +102,33 @@ def prove(
     Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95 % of the changes noticed, at most one missed); 1 a change was
     found (--mutate: too few noticed); 2 invalid usage; 4 something could not be checked.
     """
-    chosen = _chosen(name, everything)
+    place = _place(root)
+    chosen = _chosen(name, everything, place)
     if mutate:
-        if readers or folder is not None:
-            raise UsageError("--mutate asks the reference reader alone: leave out --reader and --counterexamples", code="mutate")
+        if readers or folder is not None or record:
+            raise UsageError(
+                "--mutate asks the reference reader alone: leave out --reader, --counterexamples and --record", code="mutate"
+            )
         return _mutate(chosen, seed, format_)
     from torch_compat.proving.oracles import Real  # noqa: PLC0415 - brings every operator
     from torch_compat.proving.proof import prove as prove_one  # noqa: PLC0415
+    from torch_compat.proving.recording import record as recorded  # noqa: PLC0415
 
+    kept = _kept(place)
+    files: list[str] = []
     with ExitStack() as stack:
-        asked: list[Real] = []
-        if readers:
-            from torch_compat.cli._readers import built  # noqa: PLC0415 - policies take longer to import than a proof runs
-            from torch_compat.cli._root import find_policy  # noqa: PLC0415
-
-            calendar = find_policy(None).calendar
-            asked = [stack.enter_context(Real(built(calendar.resolve(reader)))) for reader in dict.fromkeys(readers)]
+        releases, build = _readers(readers, place)
+        if record:
+            _recordable(chosen, build, place)
+        asked = [(stack.enter_context(Real(environment)), is_build) for environment, is_build in releases]
         proofs = []
         for one in chosen:
             old, new = _sides(one, asked)
-            proofs.append(prove_one(one, old=old, new=new, seed=seed, count=count))
-    written = _write(folder, proofs) if folder is not None else []
+            known = kept.get(one.id, ())
+            proofs.append(prove_one(one, old=old, new=new, seed=seed, count=count, kept=known))
+            if record:
+                files += _keep(recorded(proofs[-1], count, old=old, new=new, kept=known), build, place)
+    written = [*(_write(folder, proofs) if folder is not None else []), *files]
     if format_ == "json":
         print_json(
             {"proofs": [_document(one) for one in proofs], "mutants": [], "written": written, "exit_status": _status(proofs)}
@@ -116,7 +141,16 @@ def prove(
     return _status(proofs)
 
 
-def _chosen(name: str | None, everything: bool) -> list[Stated]:
+def _place(root: Path | None) -> Root | None:
+    """The tree whose upgraders are proven; None outside of any, where those of the package are."""
+    try:
+        place = find_root(root)
+    except NothingSelected:
+        return None
+    return place if root is not None or place.inside(UPGRADERS).is_file() else None
+
+
+def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stated]:
     from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
 
     if (name is None) == (not everything):
@@ -128,7 +162,7 @@ def _chosen(name: str | None, everything: bool) -> list[Stated]:
         if not found:
             raise UsageError("has no [[upgrader]]", where=plain(name), code="upgrader")
         return list(found.values())
-    known = read()
+    known = read(None if place is None else place.inside(UPGRADERS))
     if name is None:
         return list(known.values())
     if name not in known:
@@ -141,13 +175,71 @@ def _chosen(name: str | None, everything: bool) -> list[Stated]:
     return [known[name]]
 
 
-def _sides(one: Stated, asked: list[Real]) -> tuple[list[Real], list[Real]]:
-    """The releases from before and after the change; of those from before, the newest counts."""
+def _kept(place: Root | None) -> dict[str, tuple[Call, ...]]:
+    """The calls that recorded proofs of a tree try first, by upgrader."""
+    from torch_compat.corpus.proofs import read_proofs  # noqa: PLC0415 - not for --help
+
+    return {} if place is None else {name: one.kept for name, one in read_proofs(place.inside(PROOFS)).found.items()}
+
+
+def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Environment, bool]], Build | None]:
+    """The environments of readers, each with whether it is a build; and the build, of which there is at most one."""
+    if not names:
+        return [], None
+    from torch_compat.cli._builds import BuildRelease, resolved  # noqa: PLC0415 - policies take longer to import than a proof
+    from torch_compat.cli._readers import built  # noqa: PLC0415
+
+    _, releases = resolved(find_policy(None if place is None else place.path), names)
+    builds = [one.build for one in releases if isinstance(one, BuildRelease)]
+    if len(builds) > 1:
+        raise UsageError("asks two builds; a proof is about one", hint="prove with one build at a time", code="two-builds")
+    return [(built(one), isinstance(one, BuildRelease)) for one in releases], builds[0] if builds else None
+
+
+def _recordable(chosen: list[Stated], build: Build | None, place: Root | None) -> None:
+    """Refuse to record in a tree what the policy of that tree does not state."""
+    from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
+
+    if build is not None:
+        return
+    if place is None:
+        raise NothingSelected(
+            "there is no tree to record in", hint="run the command in a checkout, or give --root", code="no-root"
+        )
+    known = read(place.inside(UPGRADERS))
+    for one in chosen:
+        if known.get(one.id) != one:
+            raise UsageError(
+                f"{one.id} is not an upgrader of {UPGRADERS} as it stands, so judge would not look at its proof",
+                hint=f"add its table to {UPGRADERS}, or prove it with a build, which has a tree of its own",
+                code="upgrader",
+            )
+
+
+def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list[str]:
+    """Write a proof where it belongs: what a build answered never enters the corpus."""
+    from torch_compat.corpus.proofs import write_proof  # noqa: PLC0415 - not for --help
+    from torch_compat.writes import changing  # noqa: PLC0415
+
+    if build is not None:
+        from torch_compat.cli._builds import builds_folder  # noqa: PLC0415
+        from torch_compat.replay.trees import open_tree  # noqa: PLC0415
+
+        tree = open_tree(builds_folder(), build, dt.datetime.now(dt.UTC).date())
+        with changing(tree.path):
+            return [str(write_proof(inside(tree.path, PROOFS), proof))]
+    assert place is not None  # noqa: S101 - asked before
+    with changing(place.path):
+        return [str(write_proof(place.inside(PROOFS), proof))]
+
+
+def _sides(one: Stated, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
+    """The releases from before and after the change; of those from before, the newest counts. A build is after the change."""
     if not one.old:
         return [], []
     last = Release(one.old)
-    old = [reader for reader in asked if Release(reader.version) <= last]
-    new = [reader for reader in asked if one.since and Release(reader.version) >= Release(one.since)]
+    old = [reader for reader, is_build in asked if not is_build and Release(reader.version) <= last]
+    new = [reader for reader, is_build in asked if is_build or (one.since and Release(reader.version) >= Release(one.since))]
     return (
         sorted(old, key=lambda reader: Release(reader.version), reverse=True),
         sorted(new, key=lambda reader: Release(reader.version), reverse=True),
@@ -206,6 +298,7 @@ def _document(proof: Proof) -> dict[str, Any]:
         "disagreements": dict(sorted(proof.apart.items())),
         "counterexamples": [_example(one) for one in proof.counterexamples],
         "later_changes": list(proof.later),
+        "branches": dict(proof.branches),
         "notes": proof.notes,
     }
 
@@ -241,6 +334,9 @@ def _print(proof: Proof) -> None:
         say(
             f"  {count} calls differ by later changes of the operator, which the upgrader does not answer: {', '.join(proof.later)}"
         )
+    for name, count in proof.branches.items():
+        if not count:
+            say(f"  no generated call reaches the branch at {plain(name)}")
     for one in proof.counterexamples[:SHOWN]:
         say(f"  {plain(one.form.call)}")
         for (name, _, _), value in zip(one.form.parameters, one.args, strict=True):
@@ -250,8 +346,7 @@ def _print(proof: Proof) -> None:
 
 
 def _write(folder: Path, proofs: list[Proof]) -> list[str]:
-    from torch_compat.places import inside  # noqa: PLC0415 - as above
-    from torch_compat.proving.examples import archive_name, pytest_text  # noqa: PLC0415
+    from torch_compat.proving.examples import archive_name, pytest_text  # noqa: PLC0415 - as above
     from torch_compat.writes import put  # noqa: PLC0415
 
     if not folder.is_dir():

@@ -142,7 +142,8 @@ def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: lis
             found.append(read(inside(folder, f"{kind}s/{path.name}")))
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")
-            damage.append(Damage(f"unreadable-{kind}", f"{kind}s/{path.name}", detail))
+            how = "unfinished" if error.code == "unfinished" else "unreadable"
+            damage.append(Damage(f"{how}-{kind}", f"{kind}s/{path.name}", detail))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, HALVES, KINDS, PLAIN, Maker
+from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, HALVES, INTS, KINDS, PLAIN, Maker
 from torch_compat.runtime import dtypes
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Generic:
         self.name = make.name
         self.shape = make.shape()
         whole = re.fullmatch("bitwise_.*|gcd|lcm", make.name)
-        kinds: tuple[str, ...] = ("int64", "int32", "uint8", "int8", "int16") if whole else KINDS
+        kinds: tuple[str, ...] = (*INTS[:2:-1], *INTS[:3]) if whole else KINDS
         if re.search(
             "pow|logcumsumexp", make.name
         ):  # C++ takes powers of complex numbers by logarithms, and of zero in its own way
@@ -158,7 +158,7 @@ class Generic:
         if head == "complex":
             return {"complex": [repr(make.pick(PLAIN)), repr(make.pick(PLAIN))]}
         if head == "ScalarType":
-            return {"dtype": make.pick((*FLOATS, "int64", "int32", "bool", *HALVES, "uint8"))}
+            return {"dtype": make.pick((*FLOATS, *INTS[:2:-1], "bool", *HALVES, *INTS[:1]))}
         if head in {"Layout", "MemoryFormat"}:
             return 0
         if head in {"int", "SymInt"}:

@@ -98,6 +98,8 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
             and node.func.value.id != "torch"
         ):
             yield "the operands are swapped", _swap
+        if len(node.args) >= 2 and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
+            yield "the first two arguments are swapped", _swap_arguments
     if len(node.args) == 2 and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
         yield "another type is asked for", lambda one: one.args.__setitem__(1, ast.Name("int", ast.Load()))
     starts = {keyword.arg: place for place, keyword in enumerate(node.keywords)}
@@ -112,6 +114,10 @@ def _without(field: str, place: int) -> Callable[[Any], object]:
 def _swap(node: ast.Call) -> None:
     assert isinstance(node.func, ast.Attribute)  # noqa: S101 - asked before
     node.func.value, node.args[0] = node.args[0], node.func.value
+
+
+def _swap_arguments(node: ast.Call) -> None:
+    node.args[0], node.args[1] = node.args[1], node.args[0]
 
 
 def _swap_keywords(node: ast.Call, one: int, other: int) -> None:

@@ -89,6 +89,21 @@ class Modelled:
         none = Outcome("no-input", said="the release makes no tensor of this dtype")
         return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
 
+    def ending(self, data: bytes, calls: list[list[Any]], text: str) -> int:
+        """How many calls of a program end with an error that holds a text. Results of other calls are not looked at."""
+        try:
+            module = load(data, self._horizon, table=self._table)
+        except (DiesLoading, HarnessError):
+            return 0
+        return sum(text in self._error(module, args) for args in calls)
+
+    def _error(self, module: Any, args: list[Any]) -> str:
+        try:
+            module.run("forward", Decoder(self._horizon.release).decode({"tuple": args}))
+        except (DiesCalled, HarnessError) as error:
+            return str(error.message)
+        return ""
+
     def _one(self, module: Any, args: list[Any]) -> Outcome:
         try:
             given = Decoder(self._horizon.release).decode({"tuple": args})
@@ -146,6 +161,21 @@ class Real:
         for at, one in zip(made, told, strict=True):
             found[at] = one
         return found
+
+    def probe(self, source: str) -> Any:
+        """Run a program in the release that defines ``probe()``; what this gives, in the neutral form.
+
+        Raises:
+            ReaderError: the program raises or dies.
+        """
+        path = Path(self._folder.name, "asked.py")
+        path.write_text(source, encoding="utf-8")
+        reply = self._release.request("probe", timeout_s=SECONDS, probe=str(path), name="torch_compat_asked")
+        result = reply.get("result", {})
+        if "value" not in result:
+            said = result["error"]["message"] if "error" in result else str(reply.get("crashed") or reply.get("timed-out"))
+            raise ReaderError(f"{self.name} does not answer a question about an upgrader: {said}", code="request-failed")
+        return result["value"]
 
     def _makes(self, dtype: str) -> bool:
         """Whether a tensor of a dtype can be given to a program at all: 1.5 names complex types, and makes no view of them."""

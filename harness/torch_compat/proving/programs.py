@@ -19,9 +19,11 @@ from torch_compat.errors import UsageError
 if TYPE_CHECKING:
     from torch_compat.operators.shape import Argument
 
-__all__ = ["Form", "archive", "forms"]
+__all__ = ["MODULE", "Form", "archive", "forms"]
 
 NAME: Final = "proof"
+MODULE: Final = f"__torch__.{NAME}"
+"""Where the functions of a program are."""
 DAY: Final = (1980, 1, 1, 0, 0, 0)
 GIVEN, NOTHING, STRANGE = "given", "none", "odd"
 SCALARS: Final = ("int", "float")
@@ -46,6 +48,12 @@ class Form(NamedTuple):
     """``(argument, TorchScript type of the parameter, type in the schema)``, in the order in which inputs are given."""
     call: str
     """The expression: ``torch.div(a_self, a_other)``."""
+
+    @property
+    def signed(self) -> str:
+        """The expression with the types of its parameters, which tells every two forms apart."""
+        kinds = ", ".join(kind for _, kind, _ in self.parameters)
+        return f"{self.call} of {kinds}" if kinds else self.call
 
     @property
     def source(self) -> str:
@@ -78,10 +86,14 @@ def forms(operator: str, arguments: tuple[Argument, ...], *, complex_numbers: bo
         whole = {one.name: NOTHING if one.optional else GIVEN for one in rest}
         plain = {one.name: GIVEN for one in rest if one.type.removesuffix("?") in {"int", "float"}}
         choices += [{**base, one.name: STRANGE} for one in odd for base in (whole, plain)]
-    numbers = [one for one in required if one.type in {"Scalar", "number"}]
     kinds = (*SCALARS, "complex") if complex_numbers else SCALARS
     made: dict[Form, None] = {}
     for choice in choices:
+        numbers = [
+            one
+            for one in arguments
+            if one.type.removesuffix("?") in {"Scalar", "number"} and (one in required or choice.get(one.name) == GIVEN)
+        ]
         for given in product(kinds, repeat=len(numbers)):
             made[_form(operator, arguments, required, choice, dict(zip((one.name for one in numbers), given, strict=True)))] = (
                 None
@@ -117,15 +129,16 @@ def _form(
     return Form(operator, tuple(parameters), f"torch.{operator.rpartition('::')[2]}({', '.join(texts)})")
 
 
-def archive(form: Form, version: int) -> bytes:
+def archive(form: Form, version: int, function: str = "") -> bytes:
     """The archive of a form's program: the same bytes each time.
 
     Parameters:
         version: the file format version that it states.
+        function: the source of a function that the program calls.
     """
     records = {
         "data.pkl": b"\x80\x02c__torch__." + NAME.encode() + b"\nModel\n)\x81}(X\x08\x00\x00\x00training\x89ub.",
-        f"code/__torch__/{NAME}.py": form.source.encode(),
+        f"code/__torch__/{NAME}.py": (form.source + (f"{function}\n" if function else "")).encode(),
         "constants.pkl": b"\x80\x02).",
         "version": f"{version}\n".encode(),
     }

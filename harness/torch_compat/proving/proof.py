@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.errors import UsageError
 from torch_compat.proving.cases import PER_FORM, cases
 from torch_compat.proving.examples import shown, told
+from torch_compat.proving.obligations import Branches
 from torch_compat.proving.oracles import Modelled
 from torch_compat.proving.programs import Form, archive, forms
 from torch_compat.proving.shrink import shrunk
@@ -28,13 +29,14 @@ from torch_compat.runtime.upgraders import Body, Table, recorded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_compat.corpus.proofs import Call
     from torch_compat.proving.oracles import Oracle, Outcome
     from torch_compat.proving.stated import Stated
 
 __all__ = ["Counterexample", "Proof", "prove"]
 
 PROGRAMS_HAVE_COMPLEX: Final = Release("1.9.0")
-EXAMPLES: Final = 3
+EXAMPLES: Final = 6
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Counterexample:
         old: what it came to before, and who says so; new likewise.
         said: the difference in words.
         archive: the bytes of the program.
+        confirmed: whether real releases answered on both sides.
+        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
     """
 
     form: Form
@@ -56,6 +60,7 @@ class Counterexample:
     said: str
     archive: bytes
     confirmed: bool
+    sort: str
 
 
 @dataclass
@@ -72,6 +77,8 @@ class Proof:
         sorts: sorts of change, by how many cases show each.
         counterexamples: the smallest of each sort.
         apart: examples of where the reference reader and a release disagree, by release and kind.
+        branches: calls of the first program that reaches a branch of the body, in the reference reader; 0 where none does.
+        programs: the archive of each form of a call, by its expression with types.
         notes: what else is to be said.
     """
 
@@ -86,6 +93,8 @@ class Proof:
     later: tuple[str, ...] = ()
     sorts: Counter[str] = field(default_factory=Counter)
     counterexamples: list[Counterexample] = field(default_factory=list)
+    branches: dict[str, int] = field(default_factory=dict)
+    programs: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -105,14 +114,14 @@ class Proof:
             return "changed"
         if not self.stated.old:
             return "unreachable"
-        if not self.compared or self.verdicts["unsupported"]:
+        if not self.compared or self.verdicts["unsupported"] or not all(self.branches.values()):
             return "not-checked"
         return "relaxed" if self.verdicts["relaxed"] else "preserved"
 
 
-def table_of(stated: Stated) -> Table:
-    """The newest recorded upgraders, with this one in its overload's place."""
-    rest = [one for one in recorded(NEWEST).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
+def table_of(stated: Stated, at: Release = NEWEST) -> Table:
+    """The upgraders that a release records, the newest unless given, with this one in its overload's place."""
+    rest = [one for one in recorded(at).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
     body = Body(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
     return Table([body, *rest])
 
@@ -121,9 +130,12 @@ def version_for(stated: Stated) -> int:
     """The newest file format version that the old release reads and the upgrader stands in for.
 
     Raises:
-        UsageError: it reads none of them.
+        UsageError: it reads none of them, or is not from before the change: then both sides would run today's operator.
     """
     known = horizon(f"reference@{stated.old}")
+    if known.reads("file-format", stated.bump):
+        said = f"torch {stated.old} reads file format {stated.bump}, so it is not from before the change that {stated.id} answers"
+        raise UsageError(said, code="upgrader", hint="state as `old` the last release that computed the old way")
     found = [one for one in range(stated.first, stated.bump) if known.reads("file-format", one)]
     if not found:
         said = f"torch {stated.old} reads no file format from {stated.first} to {stated.bump - 1}, for which {stated.id} is"
@@ -140,6 +152,7 @@ def prove(
     count: int = PER_FORM,
     table: Table | None = None,
     first: bool = False,
+    kept: Sequence[Call] = (),
 ) -> Proof:
     """Prove an upgrader, or find counterexamples.
 
@@ -150,6 +163,7 @@ def prove(
         count: cases for each form of a call.
         table: the upgraders of the reference reader; those of the newest release with this one among them unless given.
         first: stop at the first change, and do not look for a smaller one.
+        kept: calls that once were counterexamples. They are tried before generated ones.
     """
     proof = Proof(stated, seed)
     if not stated.old:
@@ -165,21 +179,26 @@ def prove(
     seen: Counter[str] = Counter()
     later = later_changes(stated)
     at_bump = _at_bump(stated, new, table) if later else None
+    branches = None if first else Branches(stated, table_of)
     for form in forms(stated.operator, stated.arguments, complex_numbers=numbers):
-        data = archive(form, version)
-        given = cases(form, seed, count)
+        data = proof.programs[form.signed] = archive(form, version)
+        given = [*(one.arguments for one in kept if one.call == form.signed), *cases(form, seed, count)]
+        if branches is not None:
+            branches.ask(data, given)
+            proof.branches = branches.counts
         answers = {one.name: one.ask(data, given) for one in (*old, *new, *(models if not confirmed else ()))}
         for real, model in stands_for:
             _hold(proof, form, real, model.ask(data, given), answers[real.name], given)
-        for args, was, now in zip(given, answers[sides[0].name], answers[sides[1].name], strict=True):
-            found = judged(was, now)
-            if (
-                found.verdict == "changed"
-                and at_bump is not None
-                and _is_later(data, args, was, at_bump, models[1] if len(new) == 1 else None)
-            ):
-                found = found._replace(verdict="changed-later")
-                proof.later = later
+        pairs = list(zip(given, answers[sides[0].name], answers[sides[1].name], strict=True))
+        verdicts = [judged(was, now) for _, was, now in pairs]
+        changed = [at for at, found in enumerate(verdicts) if found.verdict == "changed"]
+        if at_bump is not None and changed:
+            mine = [pairs[at][:2] for at in changed]
+            for at, is_later in zip(changed, _are_later(data, mine, at_bump, models[1] if len(new) == 1 else None), strict=True):
+                if is_later:
+                    verdicts[at] = verdicts[at]._replace(verdict="changed-later")
+                    proof.later = later
+        for (args, _, _), found in zip(pairs, verdicts, strict=True):
             proof.verdicts[found.verdict] += 1
             proof.confirmed += confirmed and found.verdict not in {"no-program", "no-input"}
             if found.verdict != "changed":
@@ -206,19 +225,23 @@ def _at_bump(stated: Stated, new: Sequence[Oracle], table: Table | None) -> Orac
     """Who says what the upgraded call gave when the upgrader came: the oldest release that was asked, else the reference reader."""
     if len(new) > 1:
         return new[-1]
-    return Modelled(stated.since, table)
+    return Modelled(stated.since, table_of(stated, Release(stated.since)) if table is None else table)
 
 
-def _is_later(data: bytes, args: list[Any], was: Outcome, at_bump: Oracle, newest: Modelled | None) -> bool:
-    """Whether a call was right when the upgrader came.
+def _are_later(data: bytes, calls: list[tuple[list[Any], Outcome]], at_bump: Oracle, newest: Modelled | None) -> list[bool]:
+    """Whether calls were right when the upgrader came.
 
     Parameters:
+        calls: inputs, each with what it came to before.
         newest: the reference reader as the newest release, which has to differ as well where one release alone does: else it would be
             that release's own doing, and no change that the policy names.
     """
-    if judged(was, at_bump.ask(data, [args])[0]).verdict == "changed":
-        return False
-    return newest is None or judged(was, newest.ask(data, [args])[0]).verdict == "changed"
+    given = [args for args, _ in calls]
+    right = [judged(was, then).verdict != "changed" for (_, was), then in zip(calls, at_bump.ask(data, given), strict=True)]
+    if newest is None:
+        return right
+    differs = [judged(was, now).verdict == "changed" for (_, was), now in zip(calls, newest.ask(data, given), strict=True)]
+    return [one and other for one, other in zip(right, differs, strict=True)]
 
 
 def _hold(proof: Proof, form: Form, real: Oracle, ours: list[Outcome], theirs: list[Outcome], given: list[list[Any]]) -> None:
@@ -243,4 +266,4 @@ def _smallest(
 
     small = shrunk(args, fails) if shrink else args
     (was,), (now,) = (side.ask(data, [small]) for side in sides)
-    return Counterexample(form, small, was, now, judged(was, now).said, data, confirmed)
+    return Counterexample(form, small, was, now, judged(was, now).said, data, confirmed, sort)

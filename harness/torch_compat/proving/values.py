@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
+from torch_compat.values import dtypes as table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["COMPLEX", "EVERY", "FLOATS", "HALVES", "INTS", "KINDS", "Maker", "Seeded", "Source", "tensor_body"]
 
 One = TypeVar("One")
-FLOATS = ("float32", "float64")
-INTS = ("uint8", "int8", "int16", "int32", "int64")
-COMPLEX = ("complex64", "complex128")
-HALVES = ("float16", "bfloat16")
+NARROW_FLOATS = Release(table.SINCE["float8_e4m3fn"])
+ROWS = [row for row in table.DTYPES.values() if row.name not in table.SINCE or Release(table.SINCE[row.name]) < NARROW_FLOATS]
+"""Dtypes of which calls are drawn: those that torch computed with before it had floats of one byte and wider unsigned integers."""
+FLOATS = tuple(row.name for row in ROWS if row.kind == "float" and row.size >= 4)
+INTS = tuple(row.name for row in ROWS if row.kind == "integer")
+COMPLEX = tuple(row.name for row in ROWS if row.kind == "complex" and row.size >= 8)
+HALVES = tuple(row.name for row in ROWS if row.kind == "float" and row.size == 2)
 EVERY = (*FLOATS, *reversed(INTS), "bool", *HALVES, *COMPLEX)
 KINDS = (*FLOATS[:1], *FLOATS, *INTS[-1:], *EVERY)
 PLAIN = (1.0, 0.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.0, 0.25, 1.5, -3.75, 7.0)
@@ -208,7 +213,7 @@ class Maker:
 
     def floating(self) -> str:
         """A floating type, float32 most of the time."""
-        found: str = self.pick(("float32", "float32", "float32", "float64", "float64", "float16", "bfloat16"))
+        found: str = self.pick((*FLOATS[:1] * 2, *FLOATS, *FLOATS[1:], *HALVES))
         return found
 
     def text(self) -> str:

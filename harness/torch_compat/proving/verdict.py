@@ -22,7 +22,7 @@ from torch_compat.releases.data import entries, packaged
 if TYPE_CHECKING:
     from torch_compat.values.compare import Difference
 
-__all__ = ["ENDS", "Judged", "agreement", "judged"]
+__all__ = ["ENDS", "Judged", "agreement", "judged", "tolerances"]
 
 Verdict = Literal[
     "same", "close", "equally-refused", "relaxed", "changed", "changed-later", "no-program", "no-input", "unsupported"
@@ -36,7 +36,7 @@ class Judged(NamedTuple):
 
     verdict: Verdict
     sort: str = ""
-    """Of what is changed, what sort of difference: ``dtype``, ``shape``, ``value``, ``raised``..."""
+    """Of what is changed, what sort of difference: ``dtype``, ``shape``, ``value of float64``, ``raised``..."""
     said: str = ""
     """In words."""
 
@@ -55,7 +55,7 @@ def judged(old: Outcome, new: Outcome) -> Judged:
     apart = [one for one in found if not near(one)]
     if apart:
         first = min(apart, key=lambda one: one.kind == "value")
-        return Judged("changed", first.kind, described(first))
+        return Judged("changed", f"{first.kind} of {first.dtype}" if first.kind == "value" else first.kind, described(first))
     return Judged("close" if found else "same")
 
 
@@ -75,7 +75,8 @@ def agreement(model: Outcome, real: Outcome) -> str:
 
 
 @cache
-def _tolerances() -> dict[str, tuple[float, float]]:
+def tolerances() -> dict[str, tuple[float, float]]:
+    """The ULP and absolute distance within which values are equal, by dtype: those of the policy for all operators."""
     stated = entries(packaged("policies", "torch"), ("promises",))["tolerance"]
     return {one["dtype"]: (float(one["max_ulp"]), float(one["max_abs"])) for one in stated if one["operators"] == ["*"]}
 
@@ -84,7 +85,7 @@ def near(one: Difference) -> bool:
     """Whether every element is within the policy's absolute or ULP distance for the dtype."""
     if one.kind != "value" or "frontier" not in one.facts:
         return False
-    ulp, gap = _tolerances().get(one.dtype, (0.0, 0.0))
+    ulp, gap = tolerances().get(one.dtype, (0.0, 0.0))
     return all(float(far) <= gap or float(steps) <= ulp for far, steps in one.facts["frontier"])
 
 

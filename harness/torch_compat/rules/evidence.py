@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
+    from torch_compat.corpus.proofs import Proofs
     from torch_compat.policy import OptionSet, Policy
     from torch_compat.rules.wordings import Errors, Use
     from torch_compat.values.compare import Difference, Distances
@@ -124,6 +125,7 @@ class Evidence:
             read.
         operators: what is recorded of the operators of each release; None where nothing is.
         builds: the public versions of builds whose trees are judged beside the corpus.
+        proofs: the recorded proofs of upgraders; None where no tree was looked at.
         files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
@@ -138,6 +140,7 @@ class Evidence:
     reference: ObservedReader | None = None
     operators: RecordedOperators | None = None
     builds: frozenset[str] = frozenset()
+    proofs: Proofs | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -156,6 +159,7 @@ class Evidence:
             self.as_of.isoformat(),
             *([self.reference.digest] if self.reference is not None else []),
             *([["operators", self.operators.digest]] if self.operators is not None else []),
+            *([["proofs", self.proofs.digest]] if self.proofs is not None else []),
         )
 
     @cached_property

@@ -27,12 +27,16 @@ __all__ = ["judge"]
 
 ASKS: Final = Asks.BOOKKEEPING
 
+UNFINISHED: Final = "unfinished-recipe"
+"""A recipe with placeholders: nothing was promised of it yet, and nothing of it is checked."""
+
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every manifest entry and everything that is damaged."""
     for damage in evidence.corpus.damage:
         text = f"{damage.subject}: {damage.detail}"
-        yield Judgement(rule.id, Verdict.FAIL, damage.subject, Cause(damage.kind, damage.subject, text))
+        verdict = Verdict.NOT_CHECKED if damage.kind == UNFINISHED else Verdict.FAIL
+        yield Judgement(rule.id, verdict, damage.subject, Cause(damage.kind, damage.subject, text))
     damaged = {damage.subject for damage in evidence.corpus.damage}
     for entry in evidence.corpus.entries:
         if entry.id not in damaged and f"{release_folder(entry.release)}/{getattr(entry, 'file', '')}" not in damaged:

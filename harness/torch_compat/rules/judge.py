@@ -39,11 +39,24 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.rules.waiving import Part
 
-__all__ = ["Finding", "Judged", "Measured", "Named", "Report", "Source", "examine", "judge", "judge_reader", "measure"]
+__all__ = [
+    "Finding",
+    "Judged",
+    "Measured",
+    "Named",
+    "Report",
+    "Source",
+    "examine",
+    "judge",
+    "judge_reader",
+    "judge_upgrader",
+    "measure",
+]
 
 DEFAULT = "default"  # the load options that pass nothing, as most programs do
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
+UPGRADERS_PROVEN = "upgraders-proven"
 ENGINE = frozenset(
     {
         "cells",
@@ -386,6 +399,49 @@ def judge_reader(
             place = (judgement.cells.fixture.id, judgement.cells.options.id)
             cells[place] = (*cells.get(place, ()), said)
     return cells, tuple(others)
+
+
+def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
+    """What the rule about upgraders says of one of them: the report of :func:`judge` without everything else.
+
+    Parameters:
+        upgrader: its id.
+
+    Raises:
+        UsageError: the policy has no such upgrader, or not the rule.
+    """
+    stated = next((one for one in evidence.policy.upgraders if one.id == upgrader), None)
+    entry = next((one for one in evidence.policy.rules if one.id == UPGRADERS_PROVEN), None)
+    if stated is None or entry is None:
+        what = f"the upgrader {upgrader!r}" if stated is None else f"the rule {UPGRADERS_PROVEN}"
+        known = ", ".join(one.id for one in evidence.policy.upgraders)
+        raise UsageError(f"the policy does not have {what}", hint=f"its upgraders: {known}", code="unknown-upgrader")
+    report, named = examine(evidence)
+    mine = {f"{upgrader}: ", f"{stated.operator}: "}
+    said = [one for one in _rule(entry).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)]
+    kept = [
+        one for one in named if one.judgement.rule == entry.id and any(one.judgement.subject.startswith(name) for name in mine)
+    ]
+    counts = Counter(dict.fromkeys(Verdict, 0))
+    counts.update(one.verdict for one in said if one.cause is None or one.verdict not in SHOWN)
+    counts.update(one.judgement.verdict for one in kept)
+    unchecked = [one for one in said if one.verdict is Verdict.NOT_CHECKED and one.cause is not None]
+    return replace(
+        report,
+        exit_status=1 if counts[Verdict.FAIL] else 4 if counts[Verdict.NOT_CHECKED] or not said else 0,
+        counts=dict(counts),
+        outcomes={},
+        findings=_group(evidence, kept),
+        not_checked=tuple((entry.id, one.cause.text, one.count) for one in unchecked if one.cause is not None),
+        notes=(f"only {upgrader}, by the rule {entry.id}; everything else is left out",),
+        waivers=(),
+        modelled={one: sum(each.modelled for each in said if each.verdict is one) for one in Verdict},
+        operators=(),
+        no_promise=tuple((entry.id, one.cause.text if one.cause else "", 1) for one in said if one.verdict is Verdict.NO_PROMISE),
+        questions={direction: _by_verdict(Counter()) for direction in DIRECTIONS},
+        asked={asks: _by_verdict(counts if asks is Asks.OTHER else Counter()) for asks in Asks},
+        sources=(),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one;
 and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``). Recipes that did not run are reported with the nox session
-that runs them, and only counted if there are many.
+that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and costs nothing else.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
 like such evidence.
@@ -38,10 +38,16 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every recipe with every writer, and every entry whose recipe has gone."""
     policy = evidence.policy
     written = {entry.id for entry in evidence.corpus.entries}
+    ran = {entry.recipe for entry in evidence.corpus.entries}
+    new = [recipe for recipe in evidence.corpus.recipes if recipe.name not in ran]
+    for recipe in new if ran else ():
+        text = f"{recipe.name}: no release has run this recipe yet; torch-compat observe --recipe {recipe.name} --everywhere"
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, recipe.name, Cause("new recipe", recipe.name, text))
+    known = [recipe for recipe in evidence.corpus.recipes if recipe not in new] if ran else evidence.corpus.recipes
     for version in policy.corpus.writers:
         release = policy.calendar[version]
-        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in evidence.corpus.recipes)
-        for recipe in evidence.corpus.recipes:
+        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in known)
+        for recipe in known:
             subject = f"{release.name}/{recipe.name}"
             if release.date > evidence.as_of and subject not in written:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # there is no such release yet
@@ -49,7 +55,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
             if what == "not produced" and left > FEW:
-                text = f"{release.name}: {left} of {len(evidence.corpus.recipes)} recipes were not run; {_session(release)}"
+                text = f"{release.name}: {left} of {len(known)} recipes were not run; {_session(release)}"
                 cause = Cause(what, release.name, text)
             yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, subject, cause)
     names = {recipe.name for recipe in evidence.corpus.recipes}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.counted import relock
 from tests.planted.defects.table import defect, waiver_line
+from torch_compat.corpus.proofs import Example, read_proof, write_proof
 from torch_compat.policy import load_policy
 from torch_compat.policy.counts import key_of, read_lock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from random import Random
 
     from tests.planted.conftest import Tree
+    from torch_compat.corpus.proofs import RecordedProof
 
 
 def operator_waivers(tree: Tree) -> list[Path]:
@@ -207,3 +211,111 @@ def operators_not_recorded(tree: Tree, random: Random) -> str:
 def release_not_recorded(tree: Tree, random: Random) -> str:
     tree.edit(tree.policy / "promises.toml", 'readers = ["1.2.0",', 'readers = ["2.14.0", "1.2.0",')
     return "2.14.0: its operators are not recorded"
+
+
+# ------------------------------------------------------------------------------------------------------ upgraders proven
+
+
+def proofs(tree: Tree) -> list[Path]:
+    """Recorded proofs of upgraders that replace a call that an old release had."""
+    return [path for path in sorted((tree.path / "reports" / "proofs").glob("*.jsonl")) if '"old":["' in path.read_text()]
+
+
+def change_proof(tree: Tree, random: Random, change: Callable[[RecordedProof], RecordedProof]) -> str:
+    """Change a recorded proof, and close the file as if it had been recorded so."""
+    path = random.choice([one for one in proofs(tree) if read_proof(one).examples == () and len(read_proof(one).of("saved")) > 0])
+    write_proof(path.parent, change(read_proof(path)))
+    return path.stem
+
+
+def altered(what: str, found: str) -> Callable[[RecordedProof], RecordedProof]:
+    """With something else found of one obligation."""
+    return lambda one: replace(
+        one, obligations=tuple(replace(each, found=found) if each.what == what else each for each in one.obligations)
+    )
+
+
+@defect(4)
+def proof_removed(tree: Tree, random: Random) -> str:
+    path = random.choice(proofs(tree))
+    path.unlink()
+    return f"{path.stem}: no proof is recorded"
+
+
+@defect(4)
+def proof_edited(tree: Tree, random: Random) -> str:
+    path = random.choice([one for one in proofs(tree) if not read_proof(one).examples])
+    path.write_text(path.read_text().replace('"same":', '"close":', 1))
+    return f"{path.stem}: its recorded proof cannot be read"
+
+
+@defect(4)
+def proof_confirmed_by_nobody(tree: Tree, random: Random) -> str:
+    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no releases answered on both sides"
+
+
+@defect(4)
+def proof_by_other_tolerances(tree: Tree, random: Random) -> str:
+    name = change_proof(tree, random, lambda one: replace(one, tolerances={key: [9.0, 9.0] for key in one.tolerances}))
+    return f"{name}: its recorded proof is by other tolerances"
+
+
+@defect()
+def proof_with_a_counterexample(tree: Tree, random: Random) -> tuple[str, ...]:
+    example = Example("dtype", "torch.f(a_self)", [1], "1", "tensor(1)", "tensor(1.0)", "dtype: int64 became float32", 1)
+    name = change_proof(tree, random, lambda one: replace(one, calls={**one.calls, "changed": 1}, examples=(example,)))
+    return "upgraders-proven:dtype:", f"{name}: dtype: int64 became float32"
+
+
+@defect()
+def upgraded_program_saved_too_low(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:saved:", f"{change_proof(tree, random, altered('saved', '3'))}: "
+
+
+@defect()
+def upgraded_program_upgraded_again(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:again:", f"{change_proof(tree, random, altered('again', 'another program'))}: "
+
+
+@defect()
+def body_that_does_not_compile(tree: Tree, random: Random) -> tuple[str, ...]:
+    return "upgraders-proven:compiles:", f"{change_proof(tree, random, altered('compiles', 'Unknown builtin op'))}: "
+
+
+@defect(seeds=1)
+def branch_that_no_call_reaches(tree: Tree, random: Random) -> str:
+    path = tree.path / "reports" / "proofs" / "div_Tensor_0_3.jsonl"
+    write_proof(path.parent, altered("branch", "0")(read_proof(path)))
+    return "div_Tensor_0_3: no generated call reaches the branch at "
+
+
+@defect(4, 1)
+def upgrader_with_another_body(tree: Tree, random: Random) -> str:
+    tree.edit(tree.policy / "upgraders.toml", "return torch.gelu(self, approximate='none')", "return torch.relu(self)")
+    return "gelu_0_9: its recorded proof is of another operator, range, schema, body or old release"
+
+
+@defect(1, 4, seeds=1)
+def upgrader_that_calls_what_is_gone(tree: Tree, random: Random) -> str:
+    tree.edit(tree.policy / "upgraders.toml", "torch.gelu(self, approximate='none')", "torch._gelu_of_old(self)")
+    return "gelu_0_9: its body calls aten::_gelu_of_old, which "
+
+
+@defect(1, 4, seeds=1)
+def upgrader_range_with_a_gap(tree: Tree, random: Random) -> str:
+    path = tree.policy / "upgraders.toml"
+    tree.edit(
+        path,
+        'id = "linspace_0_7"\noperator = "aten::linspace"\nbump = 8',
+        'id = "linspace_2_7"\noperator = "aten::linspace"\nfirst = 2\nbump = 8',
+    )
+    return "aten::linspace: no upgrader is for versions 0 to 1"
+
+
+@defect(1, 4, seeds=1)
+def upgrader_said_to_have_no_old_release(tree: Tree, random: Random) -> str:
+    path = tree.policy / "upgraders.toml"
+    text = path.read_text()
+    at = text.index('id = "gelu_0_9"')
+    path.write_text(text[:at] + text[at:].replace('old = "1.11.0"\n', "", 1))
+    return "gelu_0_9: states no release that computed the old way, but "

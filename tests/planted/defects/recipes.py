@@ -46,11 +46,18 @@ def recipe_removed(tree: Tree, random: Random) -> str:
     return f"{path.stem}: its recipe is no longer there"
 
 
-@defect()
+@defect(4)
 def recipe_that_nobody_ran(tree: Tree, random: Random) -> str:
     path = random.choice(tree.recipes())
     shutil.copyfile(path, path.with_name("brand_new.py"))
-    return "brand_new: the manifest says neither what was written nor why not"
+    return "brand_new: no release has run this recipe yet"
+
+
+@defect(4)
+def recipe_with_a_placeholder(tree: Tree, random: Random) -> str:
+    path = random.choice(tree.recipes())
+    path.with_name("brand_new.py").write_text(f"{path.read_text()}# <replace this: what it is for>\n")
+    return "recipes/brand_new.py: "
 
 
 @defect()

@@ -51,7 +51,7 @@ SIGNATURE: Final = "signoff.json.sig"
 WITHDRAWN: Final = "withdrawn.json"
 VERSION: Final = 1
 ROOTS: Final = (
-    "policies/torch", "reports/observations", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
+    "policies/torch", "reports/observations", "reports/proofs", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
     "fixtures/probes", "fixtures/recipes",
 )  # fmt: skip
 """Folders whose every file is evidence or policy. Of the folders of releases, it is what stands beside the archives."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
 from torch_compat.report.release.items import short
 from torch_compat.values.compare import tensor_array
+from torch_compat.values.dtypes import DTYPES, SINCE
 from torch_compat.values.form import kind_of
 from torch_compat.values.normalise import headline
 
@@ -30,8 +31,8 @@ LOADS: Final = {
 KEYWORDS: Final = frozenset({"weights_only", "mmap"})
 """The load options that are arguments of torch.load; others are settings, which a line of Python does not show."""
 _CALL = re.compile(r"calls\[(\d{1,6})\]\.(first|second)")
-_REAL: Final = frozenset({"float16", "bfloat16", "float32", "float64"})
-_WHOLE: Final = frozenset({"uint8", "int8", "int16", "int32", "int64"})
+_REAL: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "float" and row.size > 1)
+_WHOLE: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "integer" and row.name not in SINCE)
 
 
 class Called(NamedTuple):

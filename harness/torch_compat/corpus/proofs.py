@@ -1,0 +1,231 @@
+"""Recorded proofs of upgraders: ``reports/proofs/ID.jsonl``, one file for each upgrader, written by ``torch-compat prove --record``.
+
+A file of JSON lines (:mod:`torch_compat.corpus.lines`) of kind ``proof``:
+
+``facts``            who answered which calls, and what became of them; what the upgrader's table stated then, as a digest; the
+                     tolerances under which values count as equal
+``obligation``       what was found of the body: whether a reader compiles it, which of its branches generated calls reach, which version
+                     an upgraded program states when it is saved, and whether it stays as it is when it is saved once more
+``counterexample``   the smallest call of each sort of change
+``kept``             calls that once were counterexamples: a proof tries them first
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.errors import CorpusError
+from torch_compat.places import inside, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["CHECKED", "Call", "Example", "Obligation", "Proofs", "RecordedProof", "read_proof", "read_proofs", "stated_digest", "write_proof"]  # fmt: skip
+
+KIND: Final = "proof"
+SUFFIX: Final = ".jsonl"
+CHECKED: Final = ("same", "close", "equally-refused", "relaxed", "changed", "changed-later")
+"""Verdicts on calls of which something is known."""
+FACTS: Final[dict[str, type]] = {
+    "upgrader": str, "stated": str, "seed": str, "count": int, "old": list, "new": list, "calls": dict, "confirmed": int, "later": list,
+    "tolerances": dict,
+}  # fmt: skip
+EXAMPLE: Final[dict[str, type]] = {
+    "sort": str, "call": str, "arguments": list, "shown": str, "old": str, "new": str, "said": str, "calls": int,
+}  # fmt: skip
+OBLIGATION: Final[dict[str, type]] = {"what": str, "of": str, "found": str}
+KEPT: Final[dict[str, type]] = {"call": str, "arguments": list}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that a proof tries first.
+
+    Attributes:
+        call: the expression of the program with the types of its parameters: ``torch.div(a_self, a_other) of Tensor, Tensor``.
+        arguments: in the neutral form.
+    """
+
+    call: str
+    arguments: list[Any]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A counterexample.
+
+    Attributes:
+        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
+        call, arguments: the smallest call that was found, as in :class:`Call`; the arguments in the neutral form.
+        shown: the arguments in one line.
+        old, new: what the call came to before and after, in one line each.
+        said: the difference in words.
+        calls: how many generated calls show a change of this sort.
+    """
+
+    sort: str
+    call: str
+    arguments: list[Any]
+    shown: str
+    old: str
+    new: str
+    said: str
+    calls: int
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """What was found of one property of the body.
+
+    Attributes:
+        what: ``compiles``, ``branch``, ``saved`` or ``again``.
+        of: the reader that was asked; of ``branch``, which one.
+        found: the error, or "" where it compiles; how many calls of the first program that reaches a branch do; the version; "same" or the difference.
+    """
+
+    what: str
+    of: str
+    found: str
+
+
+@dataclass(frozen=True)
+class RecordedProof:
+    """What was recorded of one upgrader.
+
+    Attributes:
+        upgrader: its id.
+        stated: digest of what its table stated then (:func:`stated_digest`).
+        seed, count: of the generated calls, and how many for each form of a call.
+        old, new: the real releases and builds that answered, the one that counts first.
+        calls: how many, by verdict.
+        confirmed: calls that real ones answered on both sides.
+        later: changes of the operator that came after the upgrader and by which some calls differ.
+        tolerances: by dtype, ``[ULP, absolute]``: under which values counted as equal.
+        obligations, examples, kept: see the module.
+    """
+
+    upgrader: str
+    stated: str
+    seed: str
+    count: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    calls: Mapping[str, int]
+    confirmed: int
+    later: tuple[str, ...]
+    tolerances: Mapping[str, list[float]]
+    obligations: tuple[Obligation, ...] = ()
+    examples: tuple[Example, ...] = ()
+    kept: tuple[Call, ...] = ()
+
+    @property
+    def checked(self) -> int:
+        """Calls of which something is known."""
+        return sum(self.calls.get(one, 0) for one in CHECKED)
+
+    def of(self, what: str) -> tuple[Obligation, ...]:
+        """What was found of one kind."""
+        return tuple(one for one in self.obligations if one.what == what)
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """All recorded proofs of a tree.
+
+    Attributes:
+        found: by upgrader.
+        unreadable: files that could not be read, and why.
+        digest: SHA-256, in hex, of the files.
+    """
+
+    found: Mapping[str, RecordedProof]
+    unreadable: Mapping[str, str]
+    digest: str
+
+
+def stated_digest(operator: str, first: int, bump: int, old_schema: str, body: str, old: str) -> str:
+    """A digest of what a proof is of: the table of an upgrader without what changes nothing.
+
+    Parameters:
+        operator: with its overload.
+        old: the last release that computed the old way; "" where there is none.
+    """
+    return digest(operator, first, bump, old_schema, body.strip("\n"), old)[:20]
+
+
+def write_proof(folder: Path, one: RecordedProof) -> Path:
+    """Write a proof into a folder; the file.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    facts = {name: getattr(one, name) for name in FACTS}
+    facts |= {name: list(value) for name, value in facts.items() if isinstance(value, tuple)}
+    entries: list[dict[str, Any]] = [{"kind": "facts", **facts}]
+    entries += [{"kind": "obligation", **vars(each)} for each in one.obligations]
+    entries += [{"kind": "counterexample", **vars(each)} for each in one.examples]
+    entries += [{"kind": "kept", **vars(each)} for each in one.kept]
+    path = inside(folder, one.upgrader + SUFFIX)
+    write_lines(path, {"kind": KIND}, entries)
+    return path
+
+
+def read_proof(path: Path) -> RecordedProof:
+    """Read a recorded proof.
+
+    Raises:
+        CorpusError: it is none, or is not whole.
+    """
+    _, lines = read_lines(path, KIND)
+    parts: dict[str, list[dict[str, Any]]] = {"facts": [], "obligation": [], "counterexample": [], "kept": []}
+    wanted = {"facts": FACTS, "obligation": OBLIGATION, "counterexample": EXAMPLE, "kept": KEPT}
+    for number, entry in lines:
+        kind = entry.pop("kind")
+        known = wanted.get(kind)
+        if known is None or entry.keys() != known.keys() or any(entry[key].__class__ is not known[key] for key in known):
+            said = f"expected a line of kind {', '.join(wanted)} with its fields, found {kind[:40]!a} with {', '.join(map(ascii, entry))[:200]}"
+            raise CorpusError(said, where=f"{path}:{number}", code="bad-line")
+        parts[kind].append(entry)
+    if len(parts["facts"]) != 1:
+        raise CorpusError(f"has {len(parts['facts'])} lines of kind 'facts', expected one", where=str(path), code="bad-line")
+    (facts,) = parts["facts"]
+    _check(facts, path)
+    whole: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    return RecordedProof(
+        **whole,
+        obligations=tuple(Obligation(**one) for one in parts["obligation"]),
+        examples=tuple(Example(**one) for one in parts["counterexample"]),
+        kept=tuple(Call(**one) for one in parts["kept"]),
+    )
+
+
+def _check(facts: dict[str, Any], path: Path) -> None:
+    texts = all(one.__class__ is str for name in ("old", "new", "later") for one in facts[name])
+    counts = [facts["count"], facts["confirmed"], *facts["calls"].values()]
+    if not texts or any(one.__class__ is not int or one < 0 for one in counts):
+        raise CorpusError(
+            "names readers by texts and counts calls from 0, found something else", where=str(path), code="bad-line"
+        )
+    if facts["upgrader"] + SUFFIX != path.name:
+        said = f"is of the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"
+        raise CorpusError(said, where=str(path), code="bad-line")
+
+
+def read_proofs(folder: Path) -> Proofs:
+    """The recorded proofs of a folder; none where it does not exist. A file that cannot be read costs its own proof alone."""
+    found: dict[str, RecordedProof] = {}
+    unreadable: dict[str, str] = {}
+    total = hashlib.sha256()
+    for path in sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else ():
+        try:
+            one = read_proof(path)
+            found[one.upgrader] = one
+            total.update(read_whole(path))
+        except CorpusError as error:
+            unreadable[path.name.removesuffix(SUFFIX)] = error.message
+            total.update(f"{path.name}\n{error.message}\n".encode())
+    return Proofs(found, unreadable, total.hexdigest())

@@ -1,0 +1,56 @@
+"""Bodies of upgraders, as far as their source alone tells: which operators a body calls.
+
+A body is one function of TorchScript. It calls operators as ``torch.name(...)``, as ``torch.ops.space.name(...)`` or as methods of tensors.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torch_compat.errors import UsageError
+
+__all__ = ["called", "is_call_itself"]
+
+
+def _parsed(body: str) -> ast.Module:
+    try:
+        return ast.parse(body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"the body is no TorchScript: {error}", code="upgrader") from None
+
+
+def is_call_itself(body: str, operator: str) -> bool:
+    """Whether the body of an upgrader is the old call and nothing else: the operator with the parameters as they are.
+
+    Parameters:
+        operator: qualified name, with or without overload.
+
+    Raises:
+        UsageError: the body is no TorchScript.
+    """
+    tree = _parsed(body)
+    function = tree.body[0] if tree.body else None
+    last = function.body[0] if isinstance(function, ast.FunctionDef) and len(function.body) == 1 else None
+    call = last.value if isinstance(last, ast.Return) else None
+    if not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call):
+        return False
+    given = [*call.args, *(one.value for one in call.keywords)]
+    taken = [*function.args.args, *function.args.kwonlyargs]
+    plain = [one.id if isinstance(one, ast.Name) else "" for one in given] == [one.arg for one in taken]
+    return plain and called(body) == (operator.partition(".")[0],)
+
+
+def called(body: str) -> tuple[str, ...]:
+    """The operators that the body of an upgrader calls: qualified names without overload, each once, in order.
+
+    Raises:
+        UsageError: the body is no TorchScript.
+    """
+    tree = _parsed(body)
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            space = node.func.value
+            ours = isinstance(space, ast.Attribute) and ast.unparse(space.value) == "torch.ops"
+            found[f"{space.attr if ours and isinstance(space, ast.Attribute) else 'aten'}::{node.func.attr}"] = None
+    return tuple(found)

@@ -1,0 +1,173 @@
+"""What an upgrader owes beside its results: its body compiles, every branch of it is reached, saving keeps the version.
+
+A *branch* is one side of a condition in the body. It is reached where a body that raises there ends a generated call with that error.
+
+What a real release does with an upgraded program that it saves is asked of the release: it loads the archive of an old program, saves it,
+loads the result, saves it, and does so once more. The version must be at least the bump and stay. The third archive must have the code of the
+second: a program that is upgraded each time it is loaded grows with each archive. (The first may be printed in another way.)
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import copy
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.proofs import Obligation
+from torch_compat.errors import HarnessError
+from torch_compat.proving.oracles import Modelled
+from torch_compat.proving.programs import MODULE, Form, archive
+from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.registry import NEWEST
+from torch_compat.runtime.upgraders import saved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch_compat.proving.oracles import Real
+    from torch_compat.proving.stated import Stated
+    from torch_compat.runtime.upgraders import Table
+
+__all__ = ["Branches", "asked_of", "body_archive", "compiled"]
+
+REACHED: Final = "torch-compat: this branch is reached"
+PROBE: Final = '''\
+"""Saves upgraded programs, and compiles the body of an upgrader."""
+import base64
+import io
+import zipfile
+
+import torch
+
+BODY = {body!r}  # an archive whose program calls the body: the importer compiles it as it compiles upgraders
+ARCHIVES = {archives!r}
+
+
+def saved(program):
+    stream = io.BytesIO()
+    torch.jit.save(program, stream)
+    with zipfile.ZipFile(stream) as archive:
+        names = archive.namelist()
+        (version,) = [name for name in names if name.endswith("/version") and "/.data/" not in name] or [
+            name for name in names if name.endswith("/.data/version")
+        ]
+        code = sorted((name, archive.read(name)) for name in names if "/code/" in name and name.endswith(".py"))
+        return int(archive.read(version).decode().strip()), code, stream.getvalue()
+
+
+def probe():
+    found = []
+    try:
+        torch.jit.load(io.BytesIO(base64.b64decode(BODY)))
+        found.append(["compiles", "", ""])
+    except Exception as error:
+        found.append(["compiles", "%s: %s" % (type(error).__name__, error), ""])
+    for call, text in ARCHIVES:
+        try:
+            program = torch.jit.load(io.BytesIO(base64.b64decode(text)))
+        except Exception:
+            continue  # no program of this release holds the call
+        try:
+            version, _, data = saved(program)
+            second, code, data = saved(torch.jit.load(io.BytesIO(data)))
+            third, same, _ = saved(torch.jit.load(io.BytesIO(data)))
+            found.append(["saved", str(version), call])
+            found.append(["again", "same" if version == second == third and code == same else "another program", call])
+        except Exception as error:
+            found.append(["saved", "%s: %s" % (type(error).__name__, error), call])
+    return found
+'''
+
+
+def compiled(stated: Stated, table: Table) -> Obligation:
+    """Whether the reference reader compiles the body, by calling nothing."""
+    name = "reference"
+    try:
+        found = table.find(stated.operator, stated.bump - 1)
+        if found is not None:
+            found.call(NEWEST)
+    except HarnessError as error:
+        return Obligation("compiles", name, error.message)
+    return Obligation("compiles", name, "")
+
+
+def asked_of(stated: Stated, real: Real, archives: list[tuple[str, bytes]]) -> list[Obligation]:
+    """What a real release makes of the body and of upgraded programs that it saves.
+
+    Parameters:
+        archives: of old programs, each with its call.
+
+    Raises:
+        ReaderError: the process of the release does not answer, or the probe itself fails.
+    """
+    known = horizon(f"reference@{real.version}")
+    version = max(one for one in range(1, stated.bump + 1) if known.reads("file-format", one))
+    body = base64.b64encode(body_archive(stated, version)).decode("ascii")
+    given = [(call, base64.b64encode(data).decode("ascii")) for call, data in archives]
+    told = real.probe(PROBE.format(body=body, archives=given))
+    compiles = [one[1] for one in told if one[0] == "compiles"]
+    versions = [one for one in told if one[0] == "saved"]
+    found = [Obligation("compiles", real.name, text) for text in compiles]
+    if versions:
+        lowest = min(versions, key=lambda one: int(one[1]) if one[1].isdecimal() else -1)
+        found.append(Obligation("saved", real.name, lowest[1]))
+        other = [one for one in told if one[0] == "again" and one[1] != "same"]
+        found.append(Obligation("again", real.name, f"{other[0][2]}: {other[0][1]}" if other else "same"))
+    return found
+
+
+def body_archive(stated: Stated, version: int) -> bytes:
+    """An archive of a program that calls the body of an upgrader with all its parameters.
+
+    Parameters:
+        version: the file format version that it states. At the bump, nothing that the body calls is upgraded.
+    """
+    node = ast.parse(saved(stated.body)).body[0]
+    assert isinstance(node, ast.FunctionDef)  # noqa: S101 - saved gives one function
+    kinds = [ast.unparse(one.annotation) if one.annotation is not None else "Tensor" for one in node.args.args]
+    parameters = tuple((str(at), kind, kind) for at, kind in enumerate(kinds))
+    given = ", ".join(f"a_{name}" for name, _, _ in parameters)
+    form = Form(stated.operator, parameters, f"{MODULE}.{node.name}({given})")
+    return archive(form, version, ast.unparse(node))
+
+
+class Branches:
+    """The branches of a body, and how many calls reach each, of the first program that reaches it.
+
+    Parameters:
+        table_of: the upgraders of the reference reader with a body in the place of the upgrader's own.
+    """
+
+    def __init__(self, stated: Stated, table_of: Callable[[Stated], Table]) -> None:
+        self.counts: dict[str, int] = {}
+        self._oracles: list[tuple[str, Modelled]] = []
+        for name, body in _stopped(stated.body):
+            self.counts[name] = 0
+            self._oracles.append((name, Modelled(table=table_of(stated._replace(body=body)))))
+
+    def ask(self, data: bytes, calls: list[list[object]]) -> None:
+        """Count the calls of one program that reach each branch that no earlier program reached."""
+        for name, oracle in self._oracles:
+            if not self.counts[name]:
+                self.counts[name] = oracle.ending(data, calls, REACHED)
+
+    @property
+    def found(self) -> list[Obligation]:
+        """What came of it."""
+        return [Obligation("branch", name, str(count)) for name, count in self.counts.items()]
+
+
+def _stopped(body: str) -> Iterator[tuple[str, str]]:
+    """Bodies that raise in one branch each, with the branch in words. A body without conditions has none."""
+    tree = ast.parse(body)
+    stop = ast.parse(f"ops.prim.RaiseException({REACHED!r})").body
+    for at, node in enumerate(list(ast.walk(tree))):
+        if not isinstance(node, ast.If):
+            continue
+        for field, word in (("body", "holds"), ("orelse", "does not hold")):
+            made = copy.deepcopy(tree)
+            target = list(ast.walk(made))[at]
+            setattr(target, field, [*stop, *getattr(target, field)])
+            name = f"line {node.lineno}: {ast.unparse(node.test)} {word}"
+            yield name, ast.unparse(ast.fix_missing_locations(made))

@@ -1,0 +1,69 @@
+"""Proofs as they are recorded: facts for judging, with every release that answered, and the calls that are tried first next time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_compat.corpus.proofs import Call, Example, Obligation, RecordedProof, stated_digest
+from torch_compat.proving.examples import shown, told
+from torch_compat.proving.obligations import asked_of, compiled
+from torch_compat.proving.proof import table_of
+from torch_compat.proving.verdict import tolerances
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_compat.proving.oracles import Real
+    from torch_compat.proving.proof import Proof
+    from torch_compat.proving.stated import Stated
+
+__all__ = ["digest_of", "record"]
+
+
+def digest_of(stated: Stated) -> str:
+    """The digest of an upgrader's table, by which a recorded proof is known to be of it."""
+    return stated_digest(stated.name, stated.first, stated.bump, stated.old_schema, stated.body, stated.old)
+
+
+def record(
+    proof: Proof, count: int, *, old: Sequence[Real] = (), new: Sequence[Real] = (), kept: Sequence[Call] = ()
+) -> RecordedProof:
+    """A proof in the form in which it is recorded. The releases with the upgrader are asked about its obligations.
+
+    Parameters:
+        count: generated calls for each form of a call.
+        old, new: the releases that answered, as they were given to the proof.
+        kept: the calls that were tried first. Those of this proof's counterexamples are added.
+
+    Raises:
+        ReaderError: a release does not answer.
+    """
+    stated = proof.stated
+    obligations: list[Obligation] = []
+    if stated.old:
+        obligations.append(compiled(stated, table_of(stated)))
+        obligations += [Obligation("branch", name, str(reached)) for name, reached in proof.branches.items()]
+        for real in new:
+            obligations += asked_of(stated, real, list(proof.programs.items()))
+    examples = tuple(
+        Example(
+            one.sort, one.form.signed, one.args, shown(one.args), told(one.old), told(one.new), one.said, proof.sorts[one.sort]
+        )
+        for one in proof.counterexamples
+    )
+    found = {repr((one.call, one.arguments)): one for one in (*kept, *(Call(one.call, one.arguments) for one in examples))}
+    return RecordedProof(
+        upgrader=stated.id,
+        stated=digest_of(stated),
+        seed=str(proof.seed),
+        count=count,
+        old=tuple(one.name for one in old),
+        new=tuple(one.name for one in new),
+        calls=dict(sorted(proof.verdicts.items())),
+        confirmed=proof.confirmed,
+        later=tuple(proof.later),
+        tolerances={dtype: list(bounds) for dtype, bounds in sorted(tolerances().items())},
+        obligations=tuple(obligations),
+        examples=examples,
+        kept=tuple(found.values()),
+    )

@@ -1,0 +1,280 @@
+"""Every upgrader gives old programs what the operator gave before its change, and a recorded proof shows it.
+
+What: of each upgrader of the policy, the recorded proof is of this very table and of today's tolerances; a release from before the change
+and one with the upgrader answered it; no generated call changes. A change of a sort that is accepted stands in a waiver. Calls that differ by a
+change that came after the upgrader are expected, and calls that raised before are no promise. Beside the results, of each upgrader:
+
+- the ranges of its operator ascend from 0 without gap or overlap, so that chains compose: each body gives today's operators at once;
+- its body calls operators that the newest recorded release has, compiles in every reader that was asked, and generated calls reach
+  every branch of it;
+- a program that is upgraded and saved states at least the bump, loads again, and is not upgraded again;
+- a fixture from before the bump contains the operator; of a proposed one, a recipe does, which releases run when it is accepted;
+- where it is proposed, its body is more than the old call itself;
+- the release that it names computed the old way, since it does not read the version of the bump; where it names none, no release from
+  before had the operator; where it is proposed, its old schema is the one of the last
+  release that computes the old way.
+
+Why: an upgrader that changes what an old program computes does so without a warning, in every program of that age.
+
+Example: `aten::div.out` divides two integer tensors into float64 in double precision up to 1.5.1. Upgraded, it divides in single precision.
+
+Reference: torch/csrc/jit/operator_upgraders/README.md, and the policy, section 'Upgraders'.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.lines import digest
+from torch_compat.corpus.proofs import stated_digest
+from torch_compat.errors import UsageError
+from torch_compat.operators.bodies import called, is_call_itself
+from torch_compat.operators.breaks import operator_of, same_schema
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.corpus.proofs import Example, RecordedProof
+    from torch_compat.policy import RuleEntry
+    from torch_compat.policy.upgraders import Upgrader
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["judge"]
+
+ASKS: Final = Asks.OTHER
+REFERENCE: Final = "reference"
+LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")
+ABSENT: Final = 1 << 62
+"""A version above all: of what is newer than any bump."""
+
+
+def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
+    """Judge every upgrader of the policy: its proof, and what it owes beside."""
+    for what, subject, text in _ranges(evidence):
+        yield _said(rule, what, subject, text)
+    for one in evidence.policy.upgraders:
+        yield from _proof(evidence, rule, one)
+        yield from _body(evidence, rule, one)
+        yield from _old(evidence, rule, one)
+
+
+def _said(
+    rule: RuleEntry,
+    what: str,
+    subject: str,
+    text: str,
+    *,
+    verdict: Verdict = Verdict.FAIL,
+    one: Upgrader | None = None,
+    modelled: bool = False,
+) -> Judgement:
+    """A judgement of an upgrader; a pass where there is nothing to say."""
+    since = (one.since or "") if one is not None else ""
+    name = f"{subject}: {what}"
+    reproduce = f"torch-compat prove {one.id}" if one is not None else ""
+    if not text:
+        return Judgement(rule.id, Verdict.PASS, name, reader=since, modelled=modelled)
+    cause = Cause(what, subject, f"{subject}: {text}")
+    return Judgement(rule.id, verdict, name, cause, reader=since, modelled=modelled, reproduce=reproduce, at=since)
+
+
+# -------------------------------------------------------------------------------------------------------------- the proof
+
+
+def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
+    if one.old is None:
+        return  # no archive can hold the call; _old asks whether that is so
+    found = evidence.proofs.found.get(one.id) if evidence.proofs is not None else None
+    missing = _missing(evidence, one, found)
+    if found is None or missing:
+        yield _said(rule, "proof", one.id, missing, verdict=Verdict.NOT_CHECKED, one=one)
+        return
+    confirmed = found.confirmed > 0
+    for example in found.examples:
+        text = f"{example.said}, by {example.call}, which are {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
+        yield _said(rule, example.sort, one.id, text, one=one, modelled=not confirmed)
+    if not found.examples:
+        yield _said(rule, "proof", one.id, "", one=one, modelled=not confirmed)
+    if found.calls.get("changed-later"):
+        text = f"{found.calls['changed-later']} calls differ by {', '.join(found.later)}, which came after the upgrader"
+        yield _said(rule, "later change", one.id, text, verdict=Verdict.EXPECTED, one=one)
+    if found.calls.get("relaxed"):
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: relaxed", reader=one.since or "")
+    yield from _obligations(rule, one, found)
+
+
+def _seal(example: Example) -> str:
+    """A digest of a counterexample in letters: waivers pin findings by their texts without numbers, and here the numbers matter."""
+    return digest(example.call, example.arguments, example.old, example.new)[:10].translate(LETTERS)
+
+
+def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> str:
+    """Why a recorded proof does not count; "" where it does."""
+    if evidence.proofs is not None and one.id in evidence.proofs.unreadable:
+        return f"its recorded proof cannot be read: {evidence.proofs.unreadable[one.id]}"
+    command = f"torch-compat prove {one.id} --record"
+    if one.since is not None:
+        asked = dict.fromkeys([one.old, one.since, evidence.policy.corpus.readers[-1]])
+        command += "".join(f" --reader torch-{release}" for release in asked)
+    if found is None:
+        return f"no proof is recorded: {command}"
+    if found.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
+        return f"its recorded proof is of another operator, range, schema, body or old release: {command}"
+    if any(list(bounds) != found.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
+        return f"its recorded proof is by other tolerances than those of today: {command}"
+    if found.calls.get("changed", 0) and not found.examples:
+        return f"its recorded proof has changed calls without a counterexample: {command}"
+    if not found.checked or found.calls.get("unsupported"):
+        return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was asked: {command}"
+    if one.since is not None and not found.confirmed:
+        return f"no releases answered on both sides: {command}"
+    return ""
+
+
+def _tolerances(evidence: Evidence) -> dict[str, tuple[float, float]]:
+    return {
+        one.dtype: (float(one.max_ulp), float(one.max_abs))
+        for one in evidence.policy.tolerances
+        if tuple(one.operators) == ("*",)
+    }
+
+
+def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterator[Judgement]:
+    """What was found of the body by those who answered."""
+    wrong = [f"{each.of}: {each.found}" for each in found.of("compiles") if each.found]
+    unasked = "" if found.of("compiles") else "no reader was asked to compile its body"
+    yield _said(
+        rule, "compiles", one.id, "; ".join(wrong) or unasked, verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED, one=one
+    )
+    for each in found.of("branch"):
+        text = f"no generated call reaches the branch at {each.of}" if each.found == "0" else ""
+        yield _said(rule, "branch", one.id, text, one=one)
+    saved = found.of("saved")
+    if not saved and one.since is None:
+        text = f"{one.id}: no build with the upgrader was asked to save an upgraded program"
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: saved", Cause("saved", one.id, text))
+        return
+    if not saved:
+        text = "no release was asked to save an upgraded program"
+        yield _said(rule, "saved", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
+    for each in saved:
+        low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {one.bump} or higher"
+        text = low if not each.found.isdecimal() or int(each.found) < one.bump else ""
+        broken = f"{each.of} saves an upgraded program that it does not load again: {_line(each.found)}"
+        yield _said(rule, "saved", one.id, text if each.found.isdecimal() else broken, one=one)
+    for each in found.of("again"):
+        text = f"{each.of} upgrades a program again that it had upgraded and saved: {each.found}" if each.found != "same" else ""
+        yield _said(rule, "again", one.id, text, one=one)
+
+
+def _line(text: str) -> str:
+    """The first line of an error that says something."""
+    return next((line.strip() for line in text.removeprefix("RuntimeError:").splitlines() if line.strip()), text)
+
+
+# -------------------------------------------------------------------------------------------------------------- the table
+
+
+def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
+    by_operator: dict[str, list[tuple[int, int]]] = {}
+    for one in evidence.policy.upgraders:
+        by_operator.setdefault(one.operator, []).append((one.first, one.bump))
+    for operator, ranges in by_operator.items():
+        ordered = sorted(ranges)
+        wrong = [] if ordered[0][0] == 0 else [f"no upgrader is for versions 0 to {ordered[0][0] - 1}"]
+        for (_, end), (start, _) in pairwise(ordered):
+            if start > end:
+                wrong.append(f"no upgrader is for versions {end} to {start - 1}")
+            elif start < end:
+                wrong.append(f"two upgraders are for versions {start} to {end - 1}")
+        yield "ranges", operator, "; ".join(wrong)
+
+
+def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
+    """The operators that a body calls are those of the newest release that has the upgrader."""
+    try:
+        operators, itself = called(one.body), is_call_itself(one.body, one.operator)
+    except UsageError as error:
+        yield _said(rule, "calls", one.id, error.message, one=one)
+        return
+    if one.since is None:
+        text = "its body is the old call itself: write it with operators that do not change" if itself else ""
+        yield _said(rule, "body", one.id, text, one=one)
+    if evidence.operators is None or not evidence.operators.schemas.releases:
+        yield _said(rule, "calls", one.id, "nothing is recorded of operators", verdict=Verdict.NOT_CHECKED, one=one)
+        return
+    schemas = evidence.operators.schemas
+    releases = [
+        release
+        for release in schemas.releases
+        if one.dropped is None or evidence.rank.get(release, ABSENT) < evidence.rank.get(one.dropped, ABSENT)
+    ]
+    newest = releases[-1] if releases else schemas.releases[-1]
+    gone = [name for name in operators if not schemas.schemas(name, newest)]
+    text = (
+        f"its body calls {', '.join(gone)}, which {newest} does not have"
+        if gone
+        else ""
+        if operators
+        else "its body calls no operator"
+    )
+    yield _said(rule, "calls", one.id, text, one=one)
+
+
+def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
+    """What there was before the bump: the operator, its schema, a fixture that has it; or none of these."""
+    schemas = evidence.operators.schemas if evidence.operators is not None else None
+    if one.old is None:
+        bumped = _bumped(evidence, one)
+        if schemas is None or bumped not in evidence.rank:
+            text = f"not known which releases came before file format {one.bump}, or nothing is recorded of their operators"
+            yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
+            return
+        having = [
+            release
+            for release in schemas.releases
+            if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
+        ]
+        text = f"states no release that computed the old way, but {having[-1]} has {one.operator}" if having else ""
+        yield _said(rule, "no old release", one.id, text, one=one)
+        return
+    bumped = _bumped(evidence, one)
+    late = bumped in evidence.rank and evidence.rank.get(one.old, ABSENT) >= evidence.rank[bumped]
+    text = f"torch {one.old} reads file format {one.bump}, so it does not compute the old way" if late else ""
+    yield _said(rule, "old release", one.id, text, one=one)
+    if one.since is None:
+        real = _of(evidence, one.operator, one.old)
+        text = "" if any(same_schema(one.old_schema, text) for text in real) else (
+            f"states the old schema {one.old_schema}, but torch {one.old} has {real[0] if real else 'no such operator'}"
+        )  # fmt: skip
+        yield _said(rule, "old schema", one.id, text, one=one)
+    fixtures = [
+        fixture.id
+        for fixture in evidence.corpus.fixtures.values()
+        if fixture.versions.get("file-format", ABSENT) < one.bump and one.operator in fixture.operators
+    ]
+    text = "" if fixtures else f"no fixture of a file format version below {one.bump} contains {one.operator}"
+    waiting = [recipe.name for recipe in evidence.corpus.recipes if one.operator in recipe.operators]
+    if text and one.since is None and waiting:
+        cause = Cause("fixture", one.id, f"{one.id}: {text} yet, and releases have to run the recipe {waiting[0]}")
+        yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: fixture", cause)
+        return
+    yield _said(rule, "fixture", one.id, text, one=one)
+
+
+def _bumped(evidence: Evidence, one: Upgrader) -> str:
+    """The first release that reads the file format version of the bump; "" where the policy has no such version."""
+    found = (
+        entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format" and entry.version == one.bump
+    )
+    return next(found, "")
+
+
+def _of(evidence: Evidence, operator: str, release: str) -> list[str]:
+    """The schemas of an overload in a recorded release."""
+    if evidence.operators is None:
+        return []
+    name = operator.partition(".")[0]
+    return [text for text in evidence.operators.schemas.schemas(name, release) if operator_of(text) == operator]
