@@ -25,6 +25,7 @@ from torch_compat.writes import changing, put
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from torch_compat.cli._builds import BuildRelease
     from torch_compat.cli._operator_check import Checked
@@ -37,22 +38,36 @@ if TYPE_CHECKING:
     from torch_compat.replay.trees import BuildTree
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["Candidate", "Items", "collides"]
+__all__ = ["Beside", "Candidate", "Items", "Programs", "collides"]
 
 OLDER: Final = "older reader"
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 @dataclass
-class Candidate:
-    """Everything that one examination needs.
+class Beside:
+    """Two releases that are compared, and what is known on that day.
 
     Attributes:
-        evidence: the corpus and what is recorded, under a policy whose calendar holds the build.
-        release: the build.
+        evidence: the corpus and what is recorded, under a policy whose calendar holds the newer one.
+        release: the newer one, which is judged: nothing is known of it but what it was just asked.
         base: the release that it is compared with, as it is recorded.
-        tree: where it is kept.
         today: the day of the examination.
+    """
+
+    evidence: Evidence
+    release: CalendarRelease
+    base: ObservedReader
+    today: dt.date
+
+
+@dataclass
+class Candidate(Beside):
+    """Everything that one examination of a build needs.
+
+    Attributes:
+        release: the build.
+        tree: where it is kept.
         seed: of the sample; ``everything`` reads all fixtures.
         trust: which archives may be run where this machine cannot isolate the build.
         progress: where progress is told.
@@ -60,11 +75,8 @@ class Candidate:
         recipes: only these, where some are named.
     """
 
-    evidence: Evidence
     release: BuildRelease
-    base: ObservedReader
     tree: BuildTree
-    today: dt.date
     seed: int
     everything: bool
     trust: Trust
@@ -73,22 +85,64 @@ class Candidate:
     recipes: frozenset[str] | None = None
 
 
+class Programs:
+    """Writes programs that show what a build does without torch-compat, into its tree."""
+
+    def __init__(self, asked: Candidate) -> None:
+        self._asked = asked
+        self._written = 0
+
+    def cell(self, fixture: Fixture, path: Path, options: str, about: str, *, older: bool) -> str | None:
+        """Write a program that shows a cell, and give the command that runs it; None where it takes more than a few lines.
+
+        Parameters:
+            path: the archive.
+            older: whether the release is the reader, which may not be built here.
+        """
+        sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
+        program = self._asked.tree.path.joinpath("reproduce", f"{self._written + 1}.py")
+        python = self._asked.release.build.environment.python
+        if older:
+            environment = Environments().get(self._asked.base.release)
+            if environment is None:
+                return None
+            python = environment.python
+        command = shlex.join([str(python), str(program)])
+        text = snippet(fixture, path, sets[options], command, about)
+        if text is None:
+            return None
+        self._written += 1
+        with changing(self._asked.tree.path):
+            put(program, text, "utf-8")
+        return command
+
+    def operator(self, name: str) -> str:
+        """The command that lists the overloads of an operator that the build has."""
+        there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
+        return shlex.join([str(self._asked.release.build.environment.python), "-c", f"import torch; {there}"])
+
+
 def collides(corpus: Corpus, release: CalendarRelease) -> bool:
     """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are compared alone."""
     return any(manifest.release == release.version for manifest in corpus.manifests)
 
 
 class Items:
-    """Makes items of a report out of what was observed."""
+    """Makes items of a report out of what was observed.
 
-    def __init__(self, asked: Candidate, own: Corpus) -> None:
-        self._asked, self._own = asked, own
+    Parameters:
+        own: what the newer release wrote.
+        earlier: the trees of earlier builds.
+        programs: writes programs that show single items; none are written without it.
+    """
+
+    def __init__(self, asked: Beside, own: Corpus, earlier: Iterable[BuildTree] = (), programs: Programs | None = None) -> None:
+        self._asked, self._own, self._programs = asked, own, programs
         self._reports = [
             (tree, {str(one.get("id")) for one in report["new"] if isinstance(one, dict)})
-            for tree in asked.earlier
+            for tree in earlier
             if (report := tree.report())
         ]
-        self._snippets = 0
 
     def moved(self, parts: Iterable[Compared], state: str) -> list[Item]:
         """What moved from the release to the build, one item for each cause."""
@@ -160,24 +214,11 @@ class Items:
 
     def _snippet(self, fixture: Fixture, options: str, about: str, *, by: str = "") -> str | None:
         """Write a program that shows a cell, and give the command that runs it, with the release where it is the reader."""
-        sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
+        if self._programs is None:
+            return None
         known = self._asked.evidence.corpus
         corpus = known if known.fixtures.get(fixture.id) is fixture else self._own
-        path = self._asked.tree.path.joinpath("reproduce", f"{self._snippets + 1}.py")
-        python = self._asked.release.build.environment.python
-        if by == OLDER:
-            environment = Environments().get(self._asked.base.release)
-            if environment is None:
-                return None
-            python = environment.python
-        command = shlex.join([str(python), str(path)])
-        text = snippet(fixture, corpus.path(fixture), sets[options], command, about)
-        if text is None:
-            return None
-        self._snippets += 1
-        with changing(self._asked.tree.path):
-            put(path, text, "utf-8")
-        return command
+        return self._programs.cell(fixture, corpus.path(fixture), options, about, older=by == OLDER)
 
     # ---------------------------------------------------------------------------------------------------------- writing
 
@@ -307,16 +348,13 @@ class Items:
         for one, row in zip(checked.broken, rows, strict=True):
             cause = f"{one.operator}: {one.reason}"
             policy: Policy = "breaks"
-            python = self._asked.release.build.environment.python
             name = one.operator.partition(".")[0]
-            there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
-            code = f"import torch; {there}"
             items.append(
                 self._item(
                     id=f"operator:{one.operator}:{one.what}", what="operator", cause=cause, before=one.old, after=one.new or "gone",
                     policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {row['do']}", rule="schema-breaks-upgraded",
                     allowed_from=self._from(self._asked.evidence.policy, "operator", one.operator), count=1, witness=one.operator,
-                    reproduce=shlex.join([str(python), "-c", code]),
+                    reproduce=self._programs.operator(name) if self._programs is not None else None,
                 )
             )  # fmt: skip
         return items
