@@ -15,7 +15,7 @@ from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import Item, Policy
-from torch_compat.rules.compared import BREAKS, Compared, Moved, in_short, subject_of, verdict_of, why
+from torch_compat.rules.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
 from torch_compat.rules.judge import judge_reader
 from torch_compat.rules.judgement import Outcome, Verdict
 from torch_compat.values.compare import compare
@@ -263,13 +263,10 @@ class Items:
                 self._write(f"version:{', '.join(moved)}", f"{recipe}: writes {', '.join(moved)}", *texts, "needs", recipe)
             )
         if "golden" in fields and not self._close(old, new):
-            cell = compare(old.golden, new.golden)
-            first = cell.differences[0] if cell.differences else None
-            where = f" in {first.where}: {first.facts.get('got')} instead of {first.facts.get('expected')}" if first else ""
+            found = told(self._asked.evidence, old, old.golden, new.golden)
+            subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes something else")
             reproduce = self._snippet(new, "default", f"{recipe}: what the build computes")
-            items.append(
-                self._write(f"golden:{recipe}", f"{recipe}: computes something else{where}", "", "", "needs", recipe, reproduce)
-            )
+            items.append(self._write(f"golden:{subject}", cause, "", "", "needs", recipe, reproduce))
         return items
 
     def _close(self, old: Fixture, new: Fixture) -> bool:
@@ -329,10 +326,18 @@ class Items:
             before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
             if twin is None or before is None or evidence.outcome(twin, before) is outcome:
                 continue  # the release cannot write it, or does the same with its own: nothing of it is new
+            found = None
+            if cell.result in RESULTS and cell.departures:
+                found = told(evidence, fixture, fixture.golden, cell.own_result(fixture.golden))
+                if found == []:
+                    continue  # what the build raises, it raises, too, in other words
             said = judged.get((fixture_id, options_id), ())
             texts = in_short(evidence.outcome(twin, before), before), in_short(outcome, cell)
-            cause = f"{reader.name} with an archive of the build: {why(fixture, cell, texts)}"
-            group = f"{what}:{outcome}:{subject_of(fixture, cell)}"
+            subject, text = f"{outcome}:{subject_of(fixture, cell)}", why(fixture, cell, texts)
+            if found:
+                subject, text = tell(fixture, found)
+            cause = f"{reader.name} with an archive of the build: {text}"
+            group = f"{what}:{subject}"
             moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, said)
             groups.setdefault(group, []).append(moved)
         return [self._of(group, members) for group, members in groups.items()]

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
@@ -44,7 +45,7 @@ FINDINGS: Final = re.compile(r"^findings = \[.*?\]\n", re.MULTILINE | re.DOTALL)
 COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
-READERS: Final = re.compile(r'^readers = "([^"]*)"$', re.MULTILINE)
+SETS: Final = ("readers", "writers")
 SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
 """One of the texts of a warning or a wording."""
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
@@ -179,6 +180,16 @@ class _Gone:
     releases: frozenset[str]
     kept: tuple[Release, ...]
 
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """The minor lines, ``2.6``, of which no release is left."""
+        gone, kept = ({".".join(map(str, one.numbers[:2])) for one in some} for some in (map(Release, self.releases), self.kept))
+        return frozenset(gone - kept)
+
+    def has(self, name: object) -> bool:
+        """Whether a release is gone, or all of a minor line that is named so."""
+        return name in self.releases or name in self.lines
+
     def before(self, release: Release) -> Release | None:
         """The newest release that is left and older than one that is gone."""
         return next((known for known in reversed(self.kept) if known < release), None)
@@ -286,7 +297,7 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
 def _table(part: TableText, gone: _Gone) -> TableText | None:
     """A table without what is gone; None where it began with it, or holds for nothing else."""
     table = _innermost(parsed(part.body, part.header))
-    if any(table.get(key) in gone.releases for key in BEGINNINGS):
+    if any(gone.has(table.get(key)) for key in BEGINNINGS):
         return None
     if any(_begins(table.get(key)) in gone.releases for key in MILESTONES):
         return None
@@ -299,12 +310,13 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             body = FINDINGS.sub(lambda _: f"findings = [\n{listed}]\n" if findings else "", body)
         left_over = _innermost(parsed(body, part.header))
         return replace(part, body=body) if "covers" in left_over or "findings" in left_over else None
-    readers = table.get("readers")
-    if isinstance(readers, str):
-        left = gone.without(readers)
-        if left == "none" != readers:
-            return None
-        body = READERS.sub(f'readers = "{left}"', body)
+    for key in SETS:
+        stated = table.get(key)
+        if isinstance(stated, str):
+            left = gone.without(stated)
+            if left == "none" != stated:
+                return None
+            body = re.sub(rf'^{key} = "[^"]*"$', f'{key} = "{left}"', body, flags=re.MULTILINE)
     if "unclear" in table:
         body = UNCLEAR.sub(lambda found: _unclear(found, gone), body).replace(", ]", "]")
     if "besides" in table:
