@@ -18,6 +18,7 @@ from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import HarnessError
 from torch_compat.replay.day_before import backtested
 from torch_compat.report.backtest import Backtested, Hand, backtest_md, drawn_md, held, read_hand, section
+from torch_compat.writes import changing, put
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REPORT = "reports/backtest.md"
@@ -70,10 +71,10 @@ def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> 
     old = {name: (root / name).read_text(encoding="utf-8") if (root / name).is_file() else "" for name in texts}
     changed = [name for name, text in texts.items() if text != old[name]]
     if write:
-        for name in changed:
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(texts[name], encoding="utf-8")
-            print(name)
+        with changing(root):
+            for name in changed:
+                put(root / name, texts[name], encoding="utf-8")
+        print("\n".join(changed) or "everything is current")
         return 0
     for name in changed:
         print(f"{name} is not current: python tools/backtest.py --write", file=sys.stderr)

@@ -25,6 +25,7 @@ from torch_compat.policy.calendar_files import TableText, joined, split_tables
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.replay.before import remove_from_policies
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,7 +111,7 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
     policy = load_policy(policies)
     files = {name: scratch / FILES[name][0].rpartition("/")[2] for name in SECTIONS}
     for name, path in files.items():
-        path.write_text(section_without(root / "fixtures", name, gone), encoding="utf-8")
+        put(path, section_without(root / "fixtures", name, gone), encoding="utf-8")
     operators = History(files["schemas"]), FactHistory(files["operator_versions"]), SetHistory(files["imported"])
     corpus = _corpus(evidence.corpus, gone, probes)
     recorded = {name: one for name, one in evidence.recorded.items() if one.release not in gone}
@@ -214,7 +215,7 @@ def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
                     parts.append(replace(part, body=names.sub(LATER, part.body), rest=names.sub(LATER, part.rest)))
             changed = joined(parts)
             if changed != text:
-                path.write_text(changed, encoding="utf-8")
+                put(path, changed, encoding="utf-8")
             text = changed
         texts[path.relative_to(policies).as_posix()] = text
     return texts

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import CorpusError
+from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
 from torch_compat.rules.judgement import Outcome
 from torch_compat.values.normalise import alike
@@ -200,6 +200,7 @@ def read_hand(labels: bytes | None, fates: bytes | None) -> Hand:
     """The tables of ``reports/backtest/labels.toml`` and ``fates.toml``, where there are any.
 
     Raises:
+        PolicyError: one of them is no TOML.
         CorpusError: one of them is not of its form.
     """
     return Hand(
@@ -213,9 +214,9 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
     if data is None:
         return []
     try:
-        document: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CorpusError(f"is no TOML: {error}", where=where) from error
+        document: dict[str, Any] = parsed(data.decode("utf-8"), where)
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"is not UTF-8: {error}", where=where) from error
     rows = document.get(table, [])
     wanted = kind.__dataclass_fields__.keys()
     if document.keys() - {table} or not isinstance(rows, list):
