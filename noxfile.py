@@ -230,6 +230,17 @@ def predictions(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def backtest(session: nox.Session) -> None:
+    """Compare reports/backtest.md and its labels with what `candidate` would have said of each release the day before.
+
+    Needs no torch, and takes two to three minutes of processor time. `-- --write` writes the documents. Exit status 4: nobody has labelled the
+    facts of reports/backtest/drawn.md.
+    """
+    session.install(".")
+    session.run("python", "tools/backtest.py", *(session.posargs or ["--check"]))
+
+
+@nox.session(default=False)
 def schemas(session: nox.Session) -> None:
     """Compare schema parsing and compatibility checks with torch 2.13.0, on 100,000 generated pairs by default: `-- --pairs 1000`."""
     with_release(session, "2.13.0")

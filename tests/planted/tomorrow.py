@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATOR_RULES", "tomorrow"]
 
-OPERATOR_RULES = frozenset({"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "operator-waivers-exact"})
+OPERATOR_RULES = frozenset(
+    {"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "upgraders-proven", "operator-waivers-exact"}
+)
 
 
 def tomorrow(

@@ -35,6 +35,7 @@ ELSEWHERE: Final = {
     "harness/torch_compat/readers/wheels.py": CACHE,
     "harness/torch_compat/readers/wire.py": "memory without a name in any folder",
     "harness/torch_compat/replay/before.py": COPY,
+    "harness/torch_compat/replay/day_before.py": SCRATCH,
     "harness/torch_compat/replay/extension.py": SCRATCH,
     "harness/torch_compat/state/fill.py": "the archive that its caller names",
     "tools/exported.py": SCRATCH,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch_compat.cli._candidate_items import Candidate, Items, collides
+from torch_compat.cli._candidate_items import Beside, Candidate, Items, Programs, collides
 from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
 from torch_compat.cli.observe import damage_of
 from torch_compat.corpus.corpus import Corpus, load_corpus
@@ -24,7 +24,7 @@ from torch_compat.replay.dump import dump_operators
 from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
 from torch_compat.replay.produce import produce
-from torch_compat.report.candidate import CandidateReport
+from torch_compat.report.candidate import CandidateReport, Item
 from torch_compat.rules.compared import (
     Compared,
     compare_cells,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from torch_compat.policy import CalendarRelease
     from torch_compat.rules.evidence import Evidence
 
-__all__ = ["base_of", "examined", "sample_of", "shard_of"]
+__all__ = ["Classified", "Said", "base_of", "classified", "examined", "only_with_cuda", "sample_of", "shard_of"]
 
 SHARE: Final = 0.1
 """Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
@@ -120,31 +120,20 @@ def examined(asked: Candidate) -> CandidateReport:
         write_recorded(asked.tree.observations, [fresh, *([older] if older is not None and older.name != fresh.name else [])])
         if schemas:
             put(asked.tree.path / "operators.txt", schemas, "utf-8")
-    evidence = _with(asked, own, fresh, older)
-    judged, others = judge_reader(evidence, fresh.name)
-    parts = [
-        compare_cells(asked.evidence, asked.base, fresh, judged),
-        compare_deprecations(asked.base, fresh, others),
-        compare_probes(asked.base, fresh),
-    ]
-    for part, what in zip(parts, ("cells", "deprecations", "probes"), strict=True):
+    said = Said(own, failures, fresh, older, operators)
+    found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
+    for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
         if part.unasked:
             why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
             not_asked.append((what, why, True, len(part.unasked)))
     if build.release.local != local_part(asked.base.name) != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
-    make = Items(asked, own)
-    stated = {subject: said for subject, said in others if said.verdict is Verdict.FAIL and subject in own.fixtures}
-    new = [*make.moved(parts, "new"), *make.written(own, failures, stated), *make.operators(operators)]
-    new += make.own(evidence, fresh, judged) + make.older(evidence, older)
-    mended = [*make.moved(parts, "mended"), *make.mended_writes(own)]
     if asked.recipes is not None:
         rest = len(corpus.recipes) - len(_recipes(asked))
         why = "--recipe leaves them out" if asked.shard is None else "the other shards write and read them"
         not_asked.append(("recipes", why, False, rest))
     elif len(chosen) < len(corpus.fixtures):
         not_asked.append(("fixtures", "outside the sample: --all reads them", False, len(corpus.fixtures) - len(chosen)))
-    known = _known(parts)
     return CandidateReport(
         build=build.as_json(),
         against={
@@ -156,14 +145,60 @@ def examined(asked: Candidate) -> CandidateReport:
             "own_cells": sum(cell[0] not in corpus.fixtures for cell in fresh.cells), "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
             "operators": len(operators.new.schemas) if operators else 0, "observed": asked.today.isoformat(),
         },
-        new=tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
-        mended=tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
-        known=known,
-        reworded=sum(one.state == "reworded" for part in parts for one in part.moved),
+        new=found.new,
+        mended=found.mended,
+        known=_known(found.parts),
+        reworded=sum(one.state == "reworded" for part in found.parts for one in part.moved),
         not_asked=tuple(not_asked),
         notes=tuple(notes),
         tree=str(asked.tree.path),
     )  # fmt: skip
+
+
+class Said(NamedTuple):
+    """What a release said when it was asked.
+
+    Attributes:
+        own: what it wrote.
+        failures: recipes of which nothing came, and why.
+        fresh: what it did with archives of the corpus, and with its own.
+        older: what the release that it is compared with did with its archives; None where that was not asked.
+        operators: its operators beside those of that release; None where they are not known.
+    """
+
+    own: Corpus
+    failures: dict[str, str]
+    fresh: ObservedReader
+    older: ObservedReader | None
+    operators: Checked | None
+
+
+class Classified(NamedTuple):
+    """What is new and what is mended, with the comparisons of cells, deprecations and probes that show it."""
+
+    new: tuple[Item, ...]
+    mended: tuple[Item, ...]
+    parts: tuple[Compared, Compared, Compared]
+
+
+def classified(asked: Beside, said: Said, make: Items) -> Classified:
+    """Say what of everything that a release said is new against the other one, by gravity, and what is mended."""
+    evidence = _with(asked, said)
+    judged, others = judge_reader(evidence, said.fresh.name)
+    parts = (
+        compare_cells(asked.evidence, asked.base, said.fresh, judged),
+        compare_deprecations(asked.base, said.fresh, others),
+        compare_probes(asked.base, said.fresh),
+    )
+    stated = {subject: one for subject, one in others if one.verdict is Verdict.FAIL and subject in said.own.fixtures}
+    new = [*make.moved(parts, "new"), *make.written(said.own, said.failures, stated), *make.operators(said.operators)]
+    new += make.own(evidence, said.fresh, judged) + make.older(evidence, said.older)
+    mended = [*make.moved(parts, "mended"), *make.mended_writes(said.own)]
+    return Classified(
+        tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
+        tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
+        parts,
+    )
 
 
 def local_part(name: str) -> str:
@@ -308,14 +343,14 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
     return found
 
 
-def _with(asked: Candidate, own: Corpus, fresh: ObservedReader, older: ObservedReader | None) -> Evidence:
+def _with(asked: Beside, said: Said) -> Evidence:
     """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
     evidence = asked.evidence
     corpus = evidence.corpus
     if not collides(corpus, asked.release):
-        corpus = replace(corpus, manifests=(*corpus.manifests, *own.manifests))
-    recorded = {name: one for name, one in evidence.recorded.items() if name != fresh.name}
-    new = {fresh.name: fresh} | ({older.name: older} if older is not None else {})
+        corpus = replace(corpus, manifests=(*corpus.manifests, *said.own.manifests))
+    recorded = {name: one for name, one in evidence.recorded.items() if name != said.fresh.name}
+    new = {one.name: one for one in (said.fresh, said.older) if one is not None}
     return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
 
 

@@ -15,7 +15,7 @@ from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import Item, Policy
-from torch_compat.rules.compared import BREAKS, Compared, Moved, in_short, subject_of, verdict_of, why
+from torch_compat.rules.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
 from torch_compat.rules.judge import judge_reader
 from torch_compat.rules.judgement import Outcome, Verdict
 from torch_compat.values.compare import compare
@@ -25,6 +25,7 @@ from torch_compat.writes import changing, put
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from torch_compat.cli._builds import BuildRelease
     from torch_compat.cli._operator_check import Checked
@@ -38,22 +39,36 @@ if TYPE_CHECKING:
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Judged
 
-__all__ = ["Candidate", "Items", "collides"]
+__all__ = ["Beside", "Candidate", "Items", "Programs", "collides"]
 
 OLDER: Final = "older reader"
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 @dataclass
-class Candidate:
-    """Everything that one examination needs.
+class Beside:
+    """Two releases that are compared, and what is known on that day.
 
     Attributes:
-        evidence: the corpus and what is recorded, under a policy whose calendar holds the build.
-        release: the build.
+        evidence: the corpus and what is recorded, under a policy whose calendar holds the newer one.
+        release: the newer one, which is judged: nothing is known of it but what it was just asked.
         base: the release that it is compared with, as it is recorded.
-        tree: where it is kept.
         today: the day of the examination.
+    """
+
+    evidence: Evidence
+    release: CalendarRelease
+    base: ObservedReader
+    today: dt.date
+
+
+@dataclass
+class Candidate(Beside):
+    """Everything that one examination of a build needs.
+
+    Attributes:
+        release: the build.
+        tree: where it is kept.
         seed: of the sample; ``everything`` reads all fixtures.
         trust: which archives may be run where this machine cannot isolate the build.
         progress: where progress is told.
@@ -62,11 +77,8 @@ class Candidate:
         shard: the part, and the number of parts, where the recipes are those of a part. The first part asks all that has no recipe.
     """
 
-    evidence: Evidence
     release: BuildRelease
-    base: ObservedReader
     tree: BuildTree
-    today: dt.date
     seed: int
     everything: bool
     trust: Trust
@@ -79,6 +91,43 @@ class Candidate:
     def whole(self) -> bool:
         """Whether this examination asks what has no recipe: operators, probes and deprecations."""
         return self.shard is None or self.shard[0] == 1
+
+
+class Programs:
+    """Writes programs that show what a build does without torch-compat, into its tree."""
+
+    def __init__(self, asked: Candidate) -> None:
+        self._asked = asked
+        self._written = 0
+
+    def cell(self, fixture: Fixture, path: Path, options: str, about: str, *, older: bool) -> str | None:
+        """Write a program that shows a cell, and give the command that runs it; None where it takes more than a few lines.
+
+        Parameters:
+            path: the archive.
+            older: whether the release is the reader, which may not be built here.
+        """
+        sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
+        program = self._asked.tree.path.joinpath("reproduce", f"{self._written + 1}.py")
+        python = self._asked.release.build.environment.python
+        if older:
+            environment = Environments().get(self._asked.base.release)
+            if environment is None:
+                return None
+            python = environment.python
+        command = shlex.join([str(python), str(program)])
+        text = snippet(fixture, path, sets[options], command, about)
+        if text is None:
+            return None
+        self._written += 1
+        with changing(self._asked.tree.path):
+            put(program, text, "utf-8")
+        return command
+
+    def operator(self, name: str) -> str:
+        """The command that lists the overloads of an operator that the build has."""
+        there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
+        return shlex.join([str(self._asked.release.build.environment.python), "-c", f"import torch; {there}"])
 
 
 def collides(corpus: Corpus, release: CalendarRelease) -> bool:
@@ -96,16 +145,21 @@ def _merged(items: Iterable[Item]) -> list[Item]:
 
 
 class Items:
-    """Makes items of a report out of what was observed."""
+    """Makes items of a report out of what was observed.
 
-    def __init__(self, asked: Candidate, own: Corpus) -> None:
-        self._asked, self._own = asked, own
+    Parameters:
+        own: what the newer release wrote.
+        earlier: the trees of earlier builds.
+        programs: writes programs that show single items; none are written without it.
+    """
+
+    def __init__(self, asked: Beside, own: Corpus, earlier: Iterable[BuildTree] = (), programs: Programs | None = None) -> None:
+        self._asked, self._own, self._programs = asked, own, programs
         self._reports = [
             (tree, {str(one.get("id")) for one in report["new"] if isinstance(one, dict)})
-            for tree in asked.earlier
+            for tree in earlier
             if (report := tree.report())
         ]
-        self._snippets = 0
 
     def moved(self, parts: Iterable[Compared], state: str) -> list[Item]:
         """What moved from the release to the build, one item for each cause."""
@@ -177,24 +231,11 @@ class Items:
 
     def _snippet(self, fixture: Fixture, options: str, about: str, *, by: str = "") -> str | None:
         """Write a program that shows a cell, and give the command that runs it, with the release where it is the reader."""
-        sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
+        if self._programs is None:
+            return None
         known = self._asked.evidence.corpus
         corpus = known if known.fixtures.get(fixture.id) is fixture else self._own
-        path = self._asked.tree.path.joinpath("reproduce", f"{self._snippets + 1}.py")
-        python = self._asked.release.build.environment.python
-        if by == OLDER:
-            environment = Environments().get(self._asked.base.release)
-            if environment is None:
-                return None
-            python = environment.python
-        command = shlex.join([str(python), str(path)])
-        text = snippet(fixture, corpus.path(fixture), sets[options], command, about)
-        if text is None:
-            return None
-        self._snippets += 1
-        with changing(self._asked.tree.path):
-            put(path, text, "utf-8")
-        return command
+        return self._programs.cell(fixture, corpus.path(fixture), options, about, older=by == OLDER)
 
     # ---------------------------------------------------------------------------------------------------------- writing
 
@@ -245,13 +286,10 @@ class Items:
                 item = replace(item, id=f"{item.id}:{judged.rule}", policy="breaks", says=says, rule=judged.rule)
             items.append(item)
         if "golden" in fields and not self._close(old, new):
-            cell = compare(old.golden, new.golden)
-            first = cell.differences[0] if cell.differences else None
-            where = f" in {first.where}: {first.facts.get('got')} instead of {first.facts.get('expected')}" if first else ""
+            found = told(self._asked.evidence, old, old.golden, new.golden)
+            subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes something else")
             reproduce = self._snippet(new, "default", f"{recipe}: what the build computes")
-            items.append(
-                self._write(f"golden:{recipe}", f"{recipe}: computes something else{where}", "", "", "needs", recipe, reproduce)
-            )
+            items.append(self._write(f"golden:{subject}", cause, "", "", "needs", recipe, reproduce))
         return items
 
     def _close(self, old: Fixture, new: Fixture) -> bool:
@@ -311,10 +349,18 @@ class Items:
             before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
             if twin is None or before is None or evidence.outcome(twin, before) is outcome:
                 continue  # the release cannot write it, or does the same with its own: nothing of it is new
+            found = None
+            if cell.result in RESULTS and cell.departures:
+                found = told(evidence, fixture, fixture.golden, cell.own_result(fixture.golden))
+                if found == []:
+                    continue  # what the build raises, it raises, too, in other words
             said = judged.get((fixture_id, options_id), ())
             texts = in_short(evidence.outcome(twin, before), before), in_short(outcome, cell)
-            cause = f"{reader.name} with an archive of the build: {why(fixture, cell, texts)}"
-            group = f"{what}:{outcome}:{subject_of(fixture, cell)}"
+            subject, text = f"{outcome}:{subject_of(fixture, cell)}", why(fixture, cell, texts)
+            if found:
+                subject, text = tell(fixture, found)
+            cause = f"{reader.name} with an archive of the build: {text}"
+            group = f"{what}:{subject}"
             moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, said)
             groups.setdefault(group, []).append(moved)
         return [self._of(group, members) for group, members in groups.items()]
@@ -330,16 +376,13 @@ class Items:
         for one, row in zip(checked.broken, rows, strict=True):
             cause = f"{one.operator}: {one.reason}"
             policy: Policy = "breaks"
-            python = self._asked.release.build.environment.python
             name = one.operator.partition(".")[0]
-            there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
-            code = f"import torch; {there}"
             items.append(
                 self._item(
                     id=f"operator:{one.operator}:{one.what}", what="operator", cause=cause, before=one.old, after=one.new or "gone",
                     policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {row['do']}", rule="schema-breaks-upgraded",
                     allowed_from=self._from(self._asked.evidence.policy, "operator", one.operator), count=1, witness=one.operator,
-                    reproduce=shlex.join([str(python), "-c", code]),
+                    reproduce=self._programs.operator(name) if self._programs is not None else None,
                 )
             )  # fmt: skip
         return items

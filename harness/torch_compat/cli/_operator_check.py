@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.operator_waivers import Became, OperatorWaiver
 
-__all__ = ["Checked", "SchemaSet", "check_lines", "check_operators", "read_set"]
+__all__ = ["Checked", "Known", "SchemaSet", "check_lines", "check_operators", "read_set"]
 
 UPGRADER: Final = "write an upgrader for the old schema and raise the file format version (torch/csrc/jit/operator_upgraders)"
 DO: Final = {
@@ -76,6 +76,26 @@ class SchemaSet(NamedTuple):
     """Methods of classes in the file: they are no operators."""
     incomplete: str | None = None
     """Why something may be missing."""
+
+
+class Known(NamedTuple):
+    """What is recorded of the operators of releases."""
+
+    schemas: History
+    versions: FactHistory
+    imported: SetHistory
+
+    @classmethod
+    def load(cls) -> Known:
+        """What came with this package."""
+        versions, imported = (packaged("fixtures", "operators", f"{name}.txt") for name in ("operator_versions", "imported"))
+        return cls(History.load(), FactHistory(versions), SetHistory(imported))
+
+    def set_of(self, release: str) -> SchemaSet:
+        """The schemas of a recorded release."""
+        bit = self.schemas.bit(release)
+        texts = frozenset(text for text, _, bits in self.schemas.facts() if bits & bit)
+        return SchemaSet(release, release, texts, incomplete=self.schemas.why_incomplete(release))
 
 
 class Counts(NamedTuple):
@@ -185,9 +205,7 @@ def read_set(name: str) -> SchemaSet:
     except UsageError as error:
         message = f"{name!r} is neither a file nor a release whose operators are recorded"
         raise UsageError(message, hint=error.hint, code=error.code) from None
-    bit = history.bit(release)
-    schemas = frozenset(text for text, _, bits in history.facts() if bits & bit)
-    return SchemaSet(release, release, schemas, incomplete=history.why_incomplete(release))
+    return Known.load().set_of(release)
 
 
 def _read_file(path: Path) -> SchemaSet:
@@ -251,6 +269,7 @@ def check_operators(
     waivers: Sequence[OperatorWaiver] = (),
     became: Became | None = None,
     as_of: dt.date | None = None,
+    known: Known | None = None,
 ) -> Checked:
     """Compare two sets.
 
@@ -259,9 +278,10 @@ def check_operators(
         upgraders: old schemas that have an upgrader in the newer set, besides the recorded ones.
         became: what the operators of each waiver became, as ``Policy.became`` has it.
         as_of: the day for waivers that expire.
+        known: what is recorded of releases; all that came with this package unless given.
     """
-    versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
-    history = History.load()
+    known = known or Known.load()
+    history, versions, imported = known
     entries = upgrader_entries(versions, new.release or versions.releases[-1])
     for text in upgraders:
         try:
@@ -271,7 +291,7 @@ def check_operators(
             raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
     writer = Writer(Written(versions), history, old.release)
     mended = Upgraders(entries, writer)
-    aside = {**_not_imported(old, new), **_not_imported(new, old)}
+    aside = {**_not_imported(old, new, imported), **_not_imported(new, old, imported)}
     found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
     if old.release is not None and new.release is not None:
         text = "the upgrader {} of file format {} is gone"
@@ -288,7 +308,7 @@ def check_operators(
     waived: list[tuple[Break, str]] = []
     problems: list[tuple[str, str]] = []
     if waivers:
-        left, waived, problems = _waive(old, new, broken, waivers, became or {}, entries, as_of, forward=forward)
+        left, waived, problems = _waive(old, new, broken, waivers, became or {}, entries, as_of, known, forward=forward)
     return Checked(
         old,
         new,
@@ -304,7 +324,7 @@ def check_operators(
     )
 
 
-def _not_imported(one: SchemaSet, other: SchemaSet) -> dict[str, str]:
+def _not_imported(one: SchemaSet, other: SchemaSet, recorded: SetHistory) -> dict[str, str]:
     """The operators of one side that another side, a file, cannot have, with the module whose import registers them.
 
     A dump is made by a process that has imported torch alone. Where it has any operator of a module, that module was imported, and what
@@ -312,7 +332,6 @@ def _not_imported(one: SchemaSet, other: SchemaSet) -> dict[str, str]:
     """
     if other.release is not None:
         return {}
-    recorded = SetHistory(packaged("fixtures", "operators", "imported.txt"))
     modules = {name: module for name, module, _ in recorded.facts() if module != NOTHING}
     present = {operator_of(text) for text in other.schemas}
     shown = {module for name, module in modules.items() if name in present}
@@ -334,6 +353,7 @@ def _waive(
     became: Became,
     entries: Sequence[Entry],
     as_of: dt.date | None,
+    known: Known,
     *,
     forward: bool,
 ) -> tuple[list[Break], list[tuple[Break, str]], list[tuple[str, str]]]:
@@ -345,7 +365,7 @@ def _waive(
     """
     from torch_compat.policy.operator_waivers import Changed, apply_waivers, wrong  # noqa: PLC0415 - pydantic
 
-    releases = History.load().releases
+    releases = known.schemas.releases
     sides = {"backward", "forward"} if forward else {"backward"}
     wanted = [waiver for waiver in waivers if waiver.side in sides and _within(waiver.since, old.release, new.release)]
     neighbours = any((old.release, new.release) == pair for pair in itertools.pairwise(releases)) and old.incomplete is None
@@ -367,17 +387,21 @@ def _waive(
     rest = [one for one in broken if one not in covering]
     if rest and not neighbours and old.release is not None:
         valid = [waiver for waiver in wanted if as_of is None or not waiver.expired(as_of)]
-        covering |= _step_by_step(old.release, new, rest, valid, entries)
+        covering |= _step_by_step(old.release, new, rest, valid, entries, known)
     left = [one for one in broken if one not in covering]
     return left, [(one, covering[one]) for one in broken if one in covering], problems
 
 
 def _step_by_step(
-    older: str, new: SchemaSet, broken: Sequence[Break], waivers: Sequence[OperatorWaiver], entries: Sequence[Entry]
+    older: str,
+    new: SchemaSet,
+    broken: Sequence[Break],
+    waivers: Sequence[OperatorWaiver],
+    entries: Sequence[Entry],
+    known: Known,
 ) -> dict[Break, str]:
     """Breaks of operators whose every break on the way from a recorded release to a newer set has a waiver; with the last one's id."""
-    history = History.load()
-    versions = FactHistory(packaged("fixtures", "operators", "operator_versions.txt"))
+    history, versions, _ = known
     releases = history.releases
     names = {one.operator for one in broken}
     steps: dict[tuple[str, str], list[str | None]] = {}

@@ -32,6 +32,7 @@ __all__ = [
     "drop_surveys",
     "parse_survey",
     "read_survey",
+    "section_without",
     "survey_differences",
     "surveyed_releases",
     "write_surveys",
@@ -343,6 +344,16 @@ def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
     elif dropped:
         texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
         _write(fixtures, texts, {release: entry for release, entry in told.items() if release not in dropped})
+
+
+def section_without(fixtures: Path, name: str, releases: Iterable[str]) -> str:
+    """The text of the file of one section without some releases, of which at least one other is recorded.
+
+    Parameters:
+        name: a key of :data:`FILES`.
+    """
+    told = surveyed_releases(fixtures)
+    return _merged(fixtures, name, told, [], frozenset(releases) & told.keys())
 
 
 def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[str, Any]]) -> None:

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["remove_releases"]
+__all__ = ["remove_from_policies", "remove_releases"]
 
 BEGINNINGS: Final = ("release", "since")
 """Keys of a table that say from which release on it holds: a table that begins with a release that is gone is gone, too."""
@@ -44,7 +45,7 @@ FINDINGS: Final = re.compile(r"^findings = \[.*?\]\n", re.MULTILINE | re.DOTALL)
 COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
-READERS: Final = re.compile(r'^readers = "([^"]*)"$', re.MULTILINE)
+SETS: Final = ("readers", "writers")
 SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
 """One of the texts of a warning or a wording."""
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
@@ -52,9 +53,10 @@ BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
 UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
 ENDS: Final = re.compile(r'^(?:dropped|old) = "([^"]*)"\n', re.MULTILINE)
 """Of an upgrader, the releases that computed the old way and that dropped it."""
-NAMED: Final = re.compile(r'^id = "([^"]*)"$', re.MULTILINE)
 LINKS: Final = re.compile(r"^(waivers|deprecations) = \[(.*?)\]\n", re.MULTILINE | re.DOTALL)
 """What a change, a deprecation or a format names beside it."""
+LINK: Final = re.compile(r'^alternative_deprecation = "([^"]*)"\n', re.MULTILINE)
+"""The deprecation of what replaces a deprecated thing."""
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
@@ -75,7 +77,29 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
         UsageError: the calendar does not have one of them, or would have none left.
         CorpusError: something that is recorded cannot be read.
     """
-    policies = inside(root, "policies/torch")
+    gone = frozenset(releases)
+    probes = remove_from_policies(inside(root, "policies/torch"), gone)
+    if keep_programs:
+        probes = frozenset()
+    for probe in probes:
+        inside(root, f"fixtures/deprecations/{probe}.py").unlink(missing_ok=True)
+    _fixtures(inside(root, "fixtures"), gone)
+    if not keep_programs:
+        _recipes(inside(root, "fixtures"), gone)
+    _observations(inside(root, "reports/observations"), gone, probes)
+    drop_surveys(inside(root, "fixtures"), gone)
+    _predictions(inside(root, "reports/predictions.md"), gone)
+
+
+def remove_from_policies(policies: Path, releases: Iterable[str]) -> frozenset[str]:
+    """Take releases out of the files and locks of a policy, in place.
+
+    Returns:
+        The probes of deprecations of which nothing had happened before.
+
+    Raises:
+        UsageError: the calendar does not have one of the releases, or would have none left.
+    """
     calendar = written_calendar(policies)
     gone = frozenset(releases)
     for release in sorted(gone):
@@ -87,16 +111,7 @@ def remove_releases(root: Path, releases: Iterable[str], *, keep_programs: bool 
     leaving = _Gone(gone, kept)
     probes = _policies(policies, leaving)
     _locks(policies, leaving)
-    if keep_programs:
-        probes = frozenset()
-    for probe in probes:
-        inside(root, f"fixtures/deprecations/{probe}.py").unlink(missing_ok=True)
-    _fixtures(inside(root, "fixtures"), gone)
-    if not keep_programs:
-        _recipes(inside(root, "fixtures"), gone)
-    _observations(inside(root, "reports/observations"), gone, probes)
-    drop_surveys(inside(root, "fixtures"), gone)
-    _predictions(inside(root, "reports/predictions.md"), gone)
+    return probes
 
 
 # ------------------------------------------------------------------------------------------------------------ what is recorded
@@ -168,6 +183,16 @@ class _Gone:
     releases: frozenset[str]
     kept: tuple[Release, ...]
 
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """The minor lines, ``2.6``, of which no release is left."""
+        gone, kept = ({".".join(map(str, one.numbers[:2])) for one in some} for some in (map(Release, self.releases), self.kept))
+        return frozenset(gone - kept)
+
+    def has(self, name: object) -> bool:
+        """Whether a release is gone, or all of a minor line that is named so."""
+        return name in self.releases or name in self.lines
+
     def before(self, release: Release) -> Release | None:
         """The newest release that is left and older than one that is gone."""
         return next((known for known in reversed(self.kept) if known < release), None)
@@ -236,15 +261,15 @@ def _policies(policies: Path, gone: _Gone) -> frozenset[str]:
 
 def _links(policies: Path) -> None:
     """Take out links to waivers and deprecations that went with the releases."""
-    texts = {path: read_whole(path).decode("utf-8") for path in sorted(policies.rglob("*.toml"))}
-    known = {name for text in texts.values() for name in NAMED.findall(text)}
-    for path, text in texts.items():
+    known = {kind: {path.stem for path in policies.glob(f"{kind}/*.toml")} for kind in ("waivers", "deprecations")}
+    for path in sorted(policies.rglob("*.toml")):
+        text = read_whole(path).decode("utf-8")
 
         def left(found: re.Match[str]) -> str:
-            names = [one for one in json.loads(f"[{found[2].strip().rstrip(',')}]") if one in known]
+            names = [one for one in json.loads(f"[{found[2].strip().rstrip(',')}]") if one in known[found[1]]]
             return f"{found[1]} = {json.dumps(names)}\n" if names else ""
 
-        changed = LINKS.sub(left, text)
+        changed = LINK.sub(lambda found: found[0] if found[1] in known["deprecations"] else "", LINKS.sub(left, text))
         if changed != text:
             put(path, changed, encoding="utf-8")
 
@@ -275,7 +300,7 @@ def _file(text: str, gone: _Gone, *, alone: bool) -> str | None:
 def _table(part: TableText, gone: _Gone) -> TableText | None:
     """A table without what is gone; None where it began with it, or holds for nothing else."""
     table = _innermost(parsed(part.body, part.header))
-    if any(table.get(key) in gone.releases for key in BEGINNINGS):
+    if any(gone.has(table.get(key)) for key in BEGINNINGS):
         return None
     if any(_begins(table.get(key)) in gone.releases for key in MILESTONES):
         return None
@@ -288,12 +313,13 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
             body = FINDINGS.sub(lambda _: f"findings = [\n{listed}]\n" if findings else "", body)
         left_over = _innermost(parsed(body, part.header))
         return replace(part, body=body) if "covers" in left_over or "findings" in left_over else None
-    readers = table.get("readers")
-    if isinstance(readers, str):
-        left = gone.without(readers)
-        if left == "none" != readers:
-            return None
-        body = READERS.sub(f'readers = "{left}"', body)
+    for key in SETS:
+        stated = table.get(key)
+        if isinstance(stated, str):
+            left = gone.without(stated)
+            if left == "none" != stated:
+                return None
+            body = re.sub(rf'^{key} = "[^"]*"$', f'{key} = "{left}"', body, flags=re.MULTILINE)
     if "unclear" in table:
         body = UNCLEAR.sub(lambda found: _unclear(found, gone), body).replace(", ]", "]")
     if "besides" in table:

@@ -6,17 +6,19 @@ the rules say of the later one whether that breaks a promise.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from torch_compat.policy.model import STORED
 from torch_compat.releases.release import public
 from torch_compat.rules.judgement import Outcome, Verdict
 from torch_compat.rules.observations_reproduce import agreement
+from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from torch_compat.corpus.deprecations import DeprecationObservation, Use
     from torch_compat.corpus.manifest import Fixture
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BREAKS",
+    "RESULTS",
     "Compared",
     "Moved",
     "compare_cells",
@@ -35,6 +38,8 @@ __all__ = [
     "compare_probes",
     "in_short",
     "subject_of",
+    "tell",
+    "told",
     "verdict_of",
     "why",
 ]
@@ -42,6 +47,13 @@ __all__ = [
 State: TypeAlias = Literal["new", "mended", "known", "reworded", "same"]
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 BREAKS: Final = Verdict.FAIL
+NO_VALUES: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
+"""What a golden holds whose writer did not read the archive back, or whose program died: it has no values to compare."""
+RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
+"""What is recorded of a cell whose reader has other values, or raises elsewhere, than the writer."""
+WORKED, LACKS = "worked", "lacks"
+QUOTED: Final = re.compile(r"'[^']*'")
+"""What a warning is about, such as the class whose source has changed: the warning is one."""
 NONE: Final = Verdict.NO_PROMISE
 
 
@@ -133,20 +145,18 @@ def _cell(
     texts = in_short(was, before), in_short(is_, after)
     verdict, _ = agreement(evidence, fixture, before, after)
     wrong = is_ not in KEPT
-    if verdict is Verdict.FAIL:
+    apart = _apart(evidence, fixture, before, after) if verdict is Verdict.FAIL else None
+    if apart is not None:
+        yield _values(fixture, options, apart, texts)
+    elif verdict is Verdict.FAIL:
         state: State = "new"
-        if (
-            was is is_
-            and is_ in {Outcome.REFUSED, Outcome.RAISED}
-            and _errors(before) != _errors(after)
-            and before.count == after.count
-        ):
+        if was is is_ and is_ in {Outcome.REFUSED, Outcome.RAISED} and before.count == after.count:
             state = "reworded"
         elif was not in KEPT and is_ in KEPT:
             state = "mended"
         what = "computes" if after.result in {"differs", "relaxed", "raised", "unstable"} or after.stage == "call" else "loads"
         cause = why(fixture, after, texts)
-        group = f"{what}:{was}:{is_}:{subject_of(fixture, after)}"
+        group = f"{what}:{is_}:{subject_of(fixture, after)}"
         yield Moved(state, what, group, fixture.id, options.id, *texts, cause)
     elif wrong:
         yield Moved("known", "loads", f"known:{is_}", fixture.id, options.id, *texts, "")
@@ -154,26 +164,94 @@ def _cell(
     if (gone or new) and before.result == after.result:
         for category, text in sorted(new or gone):
             which = f"warns: {category.removeprefix('builtins.')}: {text}" if new else f"does not warn any more: {text}"
-            group = f"warns:{'+' if new else '-'}:{category}:{text}"
+            about = QUOTED.sub("'…'", text)
+            group = f"warns:{'+' if new else '-'}:{category}:{about}"
             pair = ("no such warning", "warns") if new else ("warns", "no such warning")
             yield Moved("new" if new else "mended", "warns", group, fixture.id, options.id, *pair, which)
 
 
+class _Apart(NamedTuple):
+    """Where the results of two readers differ.
+
+    Attributes:
+        all: every difference of the later result from the earlier one that matters.
+        new: those of them in which the later result is not the golden either.
+    """
+
+    all: tuple[Difference, ...]
+    new: tuple[Difference, ...]
+
+
+def _apart(evidence: Evidence, fixture: Fixture, before: Observation, after: Observation) -> _Apart | None:
+    """Where two readers have different results; None where one of them has none. What an error says is no result."""
+    golden = fixture.golden
+    if not all(one.result == "same" or (one.result in RESULTS and one.departures) for one in (before, after)):
+        return None
+    theirs, mine = before.own_result(golden), after.own_result(golden)
+    moved, wrong = told(evidence, fixture, theirs, mine), told(evidence, fixture, golden, mine)
+    if moved is None or wrong is None:
+        return None
+    places = [one.where for one in wrong]
+    new = (one for one in moved if any(one.where.startswith(place) or place.startswith(one.where) for place in places))
+    return _Apart(tuple(moved), tuple(new))
+
+
+def _values(fixture: Fixture, options: OptionSet, apart: _Apart, texts: tuple[str, str]) -> Moved:
+    """What results that differ say: values first, since nobody sees them change; then new errors; then errors that went.
+
+    A program that raised and still raises, in other words, is ``reworded``: nothing worked that does not work any more.
+    """
+    state: State = "new" if apart.new else "mended" if apart.all else "reworded"
+    found = apart.new or apart.all
+    subject, cause = (
+        tell(fixture, found) if found else (f"words:{fixture.recipe}", f"{fixture.recipe}: raises the same in other words")
+    )
+    return Moved(state, "computes", f"computes:{subject}", fixture.id, options.id, *texts, cause)
+
+
+def told(evidence: Evidence, fixture: Fixture, expected: dict[str, Any], got: dict[str, Any]) -> list[Difference] | None:
+    """Every difference between two results of a fixture that matters; None where one of them has no values."""
+    if not NO_VALUES.isdisjoint({*expected, *got}):
+        return None
+    found = all_differences(expected, got)[0]
+    return [one for one in found if one.kind in {"raised", "relaxed"} or evidence.matters(fixture, one)]
+
+
+def tell(fixture: Fixture, found: Sequence[Difference]) -> tuple[str, str]:
+    """What differences with one cause share, and one line for people. At least one difference is given."""
+    value = next((one for one in found if one.kind not in {"raised", "relaxed"}), None)
+    if value is not None:
+        dtype = f" ({value.dtype})" if value.dtype else ""
+        told = f"{value.facts.get('got')} instead of {value.facts.get('expected')}"
+        subject = f"{value.kind} of {value.dtype or 'values'}" if fixture.family in STORED else fixture.recipe
+        return subject, f"{fixture.recipe}: {value.kind}{dtype} in {value.where}: {told}"
+    first = next((one for one in found if one.kind == "raised"), found[0])
+    error = first.content[first.kind == "raised"]
+    text = _bare(headline(error["message"]))
+    said = f"{error['type'].removeprefix('builtins.')}: {text} in {first.where}"
+    if first.kind == "raised":
+        return f"raises:{alike(text)}", f"{fixture.recipe}: raises {said}"
+    return f"accepts:{alike(text)}", f"{fixture.recipe}: returns a value; before: raises {said}"
+
+
 def subject_of(fixture: Fixture, cell: Observation) -> str:
     """What cells with one cause share: the message; of values that were only stored the kind of difference; of a program its recipe."""
+    if cell.signal:
+        return f"{cell.signal} while {'loading' if cell.stage == 'load' else 'running'}"
     if cell.errors and cell.result != "differs":
-        return alike(headline(cell.errors[-1]["message"]))
+        return alike(_bare(headline(cell.errors[-1]["message"])))
     grave = _grave(cell)
     return f"{grave.kind} of {grave.dtype or 'values'}" if grave is not None and fixture.family in STORED else fixture.recipe
+
+
+def _bare(text: str) -> str:
+    """A message without the class that TorchScript puts before it where it quotes the program."""
+    return text.removeprefix("RuntimeError: ")
 
 
 def _grave(cell: Observation) -> Difference | None:
     """The first difference of a value, type or state."""
     return next((one for one in cell.differences if one.kind not in {"raised", "relaxed"}), None)
-
-
-def _errors(cell: Observation) -> list[tuple[str, str]]:
-    return [(error["type"], headline(error["message"])) for error in cell.errors]
 
 
 def _warnings(cell: Observation) -> frozenset[tuple[str, str]]:
@@ -214,10 +292,12 @@ def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: It
         ways = [way for way in ("deprecated", "alternative") if _use(before, way) != _use(after, way)]
         same += not ways
         for way in ways:
-            texts = _in_words(getattr(before, way)), _in_words(getattr(after, way))
+            use, old = getattr(after, way), getattr(before, way)
+            texts = _in_words(old), _in_words(use)
             of_it = tuple(one for subject, one in said if name in subject.split())
             cause = f"{name} ({way}): {texts[1]}; before: {texts[0]}"
-            moved.append(Moved("new", "deprecation", f"deprecation:{name}:{way}", name, "", *texts, cause, of_it))
+            state: State = "mended" if _is_better(old, use) else "new"
+            moved.append(Moved(state, "deprecation", f"deprecation:{name}:{way}", name, "", *texts, cause, of_it))
     return Compared(tuple(moved), same, tuple(unasked))
 
 
@@ -225,6 +305,15 @@ def _use(one: DeprecationObservation, way: str) -> tuple[object, ...]:
     use: Use = getattr(one, way)
     error = (use.error["type"], alike(headline(use.error["message"]))) if use.error else None
     return use.outcome, tuple(sorted((category, alike(headline(text))) for category, text in use.warnings)), use.behaves, error
+
+
+def _is_better(old: Use, use: Use) -> bool:
+    """Whether a thing works that was lacking, or without the warning or error that it had, and does the same."""
+    if use.outcome != WORKED:
+        return False
+    if old.outcome == LACKS:
+        return True
+    return not use.warnings and (old.outcome != WORKED or bool(old.warnings)) and (not use.behaves or use.behaves == old.behaves)
 
 
 def _in_words(use: Use) -> str:

@@ -39,6 +39,8 @@ class Relaxations:
         self._evidence = evidence
         self._known: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
         self._changes: dict[tuple[str, ...], tuple[int, ...]] = {}
+        self._recorded = {reader.release for reader in evidence.recorded.values()} & evidence.rank.keys()
+        """The releases whose own statements count here: evidence of a day holds nothing that a later release said."""
 
     def named(self, cells: Cells) -> int:
         """The readers of relaxed cells of which every relaxed call has a stated cause."""
@@ -70,7 +72,9 @@ class Relaxations:
                 if change.refusal and any(text in error for text in change.refusal) and operators.intersection(change.operators)
             ]
             dtype = next((dtype for name, dtype in _DTYPES.items() if name in error), None)
-            said = {since for operator in operators for since in (halves.changed(operator, dtype) if dtype else ())}
+            said = {
+                since for operator in operators for since in (halves.changed(operator, dtype) if dtype else ())
+            } & self._recorded
             self._changes[key] = tuple(self._evidence.rank[since] for since in (*stated, *sorted(said)))
         return self._changes[key]
 

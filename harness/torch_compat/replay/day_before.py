@@ -1,0 +1,259 @@
+"""Evidence as it was on the day before a release: nothing that begins with the release or a later one, or names one of them, is left.
+
+The classifier of ``torch-compat candidate`` is held against the past with it. Archives, observations and surveys of these releases go, and
+of the policy whatever :func:`torch_compat.replay.before.remove_from_policies` takes out. Beyond that, no text of the policy may name
+them: a tolerance or an exemption whose reason does so rests on what was learned later, and goes; what other tables explain to people is
+kept without the names, since judging does not read it.
+
+:func:`leaks` asks the result again, in another way, whether it names any of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.operators import RecordedOperators
+from torch_compat.corpus.surveys import FILES, section_without
+from torch_compat.errors import CorpusError, NothingSelected
+from torch_compat.operators.history import FactHistory, History, SetHistory
+from torch_compat.places import read_whole
+from torch_compat.policy import load_policy
+from torch_compat.policy.calendar_files import TableText, joined, split_tables
+from torch_compat.releases.calendar import Calendar
+from torch_compat.releases.release import Release
+from torch_compat.replay.before import remove_from_policies
+from torch_compat.writes import put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Manifest
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.policy.model import CalendarRelease
+    from torch_compat.rules.evidence import Evidence
+
+__all__ = ["DayBefore", "backtested", "day_before", "leaks"]
+
+UNEXPLAINED: Final = frozenset({"[[tolerance]]", "[[disregard]]", "[[planned]]"})
+"""Tables that hold for all releases, or for some to come: where one names a later release, nothing of it was known before."""
+SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
+LATER: Final = "…"
+"""Stands where a text named a release that nobody knew. Titles have a greatest length, so it is no longer than any name."""
+STATED: Final = re.compile(r"^(?:pythons|numpy|python) = .*$", re.MULTILINE)
+"""Numbers that look like releases of torch and are versions of Python and numpy."""
+OLDEST: Final = Release("1.6.0")
+
+
+@dataclass(frozen=True)
+class DayBefore:
+    """What was known the day before a release, and apart from it what the release does when it is asked.
+
+    Attributes:
+        release: the release.
+        gone: it, and all that came later, as the calendar has them.
+        evidence: what was known. Its calendar holds the release, as that of ``candidate`` holds the build.
+        operators: what was known of operators.
+        texts: the policy's files of that day, by name.
+        base: the newest release that was recorded, with which it is compared.
+        own: what the release wrote of the recipes that there were.
+        fresh: what it did with all archives of that day and with its own.
+        older: what the base did with its archives.
+        unwritten: the recipes that begin with it or later, which nobody could have asked for.
+    """
+
+    release: CalendarRelease
+    gone: frozenset[str]
+    evidence: Evidence
+    operators: tuple[History, FactHistory, SetHistory]
+    texts: Mapping[str, str]
+    base: ObservedReader
+    own: Corpus
+    fresh: ObservedReader
+    older: ObservedReader
+    unwritten: tuple[str, ...]
+
+
+def backtested(evidence: Evidence) -> tuple[str, ...]:
+    """The oldest recorded release of every minor line from 1.6 on, oldest first."""
+    found: dict[tuple[int, ...], Release] = {}
+    for reader in evidence.recorded.values():
+        release = Release(reader.release)
+        if release.numbers >= OLDEST.numbers and reader.release in evidence.policy.calendar:
+            line = release.numbers[:2]
+            found[line] = min(found.get(line, release), release)
+    return tuple(str(one) for one in sorted(found.values()))
+
+
+def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> DayBefore:
+    """Take a release and everything later out of evidence.
+
+    Parameters:
+        evidence: all that is recorded.
+        root: the tree that it was read from, for the texts of its policy and its surveys.
+        version: a release that is recorded.
+        scratch: an empty directory, which has to stay for as long as the result is used.
+
+    Raises:
+        NothingSelected: no older release is recorded.
+        CorpusError: something of the release or a later one is left.
+    """
+    release = evidence.policy.calendar[version]
+    gone = frozenset(one.version for one in evidence.policy.calendar if one.parsed >= release.parsed or one.date >= release.date)
+    policies = scratch / "policies" / "torch"
+    shutil.copytree(root / "policies" / "torch", policies)
+    probes = remove_from_policies(policies, gone)
+    texts = _unnamed(policies, gone)
+    policy = load_policy(policies)
+    files = {name: scratch / FILES[name][0].rpartition("/")[2] for name in SECTIONS}
+    for name, path in files.items():
+        put(path, section_without(root / "fixtures", name, gone), encoding="utf-8")
+    operators = History(files["schemas"]), FactHistory(files["operator_versions"]), SetHistory(files["imported"])
+    corpus = _corpus(evidence.corpus, gone, probes)
+    recorded = {name: one for name, one in evidence.recorded.items() if one.release not in gone}
+    if not recorded:
+        raise NothingSelected(f"nothing older than torch-{version} is recorded", code="not-recorded")
+    own = replace(corpus, manifests=tuple(_only(one, corpus) for one in evidence.corpus.manifests if one.release == version))
+    base = max(recorded.values(), key=lambda reader: Release(reader.release))
+    mine = {fixture.id for manifest in own.manifests for fixture in manifest.fixtures}
+    asked = mine | corpus.fixtures.keys()
+    fresh = next(one for one in evidence.recorded.values() if one.release == version)
+    known = {probe.name for probe in corpus.deprecations}
+    found = DayBefore(
+        release=release,
+        gone=gone,
+        evidence=replace(
+            evidence,
+            policy=replace(policy, calendar=Calendar([*policy.calendar, release])),
+            corpus=corpus,
+            recorded={name: _of(one, corpus.fixtures.keys(), known) for name, one in recorded.items()},
+            as_of=release.date,
+            files={},
+            operators=RecordedOperators(operators[0], operators[1], ""),
+        ),
+        operators=operators,
+        texts=texts,
+        base=base,
+        own=own,
+        fresh=_of(fresh, asked, known),
+        older=replace(_of(base, mine, frozenset()), probes={}),
+        unwritten=tuple(sorted({one.name for one in evidence.corpus.recipes} - {one.name for one in corpus.recipes})),
+    )
+    if problems := leaks(found):
+        raise CorpusError(
+            f"{len(problems)} things of torch-{version} or later are left: {problems[0]}",
+            where="the day before",
+            hint="harness/torch_compat/replay/before.py takes them out",
+            code="leak",
+        )
+    return found
+
+
+def _of(reader: ObservedReader, fixtures: Iterable[str], probes: Iterable[str]) -> ObservedReader:
+    """What a reader did with some archives, and said to some probes of deprecated things."""
+    some, known = frozenset(fixtures), frozenset(probes)
+    return replace(
+        reader,
+        cells={place: one for place, one in reader.cells.items() if place[0] in some},
+        deprecations={name: one for name, one in reader.deprecations.items() if name in known},
+    )
+
+
+def _corpus(corpus: Corpus, gone: frozenset[str], probes: frozenset[str]) -> Corpus:
+    """A corpus without releases, the recipes that begin with one of them, and the probes of what was deprecated only then."""
+    left = replace(
+        corpus,
+        recipes=tuple(one for one in corpus.recipes if one.since not in gone),
+        deprecations=tuple(one for one in corpus.deprecations if one.name not in probes and one.since not in gone),
+    )
+    return replace(left, manifests=tuple(_only(one, left) for one in corpus.manifests if one.release not in gone))
+
+
+def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
+    """A manifest with nothing but the recipes of a corpus."""
+    names = {recipe.name for recipe in corpus.recipes}
+    return replace(
+        manifest,
+        fixtures=tuple(one for one in manifest.fixtures if one.recipe in names),
+        not_writable=tuple(one for one in manifest.not_writable if one.recipe in names),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ names
+
+
+def _pattern(gone: frozenset[str], kept: Iterable[str]) -> re.Pattern[str]:
+    """Finds the releases that are gone, and the minor lines of which none is left, wherever a text names one."""
+    lines = {_line(one) for one in gone} - {_line(one) for one in kept}
+    names = sorted({*gone, *lines}, key=len, reverse=True)
+    return re.compile(rf"(?<![\d.\w-])(?:{'|'.join(map(re.escape, names))})(?!\d|\.\d)")
+
+
+def _line(version: str) -> str:
+    return ".".join(map(str, Release(version).numbers[:2]))
+
+
+def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
+    """Take the names of releases out of what is left of a policy; the text of every file."""
+    texts: dict[str, str] = {}
+    kept = [part.version for path in policies.glob("*.toml") for part in _tables(path) if part.header == "[[release]]"]
+    names = _pattern(gone, kept)
+    for path in sorted(one for one in policies.rglob("*") if one.is_file()):
+        text = read_whole(path).decode("utf-8")
+        if path.suffix == ".toml":
+            parts = []
+            for part in split_tables(text):
+                if part.header in UNEXPLAINED and (part.header == "[[planned]]" or names.search(part.body)):
+                    parts.append(TableText("", "", "\n"))
+                elif part.header == "[[release]]":
+                    parts.append(part)
+                else:
+                    parts.append(replace(part, body=names.sub(LATER, part.body), rest=names.sub(LATER, part.rest)))
+            changed = joined(parts)
+            if changed != text:
+                put(path, changed, encoding="utf-8")
+            text = changed
+        texts[path.relative_to(policies).as_posix()] = text
+    return texts
+
+
+def _tables(path: Path) -> list[TableText]:
+    return split_tables(read_whole(path).decode("utf-8"))
+
+
+def leaks(day: DayBefore) -> list[str]:
+    """Everything in what was known before a release that is of the release or a later one, or names one of them."""
+    gone = day.gone
+    known = [one.version for one in day.evidence.policy.calendar if one.version not in gone]
+    names = _pattern(gone, known)
+    found = []
+    for name, text in sorted(day.texts.items()):
+        for number, line in enumerate(STATED.sub("", text).splitlines(), 1):
+            if said := names.search(line):
+                found.append(f"policies/torch/{name}, line {number}, names {said[0]}")
+    evidence = day.evidence
+    found += [f"{name} is recorded as a reader" for name, one in evidence.recorded.items() if one.release in gone]
+    found += [f"{one.release} is recorded as a writer" for one in evidence.corpus.manifests if one.release in gone]
+    found += [f"the recipe {one.name} begins with {one.since}" for one in evidence.corpus.recipes if one.since in gone]
+    found += [f"the probe {one.name} begins with {one.since}" for one in evidence.corpus.deprecations if one.since in gone]
+    for name, reader in evidence.recorded.items():
+        archives = {place[0] for place in reader.cells} - evidence.corpus.fixtures.keys()
+        found += [f"{name} read {archive}" for archive in sorted(archives)]
+    policy = evidence.policy
+    stated = [("change", one.id, one.since) for one in policy.changes]
+    stated += [("operator waiver", one.id, one.since) for one in policy.operator_waivers]
+    stated += [
+        ("planned release", one.version, one.version) for one in policy.planned if Release(one.version) >= day.release.parsed
+    ]
+    found += [
+        f"the {kind} {name} begins with {since}" for kind, name, since in stated if since in gone or kind == "planned release"
+    ]
+    if policy.accepted is not None:
+        found += [f"waivers.lock accepts {one}" for one in policy.accepted.known.releases if one in gone]
+    for history in day.operators:
+        found += [f"{history.path.name} tells of {one}" for one in history.releases if one in gone]
+    return found

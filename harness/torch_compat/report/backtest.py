@@ -1,0 +1,400 @@
+"""``reports/backtest.md``: what ``torch-compat candidate`` would have said of each minor release on the day before it.
+
+Items of candidate that tell one fact are one :class:`Fact`. What a person who did not write the classifier says of facts, real or noise,
+and what PyTorch did with them, stands beside in ``reports/backtest/``: see :class:`Hand`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import CorpusError
+from torch_compat.releases.data import parsed
+from torch_compat.releases.release import Release
+from torch_compat.rules.judgement import Outcome
+from torch_compat.values.normalise import alike
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torch_compat.report.candidate import Item
+
+__all__ = [
+    "FEW",
+    "LABELS",
+    "Backtested",
+    "Drawn",
+    "Fact",
+    "Hand",
+    "Label",
+    "backtest_md",
+    "drawn",
+    "drawn_md",
+    "facts_of",
+    "held",
+    "read_hand",
+    "section",
+]
+
+SEED: Final = 18
+LABELS: Final = 100
+"""Facts that a reader labels."""
+FEW: Final = 10
+"""A release with fewer facts may have no more than :data:`MOST_OF_FEW` that are noise."""
+MOST_OF_FEW: Final = 2
+MOST_IN_ALL: Final = 10
+"""At most one fact in so many may be noise."""
+TURNS: Final = frozenset({"raises", "accepts", "words", *Outcome})
+"""What stands before the subject of an item."""
+SAYS: Final = ("real", "noise")
+DONE: Final = ("reverted", "patched", "documented", "announced")
+"""What PyTorch did with a change: took it back, fixed it in a patch release, wrote it down, or had announced it before."""
+WHATS: Final = {
+    "computes": "computes", "loads": "loads", "warns": "warns", "writes": "writes", "operator": "operators", "deprecation": "deprecation",
+    "probe": "probe", "own": "own archives", "older reader": "read by the older",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Items of candidate that tell the same.
+
+    Attributes:
+        id: that of the first of them, which is stable as long as the classifier groups alike.
+        what, cause, policy, witness: of the first.
+        before, after: what the two releases did with the witness.
+        count: cells, operators or recipes of all.
+        items: their ids.
+    """
+
+    id: str
+    what: str
+    cause: str
+    policy: str
+    witness: str
+    before: str
+    after: str
+    count: int
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Backtested:
+    """What candidate would have said of one release.
+
+    Attributes:
+        release: its version.
+        day: its day; only what was recorded of older releases was known.
+        base: the reader that it is compared with.
+        name: the release as a reader.
+        cells: how many it read.
+        facts: what is new, gravest first.
+        mended, known, reworded, unasked: how many.
+        gone: by the id of a fact, the first later release that gives its witness as it was written; "" where none does.
+        unnamed: changes that are known of the release today, of operators that no item reaches.
+    """
+
+    release: str
+    day: str
+    base: str
+    name: str
+    cells: int
+    facts: tuple[Fact, ...]
+    mended: int
+    known: int
+    reworded: int
+    unasked: int
+    gone: Mapping[str, str] = field(default_factory=dict)
+    unnamed: tuple[str, ...] = ()
+
+
+def facts_of(items: Sequence[Item]) -> tuple[Fact, ...]:
+    """Put items together that tell one fact: of one recipe or one message, of one deprecated thing, or of operators that changed alike."""
+    groups: list[list[Item]] = []
+    place: dict[tuple[str, ...], int] = {}
+    for item in items:
+        keys = list(_keys(item))
+        known = sorted({place[key] for key in keys if key in place})
+        at = known[0] if known else len(groups)
+        if not known:
+            groups.append([])
+        for other in known[1:]:
+            groups[at] += groups[other]
+            groups[other] = []
+            place.update({key: at for key, where in place.items() if where == other})
+        groups[at].append(item)
+        place.update(dict.fromkeys(keys, at))
+    return tuple(_fact(group) for group in groups if group)
+
+
+def _fact(items: list[Item]) -> Fact:
+    first = items[0]
+    cause = first.cause
+    if first.what == "operator" and len(items) > 1:
+        cause += f"; and {len(items) - 1} more operators"
+    count = sum(one.count for one in items)
+    return Fact(
+        first.id, first.what, cause, first.policy, first.witness, first.before, first.after, count, tuple(one.id for one in items)
+    )
+
+
+def _keys(item: Item) -> Iterator[tuple[str, ...]]:
+    """Names of the fact that an item tells. Items that share one tell the same."""
+    kind, _, rest = item.id.partition(":")
+    if item.what == "operator":
+        yield "operators", item.witness.partition("::")[0], item.id.rpartition(":")[2]
+    elif item.what == "deprecation":
+        yield "deprecation", item.witness
+        if ", warns: " in item.after:
+            yield "text", alike(item.after.partition(", warns: ")[2])
+    elif item.what == "warns":
+        yield "text", rest.partition(":")[2].partition(":")[2]
+    elif item.what == "probe":
+        yield "probe", item.witness
+    elif kind == "writes" and rest.startswith("version:"):
+        yield from (("version", said.split()[0]) for said in rest.removeprefix("version:").split(", "))
+    elif kind == "writes" and not rest.startswith("golden:"):
+        yield "text", alike(item.after.partition(": ")[2]) or rest
+    else:
+        said = rest.removeprefix("golden:")
+        yield "text", (said.partition(":")[2] if said.partition(":")[0] in TURNS else said)
+
+
+# --------------------------------------------------------------------------------------------------------- what people say
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a reader says of one fact: ``real`` or ``noise``, and why."""
+
+    release: str
+    fact: str
+    says: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What PyTorch did with a fact: one of :data:`DONE`, since which release, and where it says so."""
+
+    release: str
+    fact: str
+    done: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What people wrote beside the report: labels, and what became of facts."""
+
+    labels: tuple[Label, ...] = ()
+    fates: tuple[Fate, ...] = ()
+
+
+def read_hand(labels: bytes | None, fates: bytes | None) -> Hand:
+    """The tables of ``reports/backtest/labels.toml`` and ``fates.toml``, where there are any.
+
+    Raises:
+        PolicyError: one of them is no TOML.
+        CorpusError: one of them is not of its form.
+    """
+    return Hand(
+        tuple(Label(**one) for one in _rows(labels, "labels.toml", "label", Label)),
+        tuple(Fate(**one) for one in _rows(fates, "fates.toml", "fate", Fate)),
+    )
+
+
+def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -> list[dict[str, str]]:
+    where = f"reports/backtest/{name}"
+    if data is None:
+        return []
+    try:
+        document: dict[str, Any] = parsed(data.decode("utf-8"), where)
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"is not UTF-8: {error}", where=where) from error
+    rows = document.get(table, [])
+    wanted = kind.__dataclass_fields__.keys()
+    if document.keys() - {table} or not isinstance(rows, list):
+        raise CorpusError(f"has {sorted(document)}, expected only [[{table}]]", where=where)
+    for number, row in enumerate(rows, 1):
+        if row.keys() != wanted or not all(isinstance(value, str) and value for value in row.values()):
+            raise CorpusError(f"[[{table}]] {number} has {sorted(row)}, expected the texts {', '.join(wanted)}", where=where)
+        allowed, said = (SAYS, row.get("says")) if kind is Label else (DONE, row.get("done"))
+        if said not in allowed:
+            raise CorpusError(f"[[{table}]] {number} says {said!r}, expected one of {', '.join(allowed)}", where=where)
+    return rows
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A fact that is to be labelled."""
+
+    release: str
+    fact: Fact
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What a label names it by."""
+        return self.release, self.fact.id
+
+
+def drawn(found: Iterable[Backtested]) -> tuple[Drawn, ...]:
+    """The facts that a reader labels: all of releases that have few, since their limit counts each, and a seeded sample of the others.
+
+    The sample is the facts with the lowest digests of the seed and their names, so that a fact that joins replaces at most one.
+    """
+    few = [Drawn(one.release, fact) for one in found if len(one.facts) < FEW for fact in one.facts]
+    rest = [Drawn(one.release, fact) for one in found if len(one.facts) >= FEW for fact in one.facts]
+    rest.sort(key=lambda one: hashlib.sha256(json.dumps([SEED, *one.key]).encode()).digest())
+    some = [*few, *rest[: max(0, LABELS - len(few))]]
+    Random(SEED).shuffle(some)  # noqa: S311 - so that no order of releases suggests an answer
+    return tuple(some[:LABELS])
+
+
+def held(found: Sequence[Backtested], hand: Hand) -> tuple[list[str], list[str]]:
+    """What labels say against the limits, in words; and what is not labelled, or labelled and not drawn."""
+    wanted = {one.key for one in drawn(found)}
+    said = {(one.release, one.fact): one.says for one in hand.labels}
+    facts = {(one.release, fact.id) for one in found for fact in one.facts}
+    odd = [f"{release} {fact} is labelled and not drawn" for release, fact in sorted(said.keys() - wanted)]
+    odd += [f"{release} {fact} is drawn and not labelled" for release, fact in sorted(wanted - said.keys())]
+    if len(said) < len(hand.labels):
+        odd.append(f"{len(hand.labels) - len(said)} facts are labelled twice")
+    odd += [f"{one.release} {one.fact} has a fate and is no fact" for one in hand.fates if (one.release, one.fact) not in facts]
+    broken = []
+    noise = [key for key, says in said.items() if key in wanted and says == "noise"]
+    asked = len(said.keys() & wanted)
+    if len(noise) * MOST_IN_ALL > asked:
+        broken.append(f"{len(noise)} of {asked} labelled facts are noise, expected at most one in {MOST_IN_ALL}")
+    for one in found:
+        mine = [key for key in noise if key[0] == one.release]
+        if len(one.facts) < FEW and len(mine) > MOST_OF_FEW:
+            broken.append(f"{len(mine)} of the {len(one.facts)} facts of {one.release} are noise, expected at most {MOST_OF_FEW}")
+    return broken, odd
+
+
+# ------------------------------------------------------------------------------------------------------------------ text
+
+
+def backtest_md(found: Sequence[Backtested], hand: Hand) -> str:
+    """The report."""
+    broken, odd = held(found, hand)
+    total = sum(len(one.facts) for one in found)
+    lines = [
+        "# Backtest",
+        "",
+        "Generated by `python tools/backtest.py --write`; do not edit.",
+        "",
+        "For each minor release: what `torch-compat candidate` would have said the day before. The classifier is the one of the command.",
+        "It is given the recorded observations of the release in place of a build, and only what was known before: no release, archive,",
+        "observation, survey, recipe, policy entry or line of a lock that begins with the release or a later one, or names one. Recipes are",
+        "programs of today, also where their releases are old. Of most lines, the newest patch release stands for the line.",
+        "",
+        "*New* counts facts: items of one recipe or message, of one deprecated thing, or of operators that changed alike are one fact.",
+        "*Known today, not named* are changes that policies state of the release and whose operators no item reaches.",
+        "",
+        *_limits(found, hand, broken, odd, total),
+        "",
+        "| release | compared with | day | cells | new | breaks a promise | mended | noise, of labelled | known today, not named |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in found:
+        mine = [label for label in hand.labels if label.release == one.release]
+        noise = f"{sum(label.says == 'noise' for label in mine)} of {len(mine)}" if mine else "-"
+        grave = sum(fact.policy == "breaks" for fact in one.facts)
+        lines.append(
+            f"| [{one.release}](#{one.release.replace('.', '')}) | {one.base} | {one.day} | {one.cells} | {len(one.facts)} | {grave} | {one.mended} "
+            f"| {noise} | {len(one.unnamed)} |"
+        )
+    for one in found:
+        lines += ["", section(one, hand).rstrip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _limits(found: Sequence[Backtested], hand: Hand, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
+    wanted = drawn(found)
+    few = sum(len(one.facts) < FEW for one in found)
+    yield f"In all: {total} facts of {len(found)} releases, {few} of which have fewer than {FEW}."
+    if not hand.labels:
+        yield (
+            f"False alarms are not known yet: {len(wanted)} facts are drawn ([drawn.md](backtest/drawn.md)), and nobody has labelled them by the"
+        )
+        yield "[rubric](backtest/rubric.md)."
+        return
+    noise = sum(one.says == "noise" for one in hand.labels)
+    yield f"A reader who did not write the classifier labelled {len(hand.labels)} of them by the [rubric](backtest/rubric.md): {noise} are noise."
+    yield from (f"Not within the limits: {one}." for one in broken)
+    if odd:
+        yield f"The labels do not fit: {len(odd)} facts, such as {odd[0]}."
+
+
+def section(one: Backtested, hand: Hand) -> str:
+    """The part of the report about one release."""
+    labels = {label.fact: label for label in hand.labels if label.release == one.release}
+    fates: dict[str, list[Fate]] = {}
+    for fate in hand.fates:
+        if fate.release == one.release:
+            fates.setdefault(fate.fact, []).append(fate)
+    counts = f"{one.mended} mended, {one.known} cells known, {one.reworded} errors in other words, {one.unasked} not asked"
+    lines = [f"## {one.release}", "", f"{one.name} beside {one.base}: {len(one.facts)} new; {counts}."]
+    if one.unnamed:
+        lines += ["", f"Known today, not named: {', '.join(one.unnamed)}."]
+    if one.facts:
+        lines += ["", "| new | fact | policy | witness | cells | label | what became of it |", "|---|---|---|---|---:|---|---|"]
+    for fact in one.facts:
+        label = labels.get(fact.id)
+        became = [f"{fate.done}: {_cell(fate.text)} ([source]({fate.source}))" for fate in fates.get(fact.id, ())]
+        if gone := one.gone.get(fact.id):
+            became.append(f"as written again with {gone}")
+        lines.append(
+            f"| {WHATS.get(fact.what, fact.what)} | {_cell(fact.cause)} | {fact.policy} | `{fact.witness}` | {fact.count} "
+            f"| {label.says if label else ''} | {'; '.join(became)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+LONGEST: Final = 220
+
+
+def _cell(text: str) -> str:
+    """A text as it stands in a table: on one line, cut, and with nothing that Markdown takes for its own."""
+    line = " ".join(text.split())
+    line = line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    for sign in "\\|*_[]<>`":
+        line = line.replace(sign, f"\\{sign}")
+    return line
+
+
+def drawn_md(found: Sequence[Backtested]) -> str:
+    """The facts that a reader labels, with all that the reader needs, and without a word of the classifier's verdict."""
+    bases = {one.release: one for one in found}
+    lines = [
+        "# Facts to label",
+        "",
+        "Generated by `python tools/backtest.py --write`; do not edit. The [rubric](rubric.md) says how to label. Write each label into",
+        "`labels.toml` beside this file, with the release and the fact as they stand here.",
+    ]
+    for number, one in enumerate(drawn(found), 1):
+        fact, of = one.fact, bases[one.release]
+        options = fact.witness.partition(" (")[2].rstrip(")")
+        name = fact.witness.partition(" (")[0]
+        lines += [
+            "",
+            f"## {number}. {one.release}: {_cell(fact.cause)}",
+            "",
+            f"- Release: `{one.release}`",
+            f"- Fact: `{fact.id}`",
+            f"- {WHATS.get(fact.what, fact.what).capitalize()}; {fact.count} in all; witness `{fact.witness}`",
+            f"- {of.base}: {_cell(fact.before) or 'as recorded'}",
+            f"- {of.name}: {_cell(fact.after) or 'as recorded'}",
+        ]
+        if fact.what in {"computes", "loads", "warns"}:
+            more = f" --options {options}" if options else ""
+            for reader in (Release(of.base.partition("torch-")[2]).public, one.release):
+                lines.append(f"- `torch-compat observe --recorded --show --reader torch-{reader} --fixture {name}{more}`")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,91 @@
+"""``python tools/backtest.py [--release 2.6.0] [--write] [--check]``: what candidate would have said of each release the day before.
+
+Makes reports/backtest.md and reports/backtest/drawn.md from recorded observations; needs no torch, and takes one or two minutes of
+processor time. Prints the sections of the releases that are named, and writes nothing, unless told to. --check compares the labels of
+reports/backtest/labels.toml with the facts that are drawn, and with the limits of false alarms. Exit status: 0; 1 a document is not
+current, labels do not fit, or a limit is exceeded; 4 nobody has labelled the facts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from torch_compat.cli._backtest import backtest
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather, uncollected
+from torch_compat.errors import HarnessError
+from torch_compat.replay.day_before import backtested
+from torch_compat.report.backtest import Backtested, Hand, backtest_md, drawn_md, held, read_hand, section
+from torch_compat.writes import changing, put
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REPORT = "reports/backtest.md"
+DRAWN = "reports/backtest/drawn.md"
+
+
+def hand_of(root: Path) -> Hand:
+    """What people wrote beside the report."""
+    folder = root / "reports" / "backtest"
+    labels, fates = (path.read_bytes() if path.is_file() else None for path in (folder / "labels.toml", folder / "fates.toml"))
+    return read_hand(labels, fates)
+
+
+def found_of(root: Path, releases: list[str] | None = None) -> list[Backtested]:
+    """The backtest of some releases, of all unless they are named; says on standard error which one is done."""
+    place = Root(root)
+    found = []
+    with uncollected():
+        evidence = gather(place, place.policy(), as_of=None)
+        for version in backtested(evidence):
+            if not releases or version in releases:
+                found.append(backtest(evidence, root, version))
+                print(f"backtest: {version}: {len(found[-1].facts)} facts", file=sys.stderr, flush=True)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print, write or check; an error that was foreseen is told in words."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--root", type=Path, default=REPOSITORY, help="root of the repository; default: this repository")
+    parser.add_argument("--release", action="append", help="only this release, as its section is; can be repeated; prints it")
+    parser.add_argument("--write", action="store_true", help="write the documents")
+    parser.add_argument("--check", action="store_true", help="compare the documents and the labels with what is found")
+    asked = parser.parse_args(arguments)
+    try:
+        return run(asked.root.resolve(), asked.release, write=asked.write, check=asked.check)
+    except HarnessError as error:
+        print(f"backtest: {error}", file=sys.stderr)
+        return error.exit_status
+
+
+def run(root: Path, releases: list[str] | None, *, write: bool, check: bool) -> int:
+    """Do what was asked; the exit status."""
+    hand = hand_of(root)
+    found = found_of(root, releases)
+    if releases:
+        print("\n".join(section(one, hand) for one in found))
+        return 0 if found else 4
+    texts = {REPORT: backtest_md(found, hand), DRAWN: drawn_md(found)}
+    old = {name: (root / name).read_text(encoding="utf-8") if (root / name).is_file() else "" for name in texts}
+    changed = [name for name, text in texts.items() if text != old[name]]
+    if write:
+        with changing(root):
+            for name in changed:
+                put(root / name, texts[name], encoding="utf-8")
+        print("\n".join(changed) or "everything is current")
+        return 0
+    for name in changed:
+        print(f"{name} is not current: python tools/backtest.py --write", file=sys.stderr)
+    if not check:
+        return 1 if changed else 0
+    broken, odd = held(found, hand)
+    print("\n".join([*broken, *odd]) or "the labels fit, and the limits hold")
+    if changed or broken or (odd and hand.labels):
+        return 1
+    return 0 if hand.labels else 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())
