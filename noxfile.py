@@ -216,6 +216,17 @@ def planted(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def browser(session: nox.Session) -> None:
+    """Open the HTML page in headless Chromium: console, keyboard, phone, dark, print; `-- --large` with 60 releases.
+
+    Needs Chromium and chromedriver (Debian: chromium, chromium-driver); without them it ends with exit status 4, which is no pass.
+    Pictures are in build/browser.
+    """
+    session.install(".", *group("test"), *group("browser"))
+    session.run("python", "-m", "tests.browser", *session.posargs)
+
+
+@nox.session(default=False)
 def predictions(session: nox.Session) -> None:
     """Compare the reference reader, at the horizon of each release, with the records of that release: `-- --reader 1.5.1`.
 

@@ -24,10 +24,13 @@ from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.machine.entries import of_report
+from torch_compat.report.page.page import DATA, DIGITS
+from torch_compat.report.page.page import page as page_of
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
 from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import judge as judge_evidence
+from torch_compat.rules.judge import examine
+from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -60,6 +63,11 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     help="Also write a Markdown report with an explanation of every cause to this file.",
 )
 @click.option(
+    "--page",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write HTML pages to this directory: index.html, and details beside it. They need no network.",
+)
+@click.option(
     "--baseline",
     type=click.Path(path_type=Path),
     help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
@@ -73,6 +81,7 @@ def judge(
     as_of: str | None,
     profile: str | None,
     findings: Path | None,
+    page: Path | None,
     baseline: Path | None,
     fail_on_new: bool,
     outputs: tuple[str, ...],
@@ -91,14 +100,36 @@ def judge(
     policy = under_profile(place.policy(), profile)
     with uncollected():
         evidence = gather(place, policy, as_of=day_of(as_of, policy) if as_of else None)
-        report = judge_evidence(evidence)
+        report, named = examine(evidence)
+        pages = page_of(evidence, report, named) if page is not None else {}
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
+    if page is not None:
+        _write_page(page, pages)
     found = beside(report, before) if before is not None else None
     write_report(asked, evidence, report, found)
     print_formatted(report, format_, full=full, found=found)
     return found.exit_status if found is not None and fail_on_new else report.exit_status
+
+
+def _write_page(folder: Path, files: dict[str, str]) -> None:
+    """Write the files of a page, the main one last, and remove the details of older runs.
+
+    Raises:
+        UsageError: the directory that is to hold the folder does not exist.
+        WriteError: a file cannot be written.
+    """
+    if not folder.absolute().parent.is_dir():
+        raise UsageError(
+            f"cannot be written: there is no directory {folder.parent}", where=str(folder), hint="create it first", code="output"
+        )
+    for name, text in files.items():
+        put(folder / name, text, encoding="utf-8")
+    current = {name.partition("/")[0] for name in files}
+    for old in sorted(folder.glob(f"{DATA}{'[0-9a-f]' * DIGITS}/*.html")):
+        if old.parent.name not in current:
+            remove(old)
 
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
