@@ -29,6 +29,7 @@ __all__ = ["MAIN", "anchor", "cause_files", "deprecation_file", "file_name", "li
 MAIN: Final = "index.html"
 OTHERS: Final = "others"
 """Findings that begin with no release."""
+NO_FINDING: Final = "nothing was promised, or it could not be checked, which the overview lists"
 MOST_ARCHIVES: Final = 50
 MOST_OPERATORS: Final = 200
 COMMANDS: Final = frozenset({"show", "id", "findings"})
@@ -103,9 +104,9 @@ def _pair(
         for name, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
         if name in links
     ]
-    said = "" if shown else "No finding is about these cells: every result is kept, or nothing was promised."
+    said = "" if shown else f"No finding is about these cells: every result is kept, {NO_FINDING}."
     rest = (
-        f"In {unnamed} of the rows above, something is not kept and no finding is about it: nothing was promised."
+        f"In {unnamed} of the rows above, a result is not kept and no finding is about it: {NO_FINDING}."
         if shown and unnamed
         else ""
     )
