@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from tests.miniatures.tree import Tree
 
 SEED: Final = 20
-AT_EACH: Final = {"new-rule"}
+AT_EACH: Final = {"new-rule", "notes"}
 AT_SOME: Final = {
     "produce": 5,
     "observe": 3,
     "report": 2,
-    "notes": 2,
-    "signoff": 4,
+    "signoff": 2,
     "new-recipe": 5,
     "new-deprecation": 5,
     "new-waiver": 5,
