@@ -133,6 +133,7 @@ def build(session: nox.Session) -> None:
             session.run(command, "--help", external=True)
             session.run(command, "readers", "list", external=True)
             session.run(command, "judge", external=True, success_codes=[4])  # nothing to judge is never a pass
+            session.run(command, "deprecations", external=True, success_codes=[4])  # what releases did is not packaged
 
 
 @nox.session(default=False)
@@ -215,6 +216,17 @@ def planted(session: nox.Session) -> None:
     """Plant other outcomes in waived cells (10,000 by default), and fail if one is not detected: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))
     session.run("python", "-m", "tests.planted", *session.posargs)
+
+
+@nox.session(default=False)
+def browser(session: nox.Session) -> None:
+    """Open the HTML page in headless Chromium: console, keyboard, phone, dark, print; `-- --large` with 60 releases.
+
+    Needs Chromium and chromedriver (Debian: chromium, chromium-driver); without them it ends with exit status 4, which is no pass.
+    Pictures are in build/browser.
+    """
+    session.install(".", *group("test"), *group("browser"))
+    session.run("python", "-m", "tests.browser", *session.posargs)
 
 
 @nox.session(default=False)

@@ -455,3 +455,27 @@ def test_recordings_of_other_kinds_do_not_matter(ask: Ask, root: Path) -> None:
     light = json.loads(ask("deprecations", "--format", "json").out)["findings"]
     whole = json.loads(ask("judge", "--format", "json").out)["findings"]
     assert [one["id"] for one in light] == [one["id"] for one in whole if one["id"].startswith("deprecations-")]
+
+
+def test_outside_a_tree_the_packaged_policy_is_compared_with_the_calendar(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders that are called like those of a tree make none."""
+    outside = tmp_path / "policies" / "fixtures"
+    outside.mkdir(parents=True)
+    monkeypatch.chdir(outside)
+    ended = ask("deprecations", "--format", "json")
+    assert (ended.status, ended.err) == (4, "")
+    (unknown,) = ended.json["not_checked"]
+    assert unknown["what"] == "deprecations-evidence"
+    assert unknown["count"] == len(ended.json["deprecations"]) > 50
+    assert row(ended, "floor-divide")["verdict"] == "broken"
+    assert row(ended, "floor-divide")["states"] == {}
+    assert {one["verdict"] for one in ended.json["findings"]} == {"waived"}
+    text = ask("deprecations", "floor-divide")
+    assert (text.status, "is in none" in text.out) == (4, True)
+    earlier = row(ask("deprecations", "--as-of", "1.10.0", "--format", "json"), "floor-divide")
+    assert earlier["state"] == "warned"
+    for option in (("--states",), ("--sweep", "1.10.0..1.11.0")):
+        assert ask("deprecations", *option).status == 4
+    assert ask("deprecations", "--root", str(outside)).status == 4

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -308,3 +309,18 @@ def test_text_of_values() -> None:
 def test_it_needs_no_torch(run: Any, tmp_path: Path) -> None:
     assert run(DIV, "--args", given(tmp_path, PAIR))[0] == 0
     assert "torch" not in sys.modules
+
+
+def test_arguments_as_json_and_from_standard_input(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = model(tmp_path, "def twice(self: __torch__.m.Model, x: int) -> int:", "  return torch.mul(x, 2)")
+    expected = run(path, "--method", "twice", "--args", given(tmp_path, [21]))
+    assert expected[:2] == (0, "loaded  (reference, twice)\n42\n")
+    assert run(path, "--method", "twice", "--args", " [21]") == expected
+    assert run(path, "--method", "twice", "--args", '{"tuple": [21]}') == expected
+    for data, status in ((b"[21]", 0), (b"", 2), (b"[21", 2), (b"\xff", 2)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        found = run(path, "--method", "twice", "--args", "-")
+        assert found[0] == status
+        assert found == expected if not status else "standard input" in found[2]
+    assert "--args:1:4: is not valid JSON" in run(path, "--args", "[21")[2]
+    assert run(path, "--args", "no\0where")[0] == 2

@@ -25,6 +25,9 @@ def main() -> int:
     parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], metavar="SCENE", help="only these; all unless given")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments (default: 0)")
     parser.add_argument("--moments", type=int, default=100, help="how many random moments (default: 100)")
+    parser.add_argument(
+        "--operations", type=int, help="kill at no more than so many file operations of a command (default: at all)"
+    )
     parser.add_argument("--pairs", type=int, default=50, help="how many pairs at once (default: 50)")
     asked = parser.parse_args()
     chance = random.Random(asked.seed)
@@ -36,12 +39,19 @@ def main() -> int:
         names = asked.scenes or list(SCENES)
         for scene in prepared(names, tree, folder):
             began = time.monotonic()
-            for operation in range(1, scene.operations + 1):
+            chosen = range(1, scene.operations + 1)
+            for operation in (
+                chosen if asked.operations is None else sorted(chance.sample(chosen, min(asked.operations, len(chosen))))
+            ):
                 wrong += scene.killed_at(operation)
             operations += scene.operations
-            for _ in range(-(-asked.moments // len(names))):
+            moments = -(-asked.moments // len(names))
+            for _ in range(moments):
                 wrong += scene.killed_after(chance.uniform(0.001, max(scene.seconds, 0.01)))
-            print(f"{scene.name}: {scene.operations} operations, {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"{scene.name}: {scene.operations} operations, {moments} moments, {len(wrong)} wrong so far, {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
         for number in range(asked.pairs):
             wrong += lost(list(PAIRS)[number % len(PAIRS)], tree, folder / f"pair-{number}")
     print(f"{operations} operations, {asked.pairs} pairs, seed {asked.seed}: {len(wrong)} wrong")

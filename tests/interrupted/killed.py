@@ -61,6 +61,8 @@ class Prepared:
         if ended.status not in self.scene.again:
             yield f"{self.name}, {how}: the same command ends with {ended.status}: {ended.out}{ended.err}"
         found = everything(self.root)
+        if found == self.expected:
+            return  # judging reads nothing else, so it says the same
         for path in sorted(self.expected.keys() | found.keys()):
             if self.expected.get(path) != found.get(path):
                 state = "is missing" if path not in found else "is left" if path not in self.expected else "is another"

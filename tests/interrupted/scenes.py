@@ -7,6 +7,7 @@ import importlib
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.deprecated_tree import make_deprecated_tree
@@ -14,6 +15,7 @@ from tests.interrupted.dying import ran
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
 from tests.miniatures.tree import write_recipe
+from tests.small_tree import make_small_tree
 from tests.surveyed import small_survey
 from torch_compat.cli import main
 from torch_compat.cli._admission import STEPS
@@ -27,12 +29,12 @@ from torch_compat.readers.environments import Environments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.miniatures.tree import Tree
 
 __all__ = ["DOUBLE", "INVENTED", "SCENES", "Scene", "command", "everything", "judged"]
 
+REPOSITORY: Final = Path(__file__).parents[2]
 INVENTED: Final = "2.16.0"
 UPLOADED: Final = dt.date(2026, 7, 15)
 DOUBLE: Final = '''\
@@ -113,6 +115,12 @@ def _with_rules(tree: Tree, folder: Path) -> Path:
     return root
 
 
+def _signable(_: Tree, folder: Path) -> Path:
+    """A tree in which every promise holds or is waived, so that its releases can be signed."""
+    make_small_tree(REPOSITORY, folder / "root")
+    return folder / "root"
+
+
 def _deprecated(_: Tree, folder: Path) -> Path:
     make_deprecated_tree(folder / "root")
     lock = folder / "root/policies/torch" / WAIVERS_LOCK
@@ -167,6 +175,7 @@ def _ran(prepare: Callable[[Tree, Path], Path], *arguments: str, again: tuple[in
     return Scene(prepare, lambda root: command(root, *arguments), again)
 
 
+SIGNED: Final = (0, 2)  # "is signed already"
 BEGUN: Final = (0, 2)  # "is there already", or what was begun is refused until its author has finished it
 SCENES: Final[dict[str, Scene]] = {
     "produce": _ran(_with_recipe, "produce", "torch-1.6.0", "--recipe", "double"),
@@ -176,6 +185,11 @@ SCENES: Final[dict[str, Scene]] = {
     "new-rule": _ran(_with_rules, "new", "rule", "mine", again=BEGUN),
     "new-waiver": _ran(_copied, "new", "waiver", "mine", again=BEGUN),
     "accept": _ran(_deprecated, "accept", "--write"),
+    "report": _ran(
+        _signable, "report", "2.13.0", *(f"--output={form}={form}.out" for form in ("json", "markdown", "junit")), again=(0, 1, 4)
+    ),
+    "notes": _ran(_signable, "notes", "2.13.0", "--output", "notes.md"),
+    "signoff": _ran(_signable, "signoff", "2.13.0", "--by", "A Tester", "--date", "2026-11-23", again=SIGNED),
     "replay": _ran(_copied, "replay"),
     "replay-recorded": _ran(_copied, "replay", "--recorded"),
     "generate": Scene(_to_admit, lambda root: [regenerate(Root(root))].clear()),

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from tests.miniatures.tree import Tree
 
 SEED: Final = 20
-AT_EACH: Final = {"new-rule"}
+AT_EACH: Final = {"new-rule", "notes"}
 AT_SOME: Final = {
     "produce": 5,
     "observe": 3,
+    "report": 2,
+    "signoff": 2,
     "new-recipe": 5,
     "new-deprecation": 5,
     "new-waiver": 5,
@@ -60,4 +62,6 @@ def test_a_file_that_is_written_otherwise_is_counted_too(tmp_path: Path) -> None
 
 
 def test_every_command_that_writes_has_a_scene() -> None:
-    assert {name.partition("-")[0] for name in SCENES} == {"produce", "observe", "new", "accept", "replay", "generate", "admit"}
+    assert {name.partition("-")[0] for name in SCENES} == {
+        "produce", "observe", "new", "accept", "replay", "generate", "admit", "report", "notes", "signoff",
+    }  # fmt: skip

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def sections(text: str) -> dict[str, str]:
-    parts = re.split(r"^## (.*)$", text, flags=re.MULTILINE)
+    parts = re.split(r"^###? (.*)$", text, flags=re.MULTILINE)
     assert len(parts[1::2]) == len(set(parts[1::2]))
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -77,7 +77,7 @@ def test_the_newest_breakage_comes_first(report: Report) -> None:
 
 
 def test_the_matrix_has_one_mark_for_each_pair(report: Report) -> None:
-    text = sections(findings_md(report))["The matrix"]
+    text = findings_md(report).partition("## The matrix\n")[2]
     assert "1.9.0   ✓ ✓\n1.10.0  · ≠\n" in text
 
 
@@ -147,3 +147,13 @@ def test_what_was_asked_comes_first_and_bookkeeping_apart(report: Report) -> Non
     assert "| reader | asked | pass | fail |\n|---|---:|---:|---:|\n| newer | 8 | 7 | 1 |\n| own | 5 | 5 | 0 |\n" in text
     assert "- Bookkeeping, which says nothing about releases: 99 pass\n" in text
     assert text.index("## What was asked") < text.index("## What broke")
+
+
+def test_each_release_has_one_section_the_newest_first_and_silent_causes_first(report: Report) -> None:
+    older = made("newer-loads:older@1.9.0", Verdict.FAIL, first_reader="1.9.0", cause="older")
+    text = findings_md(replace(report, findings=(older, *report.findings)))
+    releases = re.findall(r"^## torch (.*)$", text, re.MULTILINE)
+    assert releases == ["2.0.0", "1.9.0"]
+    newest = text.partition("## torch 2.0.0\n")[2].partition("\n## ")[0]
+    assert newest.index("### Values changed") < newest.index("### version 9 is too new")
+    assert "causes begin with it" in newest

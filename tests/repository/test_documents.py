@@ -40,7 +40,7 @@ REQUIRED = (
     "reports/README.md",
 )
 TOP_LEVEL = {
-    ".ci", ".gitattributes", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "docs", "fixtures",
+    ".ci", ".gitattributes", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "docs", "fixtures",
     "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests", "tools",
 }  # fmt: skip
 TOLERATED = (

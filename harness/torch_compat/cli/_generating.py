@@ -14,7 +14,7 @@ from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
-from torch_compat.report.documents import HAND, NOTES, REGENERATED, RELEASES, Generated, Judged, release_documents
+from torch_compat.report.documents import HAND, NOTES, PUBLISHED, REGENERATED, RELEASES, Generated, Judged, release_documents
 from torch_compat.report.predictions import document, stated
 from torch_compat.rules.judge import examine
 from torch_compat.writes import changing, holding, put
@@ -94,8 +94,10 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
                 known.clear()
     found = judged()
     if place.inside(RELEASES).is_dir():
+        table = place.inside(PUBLISHED)
+        published = read_whole(table) if table.is_file() else None
         with changing(place.path):
-            for name, text in release_documents(found, _by_hand(place)).items():
+            for name, text in release_documents(found, _by_hand(place), published).items():
                 path = place.inside(name)
                 if not path.is_file() or read_whole(path).decode("utf-8") != text:
                     put(path, text, encoding="utf-8")

@@ -16,13 +16,16 @@ from torch_compat.needs import packaged_rules
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from torch_compat.cli._inspected_machine import Mark
 
 __all__ = ["inspected", "plain"]
 
 ALONE = 50  # files up to which starting other processes costs more than they save
 
-Rendered = tuple[int, str]  # the exit status that a file leads to, and its text
+Rendered = tuple[int, str, tuple["Mark", ...]]
+"""The exit status that a file leads to, its text, and what another tool is told of it: nothing without ``--output``."""
 
 
 def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] | None:
@@ -57,15 +60,28 @@ class Asked(NamedTuple):
         form: ``json``, ``line``, or ``screen`` with what more is to be shown.
         named: the paths that the user named; other files were found in folders.
         fail_on: the conditions that lead to exit status 1, as they were given.
+        marked: whether another tool is told of it.
     """
 
     form: str
     named: frozenset[str]
     fail_on: tuple[str, ...]
+    marked: bool = False
 
 
-def inspected(paths: Sequence[str], tree: bool, code: bool, format_: str, fail_on: Sequence[str] = ()) -> int:
-    """Print what all of these files are; the exit status."""
+def inspected(
+    paths: Sequence[str],
+    tree: bool,
+    code: bool,
+    format_: str,
+    fail_on: Sequence[str] = (),
+    write: Callable[[Sequence[Mark], int], None] | None = None,
+) -> int:
+    """Print what all of these files are; the exit status.
+
+    Parameters:
+        write: is given what other tools are told of the files, and the exit status.
+    """
     conditions = tuple(map(condition, dict.fromkeys(fail_on)))
     files = chain.from_iterable(map(files_of, paths))
     first = list(islice(files, ALONE + 1))
@@ -76,8 +92,18 @@ def inspected(paths: Sequence[str], tree: bool, code: bool, format_: str, fail_o
         form = "screen" + " tree" * tree + " code" * code
     else:
         form = "line"
-    asked = Asked(form, frozenset(paths), conditions)
-    return _print(_rendered(first, files, asked), form, conditions)
+    asked = Asked(form, frozenset(paths), conditions, write is not None)
+    marks: list[Mark] = []
+    status = _print(_noted(_rendered(first, files, asked), marks), form, conditions)
+    if write is not None:
+        write(marks, status)
+    return status
+
+
+def _noted(rendered: Iterator[Rendered], marks: list[Mark]) -> Iterator[Rendered]:
+    for one in rendered:
+        marks += one[2]
+        yield one
 
 
 RELEASE = "release:"
@@ -151,7 +177,7 @@ def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = 
 def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int]) -> None:
     out = sys.stdout
     before = "\n"
-    for number, (status, text) in enumerate(rendered):
+    for number, (status, text, _) in enumerate(rendered):
         statuses[status] += 1
         if form == "json":
             out.write(before + text)
@@ -181,15 +207,23 @@ def _render(path: str, asked: Asked) -> Rendered:
     try:
         found = look_at(path, named=path in asked.named)
         found.fails = list(_met(found, asked.fail_on))
-        text = _text(found, form)
+        return _status(found), _text(found, form), _marks(found, asked)
     except HarnessError as error:  # none of an archive: of what is recorded of the releases
-        return error.exit_status, _text(_failed(path, error.message, error.code, error.hint), form)
+        failed, status = _failed(path, error.message, error.code, error.hint), error.exit_status
     except Exception as error:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
             raise
         kind = type(error).__name__
-        return 3, _text(_failed(path, f"internal error in torch-compat: {kind}", "fault"), form)
-    return _status(found), text
+        failed, status = _failed(path, f"internal error in torch-compat: {kind}", "fault"), 3
+    return status, _text(failed, form), _marks(failed, asked)
+
+
+def _marks(found: Inspected, asked: Asked) -> tuple[Mark, ...]:
+    if not asked.marked:
+        return ()
+    from torch_compat.cli._inspected_machine import marks_of  # noqa: PLC0415 - only --output needs it
+
+    return marks_of(found)
 
 
 REPORT = "please report it, with the file if you can share it; TORCH_COMPAT_DEBUG=1 shows the traceback"
@@ -220,9 +254,10 @@ def _rendered(first: list[str], rest: Iterable[str], asked: Asked) -> Iterator[R
     files = chain(first, rest)
     if len(first) <= ALONE or workers == 1:
         return (_render(path, asked) for path in files)
-    return in_processes(files, lambda path: _render(path, asked), lambda path: _crashed(path, asked.form), workers)
+    return in_processes(files, lambda path: _render(path, asked), lambda path: _crashed(path, asked), workers)
 
 
-def _crashed(path: str, form: str) -> Rendered:
+def _crashed(path: str, asked: Asked) -> Rendered:
     message = "the process that read the file died: internal error in torch-compat, or out of memory"
-    return 3, _text(_failed(path, message, "crashed"), form)
+    failed = _failed(path, message, "crashed")
+    return 3, _text(failed, asked.form), _marks(failed, asked)

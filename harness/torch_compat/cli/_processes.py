@@ -25,7 +25,8 @@ AHEAD = 128  # chunks for each process that wait to be printed
 KEPT = 10_000  # objects that the garbage collector lets come together; hardly any of them are in cycles
 LENGTH = 8  # bytes in front of an answer that say how long it is
 
-Answer = tuple[int, str]  # the exit status that a file leads to, and its text
+Answer = tuple[int, str, tuple[tuple[str, str, str, str], ...]]
+"""The exit status that a file leads to, its text, and what another tool is told of it: rule, level, text, path."""
 
 
 def in_processes(

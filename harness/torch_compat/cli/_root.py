@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.recorded import Recorded
     from torch_compat.policy import Policy
 
-__all__ = ["Root", "find_policy", "find_root", "root_option"]
+__all__ = ["PACKAGED", "Root", "find_policy", "find_root", "root_option"]
 
 Command = Callable[..., Any]
 PACKAGED = packaged("policies")

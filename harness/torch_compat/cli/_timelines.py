@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._days import newest_known
-from torch_compat.corpus.corpus import load_deprecations
+from torch_compat.corpus.corpus import Corpus, load_deprecations
+from torch_compat.policy.timeline import histories
 from torch_compat.rules.evidence import Evidence
 from torch_compat.rules.judge import judge
+from torch_compat.rules.timelines import Row
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -17,9 +20,12 @@ if TYPE_CHECKING:
     from torch_compat.policy import Policy
     from torch_compat.rules.judge import Report
 
-__all__ = ["RULES", "gather_deprecations", "judge_deprecations"]
+__all__ = ["RULES", "gather_deprecations", "judge_deprecations", "judge_timelines", "timeline_rows"]
 
 RULES = "deprecations-"
+OF_TIMELINES = frozenset({"deprecations-overdue", "deprecations-timeline"})
+"""The rules that ask the policy and the calendar, and no release."""
+NO_EVIDENCE = "what releases did is recorded in a checkout of torch-compat, and this directory is in none"
 WAIVERS_EXACT = "waivers-exact"
 
 
@@ -42,3 +48,27 @@ def judge_deprecations(evidence: Evidence) -> Report:
     wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
     asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=(), wordings=())
     return judge(replace(evidence, policy=asked))
+
+
+# ---------------------------------------------------------------------------------------------------------- outside a tree
+
+
+def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[Row, ...]:
+    """Every deprecation as of a day by the policy and the calendar alone, where nothing is recorded of releases."""
+    found = (Row(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy))
+    return tuple(found)
+
+
+def judge_timelines(policy: Policy, as_of: dt.date) -> Report:
+    """What the rules say that need no evidence. That releases do what the policy says was not checked, so it is never a pass."""
+    waivers = tuple(
+        one
+        for one in policy.waivers
+        if one.covers is None and all(name.partition(":")[0] in OF_TIMELINES for name in one.findings or ())
+    )
+    wanted = tuple(rule for rule in policy.rules if rule.id in OF_TIMELINES or (rule.id == WAIVERS_EXACT and waivers))
+    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=(), wordings=())
+    evidence = Evidence(asked, Corpus(Path(), (), (), (), (), ()), {}, {}, as_of, {})
+    report = judge(evidence)
+    unknown = ("deprecations-evidence", NO_EVIDENCE, len(policy.deprecations))
+    return replace(report, exit_status=report.exit_status or 4, not_checked=(*report.not_checked, unknown))

@@ -10,6 +10,8 @@ import base64
 import binascii
 import json
 import math
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -21,13 +23,12 @@ from torch_compat.runtime.dtypes import DTYPES, named
 from torch_compat.values.form import INT64, LARGEST, MOST_DIMENSIONS, TAKEN, last_element, number, unwrapped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.runtime.dtypes import Dtype
 
 __all__ = ["plain", "read_arguments", "shown_value", "value_text"]
 
 DEEPEST = 200
+STANDARD_INPUT = "-"
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
 HINT = (
     "write a list of the positional arguments; null, booleans, integers, strings and lists stand for themselves, a tensor is "
@@ -42,19 +43,17 @@ plain = escaped
 # -------------------------------------------------------------------------------------------------------------- arguments
 
 
-def read_arguments(path: Path) -> list[Any]:
-    """The positional arguments that a file lists, in the form that readers take.
+def read_arguments(given: str | Path) -> list[Any]:
+    """The positional arguments of a call, in the form that readers take.
+
+    Parameters:
+        given: a JSON list, ``-`` for standard input, or the path of a file. What begins with a bracket or a brace is JSON; a file of
+            such a name is ``./[name``.
 
     Raises:
-        UsageError: the file cannot be read, is no JSON, or a value in it is not as the contract says; says where.
+        UsageError: the file cannot be read, the text is no JSON, or a value in it is not as the contract says; says where.
     """
-    name = plain(str(path))
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror or error}", where=name, code="arguments") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
+    name, text = _text_of(str(given))
     try:
         document = json.loads(text, parse_constant=_constant)
     except json.JSONDecodeError as error:
@@ -69,6 +68,22 @@ def read_arguments(path: Path) -> list[Any]:
     if not isinstance(document, list):
         raise UsageError(f"contains {_what(document)}, expected a list", where=name, hint=HINT, code="arguments")
     return [_Reading(name).value(item, f"[{index}]") for index, item in enumerate(document)]
+
+
+def _text_of(given: str) -> tuple[str, str]:
+    """The name by which errors speak of arguments, and their text."""
+    if given.lstrip()[:1] in {"[", "{"}:
+        return "--args", given
+    name = "standard input" if given == STANDARD_INPUT else plain(given)
+    try:
+        data = sys.stdin.buffer.read() if given == STANDARD_INPUT else Path(given).read_bytes()
+        return name, data.decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror or error}", where=name, hint=HINT, code="arguments") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
+    except ValueError as error:  # a null character in the name
+        raise UsageError(f"is no name of a file: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
 
 
 def _constant(name: str) -> NoReturn:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torch_compat.report.machine.entries import Run
 
-__all__ = ["outputs_of", "outputs_option", "write_outputs"]
+__all__ = ["machine_outputs_option", "outputs_of", "outputs_option", "write_outputs"]
 
 WHOLE = ("json", "markdown")
 """Forms that a command makes itself."""
@@ -24,20 +24,32 @@ WHOLE = ("json", "markdown")
 
 def outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds ``--output``."""
+    return _option(command, (*WHOLE, *FORMS))
+
+
+def machine_outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds ``--output`` to a command that makes no form itself."""
+    return _option(command, tuple(FORMS))
+
+
+def _option(command: Callable[..., Any], forms: tuple[str, ...]) -> Callable[..., Any]:
     return click.option(
         "--output",
         "outputs",
         multiple=True,
         metavar="FORMAT=FILE",
         help=(
-            f"Also write this format to this file; can be repeated. Formats: {', '.join((*WHOLE, *FORMS))}. `github` has workflow "
+            f"Also write this format to this file; can be repeated. Formats: {', '.join(forms)}. `github` has workflow "
             "commands for annotations; `summary` is Markdown for a step summary."
         ),
     )(command)
 
 
-def outputs_of(given: tuple[str, ...]) -> dict[Path, str]:
+def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[Path, str]:
     """The format of each file.
+
+    Parameters:
+        whole: the forms that the command makes itself.
 
     Raises:
         UsageError: it is no FORMAT=FILE, there is no such format, or a file is named twice.
@@ -45,10 +57,10 @@ def outputs_of(given: tuple[str, ...]) -> dict[Path, str]:
     found: dict[Path, str] = {}
     for one in given:
         form, equals, name = one.partition("=")
-        if not equals or not name or form not in {*WHOLE, *FORMS}:
+        if not equals or not name or form not in {*whole, *FORMS}:
             what = f"{form!r} is no format" if equals and name else f"{one!r} is no FORMAT=FILE"
             raise UsageError(
-                f"--output: {what}", hint=f"formats: {', '.join((*WHOLE, *FORMS))}; --output junit=report.xml", code="output"
+                f"--output: {what}", hint=f"formats: {', '.join((*whole, *FORMS))}; --output junit=report.xml", code="output"
             )
         if Path(name) in found:
             raise UsageError(f"--output: {name} is named twice", code="output")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from torch_compat.cli._days import as_of_option, day_of, profile_option, span_of, under_profile
+from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_option, span_of, under_profile
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import find_root, root_option
-from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
+from torch_compat.cli._root import PACKAGED, find_policy, find_root, root_option
+from torch_compat.cli._timelines import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
@@ -58,23 +58,39 @@ def deprecations(
     """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when.
 
     With IDs, such as floor-divide, only these are shown; the exit status is still that of all.
+
+    Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. What releases did is then not checked,
+    and the exit status is 4 unless a promise is broken.
     """
-    place = find_root(root)
-    policy = under_profile(place.policy(), profile)
+    place = _tree(root)
+    policy = under_profile(place.policy() if place is not None else find_policy(None), profile)
     if sweep is not None:
+        if place is None:
+            raise NothingSelected(
+                "--sweep needs recorded observations", hint="run it in a checkout of torch-compat", code="no-root"
+            )
         if as_of is not None or ahead is not None:
             raise UsageError("--sweep judges every day of a range, so it cannot be combined with --as-of or --next")
         return _sweep(place, policy, sweep, format_)
     days = _days(ahead)
     if not policy.deprecations:
-        raise NothingSelected("the policy has no deprecations", where=str(place.path), hint="`torch-compat new deprecation NAME`")
-    evidence = gather_deprecations(place, policy, as_of=day_of(as_of, policy) if as_of else None)
-    rows, report = rows_of(evidence, evidence.as_of), judge_deprecations(evidence)
+        where = str(place.path) if place is not None else None
+        raise NothingSelected("the policy has no deprecations", where=where, hint="`torch-compat new deprecation NAME`")
+    if place is None and states:
+        raise NothingSelected("--states needs recorded observations", hint="run it in a checkout of torch-compat", code="no-root")
+    given = day_of(as_of, policy) if as_of else None
+    if place is None:
+        day = given or newest_known(policy, ())
+        rows, report = timeline_rows(policy, day), judge_timelines(policy, day)
+    else:
+        evidence = gather_deprecations(place, policy, as_of=given)
+        day = evidence.as_of
+        rows, report = rows_of(evidence, day), judge_deprecations(evidence)
     status = report.exit_status
     if names:
         rows = _chosen(rows, names)
         report = replace(report, findings=tuple(one for one in report.findings if any(_is_about(one.id, name) for name in names)))
-    due = due_json(rows, () if names else policy.waivers, evidence.as_of, days)
+    due = due_json(rows, () if names else policy.waivers, day, days)
     if format_ == "json":
         print_json(deprecation_json(rows, report, due, policy.name))
     elif states:
@@ -84,8 +100,18 @@ def deprecations(
     else:
         print_deprecations(rows, report, due, stdout(), full=full)
         if days is not None and not due:
-            stdout().print(Text(f"Nothing falls due within {days} days of {evidence.as_of}"), soft_wrap=True)
+            stdout().print(Text(f"Nothing falls due within {days} days of {day}"), soft_wrap=True)
     return status
+
+
+def _tree(given: Path | None) -> Root | None:
+    """The tree; None outside of one, if this package has policies of its own."""
+    try:
+        return find_root(given)
+    except NothingSelected:
+        if given is not None or not PACKAGED.is_dir():
+            raise
+        return None
 
 
 def _chosen(rows: tuple[Row, ...], names: tuple[str, ...]) -> tuple[Row, ...]:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from torch_compat.cli._format import format_option
+from torch_compat.cli._inspected_machine import run_of
 from torch_compat.cli._inspecting import inspected
+from torch_compat.cli._writing import machine_outputs_option, outputs_of, write_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_compat.cli._inspected_machine import Mark
 
 __all__ = ["inspect"]
 
@@ -21,8 +30,11 @@ __all__ = ["inspect"]
     help="Exit with status 1 if a file meets the condition: danger (it names code that does harm), damage, changes (an operator computes "
     "something else in a release since it was written), or release:X (torch X does not load it with default arguments). May be given several times.",
 )
+@machine_outputs_option
 @format_option
-def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[str, ...], format_: str) -> int:
+def inspect(
+    paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[str, ...], outputs: tuple[str, ...], format_: str
+) -> int:
     """Identify archives, show their contents, and say which releases of torch can load them.
 
     Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
@@ -32,4 +44,9 @@ def inspect(paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[st
     Exit status: 0 every archive is sound; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was named
     and is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
     """
-    return inspected(paths, tree, code, format_, fail_on)
+    asked = outputs_of(outputs, whole=())
+
+    def write(marks: Sequence[Mark], status: int) -> None:
+        write_outputs(asked, run_of(marks, status), {})
+
+    return inspected(paths, tree, code, format_, fail_on, write if asked else None)

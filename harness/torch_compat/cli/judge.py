@@ -25,11 +25,13 @@ from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.machine.entries import of_report
+from torch_compat.report.page.page import DATA, DIGITS
+from torch_compat.report.page.page import page as page_of
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
 from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import judge as judge_evidence
-from torch_compat.rules.judge import judge_upgrader
+from torch_compat.rules.judge import examine, judge_upgrader
+from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -70,6 +72,11 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     help="Also write a Markdown report with an explanation of every cause to this file.",
 )
 @click.option(
+    "--page",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write HTML pages to this directory: index.html, and details beside it. They need no network.",
+)
+@click.option(
     "--baseline",
     type=click.Path(path_type=Path),
     help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
@@ -89,6 +96,7 @@ def judge(
     profile: str | None,
     trees: tuple[Path, ...],
     findings: Path | None,
+    page: Path | None,
     baseline: Path | None,
     upgrader: str | None,
     fail_on_new: bool,
@@ -103,6 +111,8 @@ def judge(
     asked = outputs_of(outputs)
     if fail_on_new and baseline is None:
         raise UsageError("--fail-on-new needs --baseline FILE")
+    if page is not None and upgrader is not None:
+        raise UsageError("--page shows what all rules found, and --upgrader asks some of them: give one of the two")
     before = _baseline(baseline) if baseline is not None else None
     place = find_root(root)
     policy = under_profile(place.policy(), profile)
@@ -114,14 +124,36 @@ def judge(
             from torch_compat.cli._trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
 
             evidence, said = with_trees(evidence, trees, as_of=day)
-        report = judge_evidence(evidence) if upgrader is None else judge_upgrader(evidence, upgrader)
+        report, named = examine(evidence) if upgrader is None else (judge_upgrader(evidence, upgrader), ())
+        pages = page_of(evidence, report, named) if page is not None else {}
     report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))
+    if page is not None:
+        _write_page(page, pages)
     found = beside(report, before) if before is not None else None
     write_report(asked, evidence, report, found)
     print_formatted(report, format_, full=full, found=found)
     return found.exit_status if found is not None and fail_on_new else report.exit_status
+
+
+def _write_page(folder: Path, files: dict[str, str]) -> None:
+    """Write the files of a page, the main one last, and remove the details of older runs.
+
+    Raises:
+        UsageError: the directory that is to hold the folder does not exist.
+        WriteError: a file cannot be written.
+    """
+    if not folder.absolute().parent.is_dir():
+        raise UsageError(
+            f"cannot be written: there is no directory {folder.parent}", where=str(folder), hint="create it first", code="output"
+        )
+    for name, text in files.items():
+        put(folder / name, text, encoding="utf-8")
+    current = {name.partition("/")[0] for name in files}
+    for old in sorted(folder.glob(f"{DATA}{'[0-9a-f]' * DIGITS}/*.html")):
+        if old.parent.name not in current:
+            remove(old)
 
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:

@@ -29,9 +29,8 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
 @click.option(
     "--args",
     "arguments",
-    type=click.Path(path_type=Path),
-    metavar="ARGS.json",
-    help="JSON file with the list of positional arguments. Default: no arguments.",
+    metavar="ARGS.json|JSON|-",
+    help="The list of positional arguments: a JSON file, the JSON itself, or - for standard input. Default: no arguments.",
 )
 @click.option("--method", default="forward", show_default=True, help="Method to call.")
 @click.option(
@@ -56,7 +55,7 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
 @trust_option
 @format_option
 def run(
-    path: Path, arguments: Path | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
+    path: Path, arguments: str | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
 ) -> int:
     """Load a TorchScript, mobile or exported program and call a method of it.
 

@@ -130,6 +130,12 @@ class Break:
         return max((finding.first_reader for finding in self.findings if finding.first_reader), key=order, default="")
 
     @property
+    def begins(self) -> str:
+        """The newest release with which the release or a newer reader behaves so. Where only older readers do, the newest of them."""
+        newer = [one.first_reader for one in self.findings if one.first_reader and one.rule not in FORWARD]
+        return max(newer, key=order, default=self.began)
+
+    @property
     def since(self) -> str:
         """From or up to which release, in words."""
         newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=order)

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
+from torch_compat.escapes import escaped
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
+from torch_compat.releases.release import Release
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+from torch_compat.report.release.published import compared, published_md, read_published
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.to_md import release_md, releases_md
 from torch_compat.report.to_text import summary_text
@@ -25,16 +28,30 @@ from torch_compat.report.tolerances_md import tolerances_md
 from torch_compat.rules.forgiven import forgiven
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from torch_compat.report.release.report import ReleaseReport
     from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judge import Named, Report
 
-__all__ = ["HAND", "NOTES", "REGENERATED", "RELEASES", "Generated", "Judged", "release_documents", "with_block"]
+__all__ = [
+    "COMPARED",
+    "HAND",
+    "NOTES",
+    "PUBLISHED",
+    "REGENERATED",
+    "RELEASES",
+    "Generated",
+    "Judged",
+    "release_documents",
+    "with_block",
+]
 
 RELEASES: Final = "reports/releases"
 NOTES: Final = "reports/notes"
+PUBLISHED: Final = "reports/published.toml"
+COMPARED: Final = "reports/published.md"
 HAND: Final = ".toml"
 """What the name of a file ends with that holds what a person wrote about a release."""
 _END: Final = "<!-- end of what is generated -->"
@@ -116,11 +133,12 @@ REGENERATED: Final = (
 between what is derived from recorded facts and what is only for people."""
 
 
-def release_documents(judged: Judged, hand: Callable[[str], bytes | None]) -> dict[str, str]:
-    """The report and the notes of every minor line, and a table of them, by path.
+def release_documents(judged: Judged, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
+    """The report and the notes of every minor line, and a table of them, by path; also what was published compared with them.
 
     Parameters:
         hand: what a person wrote about a release, by its version; None where nobody did.
+        published: the table of what PyTorch published; None where the tree has none.
 
     Raises:
         UsageError: what was written by hand is invalid, or its evidence is gone.
@@ -137,7 +155,24 @@ def release_documents(judged: Judged, hand: Callable[[str], bytes | None]) -> di
         noted(found, text, where)
         texts[f"{NOTES}/{release}.md"] = notes_md(found, text)
     texts[f"{RELEASES}/README.md"] = releases_md(reports)
+    if published is not None:
+        texts[COMPARED] = published_md(
+            [compared(one, _of_line(reports, one.version), PUBLISHED) for one in read_published(published, PUBLISHED)]
+        )
     return texts
+
+
+def _of_line(reports: Iterable[ReleaseReport], version: str) -> ReleaseReport:
+    """The report of the minor line of a release.
+
+    Raises:
+        UsageError: there is none.
+    """
+    line = Release(version).numbers[:2]
+    found = [one for one in reports if Release(one.release).numbers[:2] == line]
+    if not found:
+        raise UsageError(f"no release of the line of {escaped(version)} is recorded", where=PUBLISHED, code="published-gone")
+    return found[0]
 
 
 def with_block(text: str, name: str, body: str) -> str:

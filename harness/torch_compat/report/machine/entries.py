@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch_compat.report.release.report import ReleaseReport
     from torch_compat.rules.judge import Finding, Report
 
-__all__ = ["ERROR", "Entry", "Run", "of_release", "of_report"]
+__all__ = ["ERROR", "NOTE", "WARNING", "Entry", "Run", "of_release", "of_report"]
 
 ERROR: Final = "error"
 WARNING: Final = "warning"

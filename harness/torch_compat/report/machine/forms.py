@@ -116,8 +116,9 @@ def sarif(run: Run) -> str:
             },
         }
         if entry.file:
-            location = {"artifactLocation": {"uri": _uri(entry.file), "uriBaseId": "SRCROOT"}}
-            result["locations"] = [{"physicalLocation": location}]
+            absolute = entry.file.startswith("/")
+            artifact = {"uri": f"file://{_uri(entry.file)}"} if absolute else {"uri": _uri(entry.file), "uriBaseId": "SRCROOT"}
+            result["locations"] = [{"physicalLocation": {"artifactLocation": artifact}}]
         if entry.accepted:
             result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": _said(entry.accepted)}]
         results.append(result)

@@ -36,10 +36,10 @@ LONGEST: Final = 300
 """Characters of what is quoted of a value, an error or a name, which an archive may choose."""
 
 
-def short(text: str) -> str:
+def short(text: str, longest: int = LONGEST) -> str:
     """A text on one line, cut where it is longer than a person reads."""
-    line = " ".join(text[: 4 * LONGEST].split())
-    return line if len(text) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    line = " ".join(text[: 4 * longest].split())
+    return line if len(text) <= longest else f"{line[: longest - 1]}…"
 
 
 class Span(NamedTuple):

@@ -1,0 +1,72 @@
+"""What ``torch-compat inspect`` tells other tools of each file: one entry for each thing that is wrong with it or may become wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.releases.data import entries as entries_of
+from torch_compat.releases.data import packaged
+from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, Entry, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch_compat.inspected import Inspected
+
+__all__ = ["LOOKED_AT", "RULES", "Mark", "marks_of", "run_of"]
+
+Mark = tuple[str, str, str, str]
+"""The rule, the level, a text, and the path of the file."""
+LOOKED_AT: Final = "looked-at"
+"""The rule of the mark that every file has; its text is the SHA-256 of the file, and no entry is made of it."""
+RULES: Final = {
+    "inspect-error": "Every file can be read to its end.",
+    "inspect-damage": "No archive contradicts itself.",
+    "inspect-danger": "No archive names code that is known to do harm when it is called.",
+    "inspect-changes": "No operator of a program computes something else in a release since the archive was written.",
+    "inspect-release": "The releases that --fail-on names load every archive with default arguments.",
+}
+
+
+def marks_of(found: Inspected) -> tuple[Mark, ...]:
+    """What another tool is told of a file. What ``--fail-on`` names is an error, as is a file that cannot be read."""
+    return tuple((rule, level, text, found.path) for rule, level, text in _marks(found))
+
+
+def _marks(found: Inspected) -> Iterator[tuple[str, str, str]]:
+    yield LOOKED_AT, NOTE, found.sha256 or ""
+    if found.error is not None and not (found.damage and found.needs is not None):
+        yield "inspect-error", ERROR, found.message or found.error.message
+    damage = ERROR if found.error is not None or "damage" in found.fails else WARNING
+    for one in found.damage:
+        yield "inspect-damage", damage, f"{one.code}: {f'{one.record}: ' if one.record else ''}{one.detail}"
+    danger = ERROR if "danger" in found.fails else WARNING
+    for name, record, because in found.dangers:
+        yield "inspect-danger", danger, f"{name} in {record}: {because}"
+    changes = ERROR if "changes" in found.fails else NOTE
+    for change in found.changes_of_meaning:
+        if change.written != "after":
+            yield "inspect-changes", changes, f"{change.operator} since {change.since}: {change.before}; now {change.after}"
+    for condition in found.fails:
+        what, colon, release = condition.partition(":")
+        if colon and what == "release":
+            yield "inspect-release", ERROR, f"torch {release} does not load it with default arguments"
+
+
+def run_of(marks: Iterable[Mark], exit_status: int) -> Run:
+    """A run over files. It is dated by the newest release that is known, never by the clock, and its evidence are the files."""
+    found: list[Entry] = []
+    digest = hashlib.sha256()
+    files = 0
+    levels: dict[str, int] = {ERROR: 0, WARNING: 0, NOTE: 0}
+    for rule, level, text, path in marks:
+        if rule == LOOKED_AT:
+            files += 1
+            digest.update(f"{text}\0{path}\0".encode("utf-8", "surrogateescape"))
+            continue
+        levels[level] += 1
+        found.append(Entry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
+    title = f"torch-compat inspect: {files} files"
+    newest = max(release["date"] for release in entries_of(packaged("policies", "torch"), ["releases"])["release"]).isoformat()
+    return Run(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(found), dict(RULES))

@@ -1,0 +1,399 @@
+"""The main file: what each release broke, the matrix of writers and readers, and the timeline of deprecations."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.report.breaks import LEGEND, order
+from torch_compat.report.page.details import (
+    MAIN,
+    anchor,
+    cause_files,
+    deprecation_file,
+    file_name,
+    link_causes,
+    pair_files,
+    release_files,
+)
+from torch_compat.report.page.markup import SCALE, document, tag
+from torch_compat.report.page.pairs import DEFAULT, pairs_of
+from torch_compat.report.release.items import Section, short
+from torch_compat.report.release.report import release_report, reported_releases
+from torch_compat.report.release.words import TITLES
+from torch_compat.report.to_text import MEANING
+from torch_compat.rules.timelines import rows as timelines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from xml.etree.ElementTree import Element
+
+    from torch_compat.policy.timeline import Axis, Happened
+    from torch_compat.report.page.markup import Node
+    from torch_compat.report.page.pairs import Pairs
+    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.report import ReleaseReport
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Finding, Named, Report
+    from torch_compat.rules.timelines import Row
+
+__all__ = ["DATA", "DIGITS", "MOST_ITEMS", "page", "spans"]
+
+DATA: Final = "d-"
+"""How the folder of the files beside the main one begins; a digest of what they hold follows. Short, since each cell names it."""
+DIGITS: Final = 8
+LONGEST_TITLE: Final = 160
+"""Characters of the title of an item in the main file."""
+MOST_ITEMS: Final = 5
+"""Items of one section of a release in the main file; the file of the release has all."""
+ENDS: Final = frozenset({"error", "removed", "switched", "withdrawn", "restored"})
+
+
+def page(evidence: Evidence, report: Report, named: Sequence[Named]) -> dict[str, str]:
+    """Every file of the page by its path, the main one last: the same evidence gives the same bytes.
+
+    The files beside the main one stand in a folder whose name is a digest of them, so a main file never shows the details of
+    another run.
+    """
+    links = link_causes(report)
+    findings: dict[str, list[Finding]] = {}
+    for one in report.findings:
+        findings.setdefault(one.id, []).append(one)
+    pairs = pairs_of(evidence, report, named)
+    releases = [release_report(evidence, report, named, name) for name in reversed(reported_releases(evidence))]
+    deprecations = timelines_of(evidence, dt.date.fromisoformat(report.as_of))
+    beside = dict(
+        [
+            *pair_files(pairs, findings, links),
+            *cause_files(report, links),
+            *release_files(releases, links),
+            deprecation_file(deprecations),
+        ]
+    )
+    digest = hashlib.sha256("\0".join(f"{name}\0{text}" for name, text in sorted(beside.items())).encode()).hexdigest()[:DIGITS]
+    folder = f"{DATA}{digest}"
+    return {
+        **{f"{folder}/{name}": text for name, text in sorted(beside.items())},
+        MAIN: _main(report, pairs, releases, deprecations, folder, links),
+    }
+
+
+def _main(
+    report: Report,
+    pairs: Pairs,
+    releases: Sequence[ReleaseReport],
+    deprecations: Sequence[Row],
+    folder: str,
+    links: Mapping[str, str],
+) -> str:
+    parts = {
+        "matrix": ("Matrix", "Writers and readers", _matrices(pairs, folder)),
+        "deprecations": (
+            "Deprecations",
+            "Deprecations against the calendar",
+            _timeline(deprecations, folder, dt.date.fromisoformat(report.as_of)),
+        ),
+        "releases": ("Releases", "What each release broke", _releases(releases, folder)),
+        "causes": ("Causes", "All causes", _causes(report, folder, links)),
+        "not-checked": ("Not checked", "What could not be checked", _unknown(report)),
+    }
+    menu = [tag("li", tag("a", short, href=f"#{name}")) for name, (short, _, _) in parts.items()]
+    return document(
+        f"PyTorch archives: compatibility as of {report.as_of}",
+        tag("nav", tag("ul", *menu), aria_label="Sections"),
+        tag(
+            "main",
+            tag("h1", "Compatibility of PyTorch archives"),
+            *_summary(report, folder, links),
+            *(tag("section", tag("h2", title), *body, id=name) for name, (_, title, body) in parts.items()),
+            id="contents",
+        ),
+    )
+
+
+def _summary(report: Report, folder: str, links: Mapping[str, str]) -> Iterator[Node]:
+    meaning = MEANING[report.exit_status][0]
+    yield tag("p", f"As of {report.as_of}: {meaning} (exit status {report.exit_status}). Evidence {report.evidence[:12]}.")
+    head = [tag("th", str(verdict), scope="col", class_="n") for verdict in report.counts]
+    row = [tag("td", str(count), class_="n", data_verdict=str(verdict)) for verdict, count in report.counts.items()]
+    caption = tag("caption", "Questions that the policy asks, by verdict")
+    table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
+    yield tag("div", table, class_="wide")
+    failed = [one for one in report.findings if one.verdict == "fail"]
+    if failed:
+        yield tag("h2", f"Broken promises ({len(failed)})")
+        listed = [tag("li", f"{one.count} × ", tag("a", one.title, href=f"{folder}/{links[one.id]}")) for one in failed[:100]]
+        more = len(failed) - len(listed)
+        yield tag("ul", *listed, tag("li", f"and {more} more") if more else None, class_="items")
+
+
+# ---------------------------------------------------------------------------------------------------------------- releases
+
+
+def _releases(releases: Sequence[ReleaseReport], folder: str) -> Iterator[Node]:
+    yield tag("p", "Everything that begins with a release compared with the newest recorded release of the line before it.")
+    head = [tag("th", name, scope="col") for name in ("release", "day", "compared with")]
+    head += [tag("th", str(section), scope="col", class_="n") for section in TITLES]
+    head.append(tag("th", "not known", scope="col", class_="n"))
+    rows = []
+    for one in releases:
+        counts = [_count(len(one.of(section)), f"{_of(one, folder)}#{section}") for section in TITLES]
+        unknown = sum(part.count for part in one.not_asked)
+        rows.append(
+            tag(
+                "tr",
+                tag("th", tag("a", one.release, href=f"#{anchor('r' + one.release)}"), scope="row"),
+                tag("td", one.day),
+                tag("td", one.since),
+                *counts,
+                tag("td", str(unknown) if unknown else "·", class_="n"),
+            )
+        )
+    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="plain", id="counts")
+    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Items of each release")
+    for one in releases:
+        yield _release(one, folder)
+
+
+def _of(report: ReleaseReport, folder: str) -> str:
+    return f"{folder}/release-{file_name(report.release)}"
+
+
+def _count(count: int, href: str) -> Element:
+    return tag("td", tag("a", str(count), href=href) if count else "·", class_="n")
+
+
+def _release(report: ReleaseReport, folder: str) -> Element:
+    body: list[Node] = []
+    for section, title in TITLES.items():
+        items = report.of(section)
+        if not items:
+            continue
+        shown = [_item(item, _of(report, folder)) for item in items[:MOST_ITEMS]]
+        more = len(items) - len(shown)
+        if more:
+            shown.append(tag("li", tag("a", f"and {more} more", href=f"{_of(report, folder)}#{section}")))
+        strong = section is Section.SILENT
+        said = f"{title} ({len(items)})"
+        body += [tag("p", tag("strong", said) if strong else said), tag("ul", *shown, class_="items")]
+    heading = tag("h3", tag("a", f"torch {report.release}", href=_of(report, folder)), f" ({report.day})")
+    return tag(
+        "article", heading, *(body or [tag("p", "Nothing that is recorded begins with it.")]), id=anchor("r" + report.release)
+    )
+
+
+def _item(item: Item, file: str) -> Element:
+    unexplained = tag("strong", " (not explained)") if item.open else None
+    return tag("li", tag("a", short(item.title, LONGEST_TITLE), href=f"{file}#{anchor(item.id)}"), unexplained)
+
+
+# ------------------------------------------------------------------------------------------------------------------ matrix
+
+
+def _matrices(pairs: Pairs, folder: str) -> Iterator[Node]:
+    yield tag(
+        "p",
+        "Each cell is a writer (row) and a reader (column), with default load options. The number is the percentage of archives that "
+        "load and give the same or close results, rounded down: 100 means all of them. The mark is the most severe outcome of the "
+        "others. A cell leads to its outcomes and causes. Arrow keys move within a matrix.",
+    )
+    steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
+    yield tag("p", *steps, class_="key", role="img", aria_label="Colours: dark blue is 0 percent, yellow is 100 percent")
+    yield tag("p", LEGEND, class_="soft")
+    for family in pairs.families:
+        yield tag("h3", family, id=anchor("f-" + family))
+        yield tag(
+            "div", _matrix(pairs, family, folder), class_="wide", tabindex="0", role="region", aria_label=f"Matrix of {family}"
+        )
+
+
+def _matrix(pairs: Pairs, family: str, folder: str) -> Element:
+    readers = pairs.readers(family)
+    head = [tag("th", tag("span", _public(reader)), scope="col") for reader in readers]
+    rows = []
+    for writer in pairs.writers(family):
+        file = f"{folder}/{pairs.file(writer)}"
+        cells = [_cell(pairs, (writer, reader, family, DEFAULT), f"{file}#{pairs.place(reader)}") for reader in readers]
+        rows.append(tag("tr", tag("th", _public(writer), scope="row"), *cells))
+    caption = tag("caption", f"{family}: archives written by (rows), read by (columns)")
+    corner = tag("td")
+    return tag("table", caption, tag("thead", tag("tr", corner, *head)), tag("tbody", *rows), class_="matrix")
+
+
+def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
+    pair = pairs.all.get(key)
+    if pair is None:
+        return tag("td")
+    return tag("td", tag("a", f"{pair.share}{pair.mark}", href=href), class_=f"c{pair.step}")
+
+
+def _public(name: str) -> str:
+    return name.removeprefix("torch-").partition("+")[0]
+
+
+# ---------------------------------------------------------------------------------------------------------------- timeline
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One span of a timeline.
+
+    Attributes:
+        kind: ``kept``, ``broken`` or ``unknown``.
+        text: the same in words.
+        point: whether it is one day: an end.
+    """
+
+    begin: dt.date
+    end: dt.date
+    kind: str
+    text: str
+    point: bool = False
+
+
+def spans(row: Row, as_of: dt.date) -> Iterator[Drawn]:
+    """The spans of a deprecation: how long it warned, what ended it, how long it stayed beyond its end.
+
+    A span is broken where the event that ends it came too early, or where it lasts beyond the announced end.
+    """
+    snapshot = row.snapshot
+    unclear = str(row.verdict) in {"cannot-tell", "no-promise"}
+    began: Happened | None = None
+    for one in snapshot.happened:
+        what = one.event.what
+        if what in ENDS:
+            broken = any(breach.promised for breach in one.breaches)
+            if began is not None:
+                text = f"{began.event.what} from {began.point.release} to {one.point.release}"
+                yield Drawn(began.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text)
+            text = "; ".join([f"{what} in {one.point.release}", *(breach.text for breach in one.breaches)])
+            yield Drawn(one.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
+            began = one if what == "error" else None
+        elif what == "warned" and began is None:
+            began = one
+    if began is not None:
+        does = "raises an error" if began.event.what == "error" else "warns"
+        yield Drawn(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} from {began.point.release} on")
+    gone = next((one.point.day for one in snapshot.happened if one.event.what in {"removed", "switched"}), as_of)
+    for breach in snapshot.breaches:
+        if breach.kind == "too-long":
+            yield Drawn(breach.day, max(breach.day, gone), "broken" if breach.promised else "unknown", breach.text)
+
+
+def _kind(*, broken: bool, unclear: bool) -> str:
+    return "broken" if broken else "unknown" if unclear else "kept"
+
+
+def _timeline(rows: Sequence[Row], folder: str, as_of: dt.date) -> Iterator[Node]:
+    if not rows:
+        yield tag("p", "The policy has no deprecations.")
+        return
+    yield tag(
+        "p",
+        "A solid bar is a span that keeps the timeline, a hatched one breaks it: too short before its end, or longer than "
+        "announced. A dotted bar is a span of which nothing was promised, or nothing can be told. A vertical line is an end: an error, "
+        "a removal, or a switch of behavior.",
+    )
+    yield tag(
+        "p",
+        f"{len(rows)} deprecations: {', '.join(f'{count} {name}' for name, count in _verdicts(rows))}.",
+        id="deprecation-counts",
+    )
+    axis = rows[0].history.axis
+    days = _days(axis, as_of)
+    years = [
+        tag("span", str(year), style=f"left:{_share(dt.date(year, 1, 1), days):.2f}%")
+        for year in range(days[0].year + 1, days[1].year + 1)
+    ]
+    head = tag(
+        "tr", tag("th", "deprecation", scope="col"), tag("th", "verdict", scope="col"), tag("th", "events", scope="col"),
+        tag("th", tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line", aria_label="calendar"),
+    )  # fmt: skip
+    found = [_line(row, days, as_of, folder) for row in sorted(rows, key=_order)]
+    table = tag("table", tag("thead", head), tag("tbody", *found), class_="timeline")
+    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Timeline of deprecations")
+
+
+def _verdicts(rows: Iterable[Row]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[str(row.verdict)] = counts.get(str(row.verdict), 0) + 1
+    return sorted(counts.items())
+
+
+def _order(row: Row) -> tuple[int, dt.date, str]:
+    """Broken ones first, then by the day on which they began."""
+    began = row.snapshot.happened[0].point.day if row.snapshot.happened else dt.date.max
+    return (0 if str(row.verdict) == "broken" else 1, began, row.history.deprecation.id)
+
+
+def _days(axis: Axis, as_of: dt.date) -> tuple[dt.date, dt.date]:
+    days = [point.day for point in axis.points.values()]
+    return min(days), max(*days, as_of + dt.timedelta(days=1))
+
+
+def _share(day: dt.date, days: tuple[dt.date, dt.date]) -> float:
+    """Where a day lies between two others, in percent."""
+    whole = max(1, (days[1] - days[0]).days)
+    return min(100.0, max(0.0, 100 * (day - days[0]).days / whole))
+
+
+def _line(row: Row, days: tuple[dt.date, dt.date], as_of: dt.date, folder: str) -> Element:
+    name = row.history.deprecation.id
+    drawn = list(spans(row, as_of))
+    bars = [
+        tag("span", class_=f"{one.kind}{' end' if one.point else ''}", title=one.text, style=_place(one, days)) for one in drawn
+    ]
+    events = ", ".join(f"{one.event.what} {one.point.release}" for one in row.snapshot.happened) or "not begun"
+    return tag(
+        "tr",
+        tag("th", tag("a", name, href=f"{folder}/deprecations.html#{anchor(name)}"), scope="row"),
+        tag("td", str(row.verdict)),
+        tag("td", events),
+        tag(
+            "td",
+            tag("div", *bars, class_="track", role="img", aria_label="; ".join(one.text for one in drawn) or "no span"),
+            class_="line",
+        ),
+    )
+
+
+def _place(one: Drawn, days: tuple[dt.date, dt.date]) -> str:
+    left = _share(one.begin, days)
+    return f"left:{left:.2f}%" if one.point else f"left:{left:.2f}%;width:{_share(one.end, days) - left:.2f}%"
+
+
+# ------------------------------------------------------------------------------------------------------------------ causes
+
+
+def _causes(report: Report, folder: str, links: Mapping[str, str]) -> Iterator[Node]:
+    """How many findings begin with each release, newest first, with the file that holds them."""
+    files: dict[str, Counter[str]] = {}
+    names: dict[str, str] = {}
+    for one in report.findings:
+        file = links[one.id].partition("#")[0]
+        files.setdefault(file, Counter())[str(one.verdict)] += 1
+        names[file] = one.first_reader
+    listed = []
+    for file in sorted(files, key=lambda file: order(names[file] or SYNTHETIC), reverse=True):
+        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(files[file].items()))
+        listed.append(tag("li", tag("a", names[file] or "with no release", href=f"{folder}/{file}"), f": {said}"))
+    yield tag("p", f"{len(report.findings)} findings, by the release with which they begin.")
+    yield tag("ul", *listed, class_="items")
+
+
+# ---------------------------------------------------------------------------------------------------------------- not known
+
+
+def _unknown(report: Report) -> Iterator[Node]:
+    if not report.not_checked:
+        yield tag("p", "Everything that the policy requires was checked.")
+    else:
+        yield tag("ul", *(tag("li", f"{count} × {why} ({what})") for what, why, count in report.not_checked), class_="items")
+    if report.notes:
+        yield tag("h3", "Notes")
+        yield tag("ul", *(tag("li", note) for note in report.notes), class_="items")

@@ -1,0 +1,137 @@
+"""What the page says of each pair of a writer and a reader: outcomes of its cells, and the causes that they show."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from torch_compat.corpus.manifest import release_folder
+from torch_compat.corpus.observations import REFERENCE
+from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
+from torch_compat.rules.judgement import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Named, Report
+
+__all__ = ["DEFAULT", "Pair", "Pairs", "pairs_of"]
+
+DEFAULT: Final = "default"
+KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
+
+
+@dataclass
+class Pair:
+    """All cells of one writer, reader, family and set of load options.
+
+    Attributes:
+        counts: cells by outcome.
+        causes: cells by the id of the finding that they belong to. A cell may belong to several findings.
+    """
+
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        """How many cells it has."""
+        return self.counts.total()
+
+    @property
+    def kept(self) -> int:
+        """How many of them are the same or close."""
+        return sum(self.counts[one] for one in KEPT)
+
+    @property
+    def share(self) -> str:
+        """The kept cells in percent, rounded down, so that 100 means all of them; ``<1`` where there are some."""
+        percent = self.kept * 100 // self.total
+        return "<1" if not percent and self.kept else str(percent)
+
+    @property
+    def step(self) -> int:
+        """The step of the colour scale, 0 to 10. Only a pair whose cells are all kept has the last one."""
+        return self.kept * 10 // self.total
+
+    @property
+    def worst(self) -> Outcome | None:
+        """The gravest outcome that is not kept; None where every cell is."""
+        return next((one for one in WORST_FIRST if self.counts[one] and one not in KEPT), None)
+
+    @property
+    def mark(self) -> str:
+        """The mark of the gravest outcome; "" where every cell is kept."""
+        return MARKS[self.worst][0] if self.worst is not None else ""
+
+
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair, by writer, reader, family and load options."""
+
+    all: dict[Key, Pair]
+
+    @property
+    def families(self) -> list[str]:
+        """Every family that was read with default load options."""
+        return sorted({family for _, _, family, options in self.all if options == DEFAULT})
+
+    @cached_property
+    def all_readers(self) -> list[str]:
+        """Every reader, oldest first."""
+        return sorted({reader for _, reader, _, _ in self.all}, key=order)
+
+    @cached_property
+    def _places(self) -> dict[str, str]:
+        return {reader: f"r{number}" for number, reader in enumerate(self.all_readers, 1)}
+
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        return {writer: f"w{number}.html" for number, writer in enumerate(self.writers(), 1)}
+
+    def place(self, reader: str) -> str:
+        """The id of the section of a reader in the file of each writer. Short, since each cell of a matrix names one."""
+        return self._places[reader]
+
+    def file(self, writer: str) -> str:
+        """The name of the file of a writer."""
+        return self._files[writer]
+
+    def writers(self, family: str | None = None) -> list[str]:
+        """The writers of a family, or of all, oldest first."""
+        return sorted({writer for writer, _, one, _ in self.all if family in {None, one}}, key=order)
+
+    def readers(self, family: str) -> list[str]:
+        """The readers of a family, oldest first."""
+        return sorted({reader for _, reader, one, options in self.all if one == family and options == DEFAULT}, key=order)
+
+
+def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pairs:
+    """Every pair that a report counts, with the causes that its cells show."""
+    found: dict[Key, Pair] = defaultdict(Pair)
+    for (writer, reader, family, options), counts in report.outcomes.items():
+        found[writer, _column(reader), family, options].counts.update(counts)
+    readers: dict[int, list[str]] = {}
+    for one in named:
+        cells = one.judgement.cells
+        if cells is None or not one.id:
+            continue
+        if cells.readers not in readers:
+            readers[cells.readers] = [_column(reader.name) for reader in evidence.readers.of(cells.readers)]
+        writer, family, options = release_folder(cells.fixture.release), cells.fixture.family, cells.options.id
+        for reader in readers[cells.readers]:
+            key = (writer, reader, family, options)
+            if key in found:
+                found[key].causes[one.id] += 1
+    return Pairs(dict(found))
+
+
+def _column(reader: str) -> str:
+    """The reference reader is one reader, whatever the horizons."""
+    return REFERENCE if is_reference(reader) else reader

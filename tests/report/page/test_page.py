@@ -1,0 +1,332 @@
+"""The page: every number agrees with the report, every link leads somewhere, and no text becomes markup. No browser is needed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import posixpath
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report.page.pages import read
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.report.page import page as main_page
+from torch_compat.report.page.markup import _DARK, LONGEST, POLICY, SCALE, SCRIPT, document, tag
+from torch_compat.report.page.page import DATA, page, spans
+from torch_compat.report.page.pairs import DEFAULT, Pair, Pairs, pairs_of
+from torch_compat.report.release.report import release_report, reported_releases
+from torch_compat.report.release.words import TITLES
+from torch_compat.rules.judge import examine
+from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.timelines import rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.judge import Named, Report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\u202e\ud800\"'&lt;" + "A" * 1_000_000
+
+
+@pytest.fixture(scope="module")
+def judged(small_tree: Path) -> tuple[Evidence, Report, tuple[Named, ...]]:
+    place = Root(small_tree)
+    evidence = gather(place, place.policy(), as_of=None)
+    return evidence, *examine(evidence)
+
+
+@pytest.fixture(scope="module")
+def files(judged: tuple[Evidence, Report, tuple[Named, ...]]) -> dict[str, str]:
+    return page(*judged)
+
+
+def test_the_main_file_comes_last_and_the_same_evidence_gives_the_same_bytes(
+    files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]]
+) -> None:
+    assert list(files)[-1] == "index.html"
+    assert page(*judged) == files
+    folders = {posixpath.dirname(name) for name in files} - {""}
+    assert len(folders) == 1
+    assert folders.pop().startswith(DATA)
+
+
+def test_every_file_is_whole_and_every_link_leads_to_a_place_in_these_files(files: dict[str, str]) -> None:
+    pages = {name: read(text) for name, text in files.items()}
+    count = 0
+    for name, one in pages.items():
+        assert len(set(one.ids)) == len(one.ids), name
+        for link in one.links:
+            path, _, place = link.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            assert target in pages, (name, link)
+            assert not place or place in pages[target].ids, (name, link)
+            count += 1
+    assert count > 1000
+
+
+def test_every_file_is_reached_from_the_main_one(files: dict[str, str]) -> None:
+    seen, new = set(), {"index.html"}
+    while new:
+        name = new.pop()
+        seen.add(name)
+        for link in read(files[name]).links:
+            path = link.partition("#")[0]
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            if target not in seen:
+                new.add(target)
+    assert seen == files.keys()
+
+
+def test_nothing_is_fetched_and_one_script_may_run(files: dict[str, str]) -> None:
+    allowed = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    assert f"script-src 'sha256-{allowed}'" in POLICY
+    assert "default-src 'none'" in POLICY
+    for name, text in files.items():
+        one = read(text)
+        kinds = Counter(kind for kind, _ in one.tags)
+        assert (kinds["script"], kinds["style"]) == (1, 1), name
+        assert text.count(SCRIPT) == 1
+        assert not kinds.keys() & {"img", "iframe", "link", "object", "embed", "form", "base", "input"}
+        assert [
+            attributes["content"]
+            for kind, attributes in one.tags
+            if kind == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+        ] == [POLICY]
+        for kind, attributes in one.tags:
+            assert not [key for key in attributes if key.startswith("on") or key in {"src", "srcset", "action"}], (name, kind)
+            assert not re.match(r"[a-z]+:|//", attributes.get("href", ""), re.IGNORECASE), (name, attributes)
+        assert "url(" not in text
+        assert "@import" not in text
+
+
+def of_main(files: dict[str, str]) -> dict[str, str]:
+    """Verdicts as the main file shows them."""
+    one = read(files["index.html"])
+    table = next(rows for rows in one.rows if rows[0] == [str(verdict) for verdict in Verdict])
+    return dict(zip(table[0], table[1], strict=True))
+
+
+def outcomes_of(files: dict[str, str], pairs: Pairs) -> dict[tuple[str, str, str, str], dict[str, int]]:
+    """Cells by writer, reader, family, options and outcome, as the files of the writers show them."""
+    folder = next(name for name in files if "/" in name).partition("/")[0]
+    found = {}
+    for writer in pairs.writers():
+        text = files[f"{folder}/{pairs.file(writer)}"]
+        for part in re.findall(r'<section id="r\d+">.*?</section>', text, re.DOTALL):
+            one = read(part)
+            (table,) = one.rows
+            reader = re.search(r"<h2>read by (.*?)</h2>", part)
+            assert reader is not None
+            for row in table[1:]:
+                counts = {name: int(count) for name, count in zip(table[0][2:], row[2:], strict=True) if count != "·"}
+                found[writer, reader[1], row[0], row[1]] = counts
+    return found
+
+
+def counted(report: Report) -> dict[tuple[str, str, str, str], dict[str, int]]:
+    return {key: {str(outcome): count for outcome, count in counts.items() if count} for key, counts in report.outcomes.items()}
+
+
+def test_every_number_agrees_with_the_report(files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]]) -> None:
+    evidence, report, named = judged
+    assert {name: int(count) for name, count in of_main(files).items()} == {
+        str(verdict): report.counts.get(verdict, 0) for verdict in Verdict
+    }
+    pairs = pairs_of(evidence, report, named)
+    assert outcomes_of(files, pairs) == counted(report)
+    one = read(files["index.html"])
+    table = next(rows for rows in one.rows if rows[0][:2] == ["release", "day"])
+    for row, release in zip(table[1:], reversed(reported_releases(evidence)), strict=True):
+        found = release_report(evidence, report, named, release)
+        assert row[:3] == [release, found.day, found.since]
+        shown = [0 if count == "·" else int(count) for count in row[3:]]
+        assert shown == [*(len(found.of(section)) for section in TITLES), sum(part.count for part in found.not_asked)]
+    listed = Counter(str(row.verdict) for row in rows(evidence, evidence.as_of))
+    said = ", ".join(f"{count} {name}" for name, count in sorted(listed.items()))
+    assert f"{listed.total()} deprecations: {said}." in files["index.html"]
+
+
+def test_the_matrix_shows_the_share_and_the_gravest_outcome(
+    files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]]
+) -> None:
+    pairs = pairs_of(*judged)
+    one = read(files["index.html"])
+    tables = [table for table in one.rows if len(table[0]) > 3 and table[0][0] == ""]
+    assert len(tables) == len(pairs.families)
+    shown = [cell for table in tables for row in table[1:] for cell in row[1:] if cell]
+    assert len(shown) == sum(options == DEFAULT for _, _, _, options in pairs.all)
+    whole = [pair for key, pair in pairs.all.items() if key[3] == DEFAULT and pair.kept == pair.total]
+    assert shown.count("100") == len(whole) > 0
+
+
+def test_a_planted_difference_is_seen(judged: tuple[Evidence, Report, tuple[Named, ...]]) -> None:
+    """The comparison above goes red for one cell and for one verdict."""
+    evidence, report, named = judged
+    key = next(iter(report.outcomes))
+    spoiled = {**report.outcomes, key: report.outcomes[key] + Counter({Outcome.CRASHED: 1})}
+    changed = replace(report, outcomes=spoiled, counts={**report.counts, Verdict.PASS: report.counts[Verdict.PASS] + 1})
+    files = page(evidence, changed, named)
+    assert outcomes_of(files, pairs_of(evidence, changed, named)) != counted(report)
+    assert int(of_main(files)["pass"]) == report.counts[Verdict.PASS] + 1
+
+
+def test_a_cell_leads_to_its_causes_and_a_cause_to_its_witness_and_command(
+    files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]]
+) -> None:
+    evidence, report, named = judged
+    pairs = pairs_of(evidence, report, named)
+    by_cause: Counter[str] = Counter()
+    for pair in pairs.all.values():
+        by_cause.update(pair.causes)
+    of_cells = {one.id: one for one in report.findings if one.id in by_cause}
+    assert len(of_cells) > 10
+    assert {name: by_cause[name] for name in of_cells} == {
+        name: sum(one.judgement.cells.count for one in named if one.id == name and one.judgement.cells is not None)
+        for name in of_cells
+    }
+    causes = "".join(text for name, text in files.items() if "/causes-" in name)
+    for one in report.findings:
+        assert f"<code>{one.id.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</code>" in causes
+        assert one.smallest in causes
+    assert causes.count("<article") == len(report.findings)
+
+
+@pytest.mark.parametrize(("counts", "share", "step", "mark"), [
+    ({Outcome.SAME: 1000}, "100", 10, ""),
+    ({Outcome.SAME: 9999, Outcome.DIFFERENT: 1}, "99", 9, "≠"),
+    ({Outcome.CLOSE: 1, Outcome.REFUSED: 9999}, "<1", 0, "✗"),
+    ({Outcome.REFUSED: 5, Outcome.DIFFERENT: 5}, "0", 0, "≠"),
+    ({Outcome.SAME: 1, Outcome.UNSUPPORTED: 1}, "50", 5, "-"),
+])  # fmt: skip
+def test_a_share_is_never_rounded_to_all_or_none(counts: dict[Outcome, int], share: str, step: int, mark: str) -> None:
+    pair = Pair(Counter(counts))
+    assert (pair.share, pair.step, pair.mark) == (share, step, mark)
+
+
+# ------------------------------------------------------------------------------------------------------------ hostile text
+
+
+def test_no_text_becomes_markup(judged: tuple[Evidence, Report, tuple[Named, ...]], files: dict[str, str]) -> None:
+    evidence, report, named = judged
+    findings = tuple(
+        replace(one, title=HOSTILE, cause=HOSTILE, smallest=HOSTILE, reproduce=HOSTILE, waiver="") for one in report.findings[:40]
+    )
+    spoiled = replace(
+        report,
+        findings=findings,
+        notes=(HOSTILE,),
+        not_checked=((HOSTILE, HOSTILE, 3),),
+        outcomes={
+            **report.outcomes,
+            ("torch-1.5.1", "torch-1.6.0", HOSTILE, DEFAULT): Counter({Outcome.REFUSED: 2}),
+            ("torch-1.5.1", "torch-1.6.0", "export", HOSTILE): Counter({Outcome.REFUSED: 2}),
+        },
+    )
+    plain = replace(spoiled, notes=("x",), not_checked=(("x", "y", 3),))
+    kinds = [
+        Counter(kind for text in page(evidence, one, named).values() for kind, _ in read(text).tags) for one in (spoiled, plain)
+    ]
+    assert kinds[0] == kinds[1]
+    made = page(evidence, spoiled, named)
+    for name, text in made.items():
+        assert text.isascii() or all(one.isprintable() or one == "\n" for one in text), name
+        assert "img" not in {kind for kind, _ in read(text).tags}
+        assert text.count("<script>") == 1
+        assert len(max(re.findall(r"A+", text), key=len, default="")) <= LONGEST
+        text.encode("utf-8")
+    assert len(made["index.html"]) < 2 * len(files["index.html"])
+    assert all(re.fullmatch(r"(d-[0-9a-f]{8}/)?[A-Za-z0-9._-]+\.html", name) for name in made)
+
+
+def test_an_attribute_is_a_text_too() -> None:
+    text = document("t", tag("p", "x", title='"><script>alert(1)</script>'))
+    assert [attributes for kind, attributes in read(text).tags if kind == "p"] == [{"title": '"><script>alert(1)</script>'}]
+
+
+# ----------------------------------------------------------------------------------------------------------------- colours
+
+
+def luminance(colour: tuple[float, float, float]) -> float:
+    """Relative luminance of linear RGB (WCAG 2.2)."""
+    return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
+
+
+def linear(text: str) -> tuple[float, float, float]:
+    parts = [int(text[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return red, green, blue
+
+
+SEES = {
+    "everything": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    # Machado, Oliveira and Fernandes 2009, severity 1
+    "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
+    "no blue": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039)),
+}
+
+
+@pytest.mark.parametrize("who", SEES)
+def test_the_scale_gets_brighter_with_every_step_for_everybody(who: str) -> None:
+    seen = []
+    for colour in map(linear, SCALE):
+        parts = [min(1.0, max(0.0, sum(weight * part for weight, part in zip(row, colour, strict=True)))) for row in SEES[who]]
+        seen.append(luminance((parts[0], parts[1], parts[2])))
+    assert all(one < other for one, other in pairwise(seen)), seen
+    assert len(SCALE) == 11
+
+
+@pytest.mark.parametrize("step", range(len(SCALE)))
+def test_the_text_of_a_cell_can_be_read(step: int) -> None:
+    back = luminance(linear(SCALE[step]))
+    text = 1.0 if step < _DARK else 0.0
+    assert (max(back, text) + 0.05) / (min(back, text) + 0.05) >= 4.5, step
+
+
+# --------------------------------------------------------------------------------------------------------------- timelines
+
+
+def test_a_span_is_broken_where_its_deprecation_is(judged: tuple[Evidence, Report, tuple[Named, ...]]) -> None:
+    evidence = judged[0]
+    seen: Counter[str] = Counter()
+    for row in rows(evidence, evidence.as_of):
+        drawn = list(spans(row, evidence.as_of))
+        kinds = {one.kind for one in drawn}
+        seen[str(row.verdict)] += 1
+        assert all(one.begin <= one.end for one in drawn)
+        assert ("broken" in kinds) is (any(one.promised for one in row.snapshot.breaches)), row.history.deprecation.id
+        if str(row.verdict) == "kept":
+            assert kinds <= {"kept"}
+    assert seen["broken"] > 3
+    assert seen["kept"] > 10
+
+
+# -------------------------------------------------------------------------------------------------------------------- size
+
+
+def test_a_page_of_60_writers_and_60_readers_has_at_most_2_mb(
+    judged: tuple[Evidence, Report, tuple[Named, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4,000 fixtures and 60 readers: as many cells as there can be, and more items than the main file lists."""
+    evidence, report, named = judged
+    names = [f"torch-2.{number}.1" for number in range(60)]
+    kinds = ["export", "mobile", "package", "torch-save", "torchscript"]
+    cells = Counter({Outcome.SAME: 10, Outcome.DIFFERENT: 3, Outcome.REFUSED: 1})  # 60 x 5 x 14 = 4,200 fixtures
+    outcomes: Any = {(writer, f"{reader}+cu102", kind, DEFAULT): cells for writer in names for reader in names for kind in kinds}
+    newest = release_report(evidence, report, named, "2.13.0")
+    item = replace(newest.items[0], title="a long title " * 100)
+    many = replace(
+        newest, items=tuple(replace(item, id=f"{section}{number}", section=section) for section in TITLES for number in range(9))
+    )
+    monkeypatch.setattr(main_page, "reported_releases", lambda _: tuple(name.removeprefix("torch-") for name in names))
+    monkeypatch.setattr(main_page, "release_report", lambda *given: replace(many, release=given[-1]))
+    files = page(evidence, replace(report, outcomes=outcomes), named)
+    assert files["index.html"].count('<td class="c') == 60 * 60 * 5
+    assert len(files["index.html"].encode()) <= 2_000_000

@@ -1,0 +1,101 @@
+"""What PyTorch published, compared with the reports: a statement without evidence, and evidence that is gone, are noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from markdown_it import MarkdownIt
+
+from torch_compat.cli._root import Root
+from torch_compat.cli.judge import gather
+from torch_compat.errors import UsageError
+from torch_compat.report.documents import COMPARED, PUBLISHED
+from torch_compat.report.release.items import Section
+from torch_compat.report.release.published import compared, published_md, read_published
+from torch_compat.report.release.report import release_report
+from torch_compat.rules.judge import examine
+
+if TYPE_CHECKING:
+    from torch_compat.report.release.published import Compared
+    from torch_compat.report.release.report import ReleaseReport
+
+REPOSITORY = Path(__file__).parents[3]
+FIVE = ("1.6.0", "1.7.0", "1.11.0", "1.12.0", "2.6.0")
+RELEASE = '[[release]]\nversion = "2.13.0"\nnotes = "https://example.org/n"\nwhole = false\nwhy = "w"\n'
+ITEM = '[[item]]\nrelease = "2.13.0"\ntitle = "t"\nsource = "https://example.org/s"\n'
+
+
+@pytest.fixture(scope="module")
+def report(small_tree: Path) -> ReleaseReport:
+    place = Root(small_tree)
+    evidence = gather(place, place.policy(), as_of=None)
+    return release_report(evidence, *examine(evidence), "2.13.0")
+
+
+def of(report: ReleaseReport, text: str) -> Compared:
+    (one,) = read_published((RELEASE + text).encode(), "p.toml")
+    return compared(one, report, "p.toml")
+
+
+def test_the_table_names_five_releases_and_says_of_each_whether_the_page_was_read() -> None:
+    found = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
+    assert tuple(one.version for one in found) == FIVE
+    for one in found:
+        assert one.notes == f"https://github.com/pytorch/pytorch/releases/tag/v{one.version}"
+        assert one.statements
+        assert one.whole or one.why
+
+
+def test_every_statement_of_the_table_is_in_the_document() -> None:
+    text = (REPOSITORY / COMPARED).read_text(encoding="utf-8")
+    links = [
+        str(token.attrs["href"])
+        for block in MarkdownIt().parse(text)
+        for token in block.children or ()
+        if token.type == "link_open"
+    ]
+    found = read_published((REPOSITORY / PUBLISHED).read_bytes(), PUBLISHED)
+    for one in found:
+        assert one.notes in links
+        for said in one.statements:
+            assert said.source in links
+    assert text.count("([source](") == sum(len(one.statements) for one in found)
+    assert text.count("may name some of these") == sum(not one.whole for one in found)
+
+
+def test_a_statement_is_shown_unseen_or_refused(report: ReleaseReport) -> None:
+    name = next(item.id for item in report.items if item.section is Section.SILENT)
+    one = of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')
+    assert [[item.id for item in items] for _, items in one.shown] == [[name]]
+    assert [said.unseen for said in one.unseen] == ["it needs a GPU"]
+    assert name not in {item.id for item in one.unnamed}
+    assert (
+        len(one.unnamed)
+        == sum(item.section in {Section.SILENT, Section.REFUSED, Section.CRASHED, Section.OPERATORS} for item in report.items) - 1
+    )
+    assert published_md([one]) == published_md(
+        [of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')]
+    )
+    with pytest.raises(UsageError, match=r"the report of 2\.13\.0 has no waiver:gone"):
+        of(report, f'{ITEM}found = ["waiver:gone"]\n')
+
+
+@pytest.mark.parametrize("text", [
+    ITEM, f"{ITEM}found = []\n", f'{ITEM}found = ["a"]\nunseen = "b"\n', f"{ITEM}found = [1]\n", f"{ITEM}unseen = 1\n",
+    f'{ITEM}unseen = "a"\nmore = 1\n', f'{ITEM.replace("2.13.0", "2.14.0")}unseen = "a"\n',
+    f'{ITEM.replace("https://example.org/s", "javascript:x")}unseen = "a"\n',
+    f'{ITEM.replace("https://example.org/s", "https://x)[y](z")}unseen = "a"\n', "[[item]]\n", "item = 1\n", "more = 1\n", RELEASE,
+])  # fmt: skip
+def test_a_wrong_table_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_published((text + RELEASE if text.startswith(("item =", "more")) else RELEASE + text).encode(), "p.toml")
+
+
+def test_hostile_text_is_harmless(report: ReleaseReport) -> None:
+    text = published_md([of(report, ITEM.replace('"t"', '"<script>x</script>[a](b)\\u001b[2J\\u202e"') + 'unseen = "|`*<b>"\n')])
+    html = MarkdownIt("commonmark", {"html": True}).render(text)
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert all(one.isprintable() or one == "\n" for one in text)
