@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,36 @@ def build(session: nox.Session) -> None:
             session.run(command, "readers", "list", external=True)
             session.run(command, "judge", external=True, success_codes=[4])  # nothing to judge is never a pass
             session.run(command, "deprecations", external=True, success_codes=[4])  # what releases did is not packaged
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into build/site; a warning is an error. The pages load nothing from other hosts."""
+    session.install(".", *group("docs"))
+    session.run("python", "tools/documentation.py", "stage", "build/docs")
+    session.run("mkdocs", "build", "--strict", "--config-file", "build/docs/mkdocs.yml", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run("python", "tools/documentation.py", "check", "build/site")
+
+
+@nox.session(default=False)
+def release(session: nox.Session) -> None:
+    """Check that a version can be released, and build and check sdist and wheel in dist/: `-- 0.2.0`; with `--tag`, tag it."""
+    versions = [argument for argument in session.posargs if argument != "--tag"]
+    if len(versions) != 1:
+        session.error("expected one version: nox -s release -- VERSION [--tag]")
+    session.install(*group("release"))
+    session.run("python", "tools/release.py", "check", *versions)
+    with tempfile.TemporaryDirectory() as place:  # so that only these two files are checked
+        session.run("python", "-m", "build", f"--outdir={place}", ".")
+        built = sorted(Path(place).iterdir())
+        session.run("twine", "check", "--strict", *map(str, built))
+        dist = ROOT / "dist"
+        dist.mkdir(exist_ok=True)
+        for file in built:
+            shutil.copy(file, dist)
+            session.log(f"built dist/{file.name}")
+    if "--tag" in session.posargs:
+        session.run("python", "tools/release.py", "tag", *versions)
 
 
 @nox.session(default=False)

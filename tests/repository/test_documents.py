@@ -45,13 +45,17 @@ TOP_LEVEL = {
 }  # fmt: skip
 TOLERATED = (
     "bash docs/nightly/",
+    ". .venv/bin/activate ",
     "cd ",
     "git ",
     "nox ",
+    "pipx install ",
     "python -m pip install ",
+    "python -m venv ",
     "ssh-keygen ",
     "tox ",
 )  # other programs that documents may tell people to run
+BUILT = {".nox", ".tox", ".venv", "build"}  # directories that git ignores and that hold copies of documents
 JOINTS = {"&&", "||", "|", ";"}
 RUNS = "<!-- runs -->"  # in the line above a block: its torch-compat commands are run by a test and have to end with status 0
 
@@ -89,7 +93,8 @@ def shown_in(name: str, text: str) -> Iterator[Shown]:
     """Commands of a document's ``sh`` blocks, one for each part of a line that ``&&`` or a pipe joins."""
     inside = runs = False
     above = pending = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, indented in enumerate(text.splitlines(), 1):
+        line = indented.lstrip()  # a block inside a list
         if line.startswith("```"):
             inside, runs = line == "```sh" and not inside, above == RUNS
         elif inside and line.endswith("\\"):
@@ -105,7 +110,7 @@ def shown_in(name: str, text: str) -> Iterator[Shown]:
 
 
 def everything_shown() -> list[Shown]:
-    documents = [path for path in sorted(REPOSITORY.glob("**/*.md")) if not {".nox", ".tox", ".venv"} & set(path.parts)]
+    documents = [path for path in sorted(REPOSITORY.glob("**/*.md")) if not BUILT & set(path.relative_to(REPOSITORY).parts)]
     return [
         one for path in documents for one in shown_in(path.relative_to(REPOSITORY).as_posix(), path.read_text(encoding="utf-8"))
     ]
