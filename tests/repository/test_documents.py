@@ -46,6 +46,7 @@ TOP_LEVEL = {
 TOLERATED = (
     "bash docs/nightly/",
     "cd ",
+    "export ",
     "git ",
     "nox ",
     "python -m pip install ",
