@@ -47,6 +47,7 @@ TOLERATED = (
     "bash docs/nightly/",
     ". .venv/bin/activate ",
     "cd ",
+    "export ",
     "git ",
     "nox ",
     "pipx install ",
