@@ -89,7 +89,9 @@ def _breakages(report: Report) -> Iterator[str]:
         quiet = sum(one.silent for one in members)
         yield f"## torch {_plain(release)}"
         yield ""
-        yield f"{len(members)} causes begin with it, {sum(one.count for one in members)} cells; {quiet} change values silently."
+        causes = "1 cause begins" if len(members) == 1 else f"{len(members)} causes begin"
+        silently = "1 changes" if quiet == 1 else f"{quiet} change"
+        yield f"{causes} with it, {sum(one.count for one in members)} cells; {silently} values silently."
         yield ""
         for one in members:
             yield from _break(one)
