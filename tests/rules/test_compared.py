@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_crash_is_one_cause_whatever_the_recipe() -> None:
 def use(outcome: str, *, warns: bool = False, behaves: str | None = None) -> Use:
     """What a release did with a feature."""
     error = {"type": "builtins.RuntimeError", "message": "no"} if outcome != "worked" else None
-    return cast("Use", Use(outcome, (("builtins.UserWarning", "soon"),) if warns else (), "", behaves, error))
+    return Use(outcome, (("builtins.UserWarning", "soon"),) if warns else (), "", behaves, error)
 
 
 @pytest.mark.parametrize(
