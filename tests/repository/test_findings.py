@@ -26,6 +26,9 @@ REPOSITORY = Path(__file__).parents[2]
 COMMAND = re.compile(r"`torch-compat (observe --reader torch-(\S+) .*--fixture (\S+) .*--recorded)`")
 
 
+PROVE = re.compile(r"`torch-compat prove (\S+)`")
+
+
 @cache
 def document() -> str:
     return (REPOSITORY / "reports" / "findings.md").read_text(encoding="utf-8")
@@ -37,12 +40,15 @@ def test_it_is_current(judged: Report) -> None:
 
 
 def test_its_commands_name_what_there_is(corpus: Corpus) -> None:
-    readers = load_policy(REPOSITORY / "policies" / "torch").corpus.readers
-    commands = COMMAND.findall(document())
-    assert len(commands) == document().count("**Example:**") > 0
+    policy = load_policy(REPOSITORY / "policies" / "torch")
+    upgraders = {one.id for one in policy.upgraders}
+    commands, proofs = COMMAND.findall(document()), PROVE.findall(document())
+    assert len(commands) + len(proofs) == document().count("**Example:**")
+    assert commands
     for command, reader, fixture in commands:
-        assert reader in readers, command
+        assert reader in policy.corpus.readers, command
         assert fixture in corpus.fixtures, command
+    assert [upgrader for upgrader in proofs if upgrader not in upgraders] == []
 
 
 @pytest.fixture(scope="module")
