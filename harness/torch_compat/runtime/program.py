@@ -539,7 +539,9 @@ class Program:
             said = f"holds {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
             raise Corrupt(said, where=where, code="size-disagrees")
         array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
-        return Tensor(array, value.requires_grad)
+        made = Tensor(array, value.requires_grad)
+        made.root = array
+        return made
 
     def _storage(self, storage: Storage, folder: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
         key = folder + storage.key

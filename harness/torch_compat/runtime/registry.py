@@ -43,13 +43,13 @@ KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool
 
 
 class Grad:
-    """Whether what is computed from tensors that require gradients requires them, and into which storages it was written.
+    """Whether what is computed from tensors that require gradients requires them, and into which tensors it was written.
 
-    What is written into one view of a storage is seen through its other views, and so are its gradients.
+    What is written into one view of a tensor is seen through its other views, and so are its gradients.
 
     Attributes:
         enabled: whether it does.
-        written: the storages, by identity, of the call that runs or ran last.
+        written: the roots of views, by identity, of the call that runs or ran last.
     """
 
     __slots__ = ("enabled", "written")
@@ -65,7 +65,14 @@ class Grad:
 
     def reaches(self, tensor: Any) -> bool:
         """Whether a tensor requires gradients because of what was written through another view of its storage."""
-        return bool(self.written) and tensor.__class__ is Tensor and not tensor.is_detached and id(tensor.storage) in self.written
+        if not self.written or tensor.__class__ is not Tensor or tensor.is_detached:
+            return False
+        return id(tensor.storage if tensor.root is None else tensor.root) in self.written
+
+    def write(self, tensor: Tensor) -> None:
+        """A tensor that requires gradients was written in place."""
+        root = tensor.storage if tensor.root is None else tensor.root
+        self.written[id(root)] = root
 
 
 grad = Grad()
@@ -267,8 +274,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
         if requires and tracks and grad.enabled:
             _mark(result)
             if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
-                storage = result.storage
-                grad.written[id(storage)] = storage
+                grad.write(result)
         return result
 
     return call

@@ -67,9 +67,11 @@ class Tensor:
         is_parameter: whether it stands among the parameters of a module.
         is_leaf: whether it was given; what is computed from tensors that require gradients is no leaf.
         is_detached: whether it shares memory with other tensors, and no gradients: it came of ``detach`` or ``data``.
+        root: what it is a view of where gradients are concerned, by identity. Tensors of an archive that share a storage are no views of one another, so
+            each of them is a root; None stands for the storage.
     """
 
-    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "requires_grad")
+    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "requires_grad", "root")
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         if array.__class__ is not np.ndarray:
@@ -86,6 +88,7 @@ class Tensor:
         self.is_parameter = is_parameter
         self.is_leaf = True
         self.is_detached = False
+        self.root: object | None = None
 
     @property
     def dtype(self) -> Dtype:
@@ -134,7 +137,9 @@ class Tensor:
             Raised: it would leave the storage.
         """
         at = self.storage_offset if offset is None else offset
-        return Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
+        made = Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
+        made.is_detached, made.root = self.is_detached, self.root
+        return made
 
     def item(self) -> Any:
         """The only element as a Python scalar."""

@@ -47,6 +47,10 @@ WORDED = {
 """Versions that differ in the words, or the class, of an error alone."""
 
 
+LAID_OUT = {(f"aten::{name}", Release("1.10.0")) for name in ("nonzero", "nonzero_numpy", "where")}
+"""Versions that differ in the strides of their results alone, by which no two results are told apart."""
+
+
 def test_both_sides_know_the_same_changes() -> None:
     changes = tomllib.loads(CHANGES.read_text("utf-8"))["change"]
     assert ELSEWHERE.keys() <= {change["id"] for change in changes}
@@ -64,4 +68,4 @@ def test_both_sides_know_the_same_changes() -> None:
         for since in versions[1:]
     }
     assert listed - modelled == set(), "listed, and not modelled"
-    assert modelled - listed == WORDED, "modelled, and not listed"
+    assert modelled - listed == WORDED | LAID_OUT, "modelled, and not listed"

@@ -10,6 +10,9 @@ import pytest
 
 from tests.runtime.archives import program
 from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators.views import of_view
+from torch_compat.runtime.registry import grad, resolve
 from torch_compat.runtime.tensor import Tensor
 
 
@@ -105,3 +108,31 @@ def test_a_comparison_with_what_bytes_do_not_hold(statement: str, horizon: str, 
             module.run("forward", given)
     else:
         assert module.run("forward", given).array.dtype == bool
+
+
+@pytest.mark.parametrize(("horizon", "strides"), [("1.9.1", (2, 1)), ("1.10.2", (1, 4))])
+def test_places_lie_row_after_row_and_since_1_10_column_after_column(horizon: str, strides: tuple[int, int]) -> None:
+    x = Tensor(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 1.0]]))
+    assert resolve("aten::nonzero", Release(horizon))(x).strides == strides
+    rows, columns = resolve("aten::where", Release(horizon))(Tensor(x.array > 0))
+    assert rows.storage is columns.storage
+    assert (rows.strides, columns.strides) == ((strides[0],), (strides[0],))
+    assert columns.array.tolist() == [0, 2, 0, 2]
+
+
+@pytest.mark.parametrize("power", [0, 2, -1])
+def test_powers_of_what_is_not_square_are_refused(power: int) -> None:
+    with pytest.raises(Raised, match="square matrices"):
+        resolve("aten::matrix_power", Release("2.13.0"))(Tensor(np.ones((2, 3))), power)
+
+
+def test_tensors_of_an_archive_that_share_a_storage_share_no_gradients() -> None:
+    """What is written into a tensor is seen by its views, and not by tensors that only have the same memory."""
+    first = Tensor(np.zeros(2))
+    other = Tensor(first.array[1:])
+    first.root, other.root = object(), object()
+    grad.begin()
+    grad.write(first)
+    assert grad.reaches(of_view(first, first.array[:1]))
+    assert not grad.reaches(other)
+    grad.begin()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,9 +28,13 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators.casting import overwrite
+from torch_compat.runtime.operators.views import of_view
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Index = list[Tensor | None]
 PLACES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -596,19 +600,28 @@ functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(sel
 
 
 @functional("nonzero", gradient=False)
-def nonzero(self: Tensor) -> Tensor:
-    """Places of what is not zero, one in a row."""
+def nonzero_1_0(self: Tensor) -> Tensor:
+    """Places of what is not zero, one in a row, row after row in memory."""
     array = self.array
     if not array.ndim:
         return Tensor(np.zeros((int(array != 0), 0), INT64))
-    return Tensor(np.argwhere(array != 0).astype(INT64))
+    return Tensor(np.ascontiguousarray(np.argwhere(array != 0), INT64))
 
 
-@operator("aten::nonzero_numpy", gradient=False)
-def nonzero_numpy(self: Tensor) -> list[Tensor]:
-    """Places of what is not zero, one tensor for each dimension."""
-    array = self.array if self.array.ndim else self.array.reshape(1)
-    return [Tensor(one.astype(INT64)) for one in np.nonzero(array != 0)]
+@functional("nonzero", since="1.10.0", gradient=False)
+def nonzero(self: Tensor) -> Tensor:
+    """The same, column after column in memory."""
+    return Tensor(np.asfortranarray(nonzero_1_0(self).array))
+
+
+def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
+    """Places of what is not zero, one tensor for each dimension: views of one."""
+    found = places(self if self.ndim else Tensor(self.array.reshape(1)))
+    return [of_view(found, found.array[:, at]) for at in range(found.array.shape[1])]
+
+
+operator("aten::nonzero_numpy", gradient=False)(lambda self: _columns(self, nonzero_1_0))
+operator("aten::nonzero_numpy", since="1.10.0", gradient=False)(lambda self: _columns(self, nonzero))
 
 
 @operator("aten::argwhere", gradient=False)
@@ -636,17 +649,18 @@ def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor
 
 
 def _wheres() -> None:
-    for since, promote in (("1.0.0", False), ("1.12.0", True)):
-
-        def call(
-            condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None, promote: bool = promote
-        ) -> Any:
+    def registered(since: str, places: Callable[[Tensor], Tensor], *, promote: bool) -> None:
+        @operator("aten::where", "aten::_s_where", since=since)
+        def where(condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+            """Elements of the one or the other; of a condition alone, the places where it holds."""
             if self is None and other is None:
-                return nonzero_numpy(condition)
+                return _columns(condition, places)
             result = _where(condition, self, other, promote=promote)
             return result if out is None else into(out, result.array)
 
-        operator("aten::where", "aten::_s_where", since=since)(call)
+    registered("1.0.0", nonzero_1_0, promote=False)
+    registered("1.10.0", nonzero, promote=False)
+    registered("1.12.0", nonzero, promote=True)
 
 
 _wheres()

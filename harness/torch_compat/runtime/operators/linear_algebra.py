@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
@@ -679,7 +680,17 @@ def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol:
 @operator("aten::matrix_power", "aten::linalg_matrix_power")
 def matrix_power(self: Tensor, n: int) -> Tensor:
     """Whole powers of square matrices."""
-    return Tensor(np.linalg.matrix_power(decomposed(self.array), n).astype(self.array.dtype))
+    array = self.array
+    if array.ndim < 2:
+        raise fail("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if array.shape[-1] != array.shape[-2]:
+        if n == 1:
+            raise Unsupported(
+                "the reference reader knows no first power of a matrix that is not square", code="value"
+            )  # up to 1.8 it is a copy
+        rows, columns = array.shape[-2:]
+        raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    return Tensor(_each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype))
 
 
 _matrix_norm: Any = np.linalg.norm

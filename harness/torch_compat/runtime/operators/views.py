@@ -33,6 +33,7 @@ def of_view(source: Tensor, array: Array) -> Tensor:
     """A view of a tensor."""
     made = Tensor(array, source.requires_grad)
     made.is_detached = source.is_detached
+    made.root = source.root
     return made
 
 
