@@ -17,6 +17,7 @@ import contextlib
 import datetime as dt
 import errno
 import fcntl
+import glob
 import json
 import os
 import stat
@@ -260,6 +261,7 @@ def _alone(path: Path, content: Content | None) -> None:
         return
     path = path.resolve()
     partial = _partial(path, os.getpid())
+    _sweep(path)
     made = _missing(path.parent)
     try:
         _stage(path, content, partial)
@@ -272,6 +274,25 @@ def _alone(path: Path, content: Content | None) -> None:
                 os.rmdir(folder)  # noqa: PTH106
         raise
     _reach_disk(path.parent)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this file have left beside it."""
+    for left in path.parent.glob(glob.escape(f".{path.name}.") + "*.partial") if path.parent.is_dir() else ():
+        number = left.name.removeprefix(f".{path.name}.").removesuffix(".partial")
+        if number.isascii() and number.isdecimal() and not _runs(int(number)):
+            _unlink(left)
+
+
+def _runs(process: int) -> bool:
+    """Whether there is a process of this number, whoever's it is."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _stage(path: Path, content: Content, partial: Path) -> None:

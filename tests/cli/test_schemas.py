@@ -54,6 +54,7 @@ SCHEMA_OF = {
     "new recipe": "new",
     "new deprecation": "new-begun",
     "new rule": "new-begun",
+    "new upgrader": "new-upgrader",
     "new waiver": "new-begun",
     "deprecations": "deprecations",
     "plan": "plan",
@@ -133,7 +134,7 @@ def observed_by(root: Path, version: str) -> ObservedReader:
 @pytest.fixture
 def root(small_tree: Path, tmp_path: Path) -> Path:
     """Real evidence, where a run may write its own."""
-    for name in ("fixtures", "policies", "reports/observations"):
+    for name in ("fixtures", "policies", "reports/observations", "reports/proofs"):
         shutil.copytree(small_tree / name, tmp_path / name)
     return tmp_path
 
@@ -531,3 +532,10 @@ def test_prove(run: Run, arguments: tuple[str, ...]) -> None:
     status, document = run("prove", *arguments)
     assert status == document["exit_status"]
     assert len(document["proofs"]) + len(document["mutants"]) == 1
+
+
+def test_new_upgrader(run: Run, root: Path) -> None:
+    status, document = run("new upgrader", "aten::square", "--root", str(root))
+    assert (status, document["upgrader"]) == (0, "square_0_10")
+    assert "policies/torch/upgraders.toml" in document["files"]
+    assert not any(step["done"] for step in document["steps"])

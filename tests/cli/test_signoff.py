@@ -29,7 +29,7 @@ VERIFY = ("signoff", "torch-2.13.0", "--verify")
 
 @pytest.fixture
 def root(small_tree: Path, tmp_path: Path) -> Path:
-    for name in ("fixtures", "policies", "reports/observations"):
+    for name in ("fixtures", "policies", "reports/observations", "reports/proofs"):
         shutil.copytree(small_tree / name, tmp_path / name)
     return tmp_path
 

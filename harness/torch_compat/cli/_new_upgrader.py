@@ -12,6 +12,7 @@ from torch_compat.operators.bodies import is_call_itself
 from torch_compat.operators.breaks import operator_of
 from torch_compat.operators.history import History
 from torch_compat.operators.shape import shape
+from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def steps(place: Root, one: Upgrader) -> list[Step]:
     """What is to do for an upgrader, in order, and what of it is done."""
     recipe = f"upgrade_{one.id}".lower()
     program = place.inside(f"fixtures/recipes/{recipe}.py")
-    finished = program.is_file() and UNFINISHED not in program.read_text(encoding="utf-8")
+    finished = program.is_file() and UNFINISHED not in read_whole(program, MOST_OF_A_PROGRAM).decode("utf-8")
     itself = is_call_itself(one.body, one.operator)
     digest = stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or "")
     try:

@@ -95,6 +95,8 @@ def signoff(
         raise UsageError("--verify, --withdraw and --attach exclude each other")
     if signers is not None and not verify:
         raise UsageError("--signers belongs to --verify")
+    if not verify:
+        place.complete()  # else a signature that was killed while it was written would be taken for one
     if verify or attach is not None:  # what is signed has a name, whatever has become of the policy
         signed = str(named(release))
         return _verify(place, signed, signers) if attach is None else _attach(place, signed, attach)
