@@ -386,3 +386,18 @@ def test_a_real_file_system(tree: Tree, tmp_path: Path, how: str, words: str) ->
     )
     assert done.returncode == 2, done
     assert words in done.stderr
+
+
+def test_what_a_killed_process_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = [tmp_path / f".notes.md.{process}.partial" for process in (ended.pid, 10**30)]
+    stays = [
+        tmp_path / name
+        for name in (f".notes.md.{os.getppid()}.partial", ".notes.md.mine.partial", f".other.md.{ended.pid}.partial")
+    ]
+    for path in (*left, *stays):
+        path.write_text("half", encoding="utf-8")
+    put(tmp_path / "notes.md", "whole")
+    assert [path.name for path in left if path.exists()] == []
+    assert all(path.exists() for path in stays)

@@ -40,7 +40,10 @@ def whole(planter: Planter, one: Tried) -> int:
             kept = [(observation, bits & ~one.cell.reader) for observation, bits in line if bits & ~one.cell.reader]
             seen = [*kept, (one.planted, one.cell.reader)]
         held.append((fixture, options, seen))
-    shared = {name: getattr(planter.evidence, name) for name in ("policy", "corpus", "recorded", "fresh", "as_of", "operators", "proofs")}
+    shared = {
+        name: getattr(planter.evidence, name)
+        for name in ("policy", "corpus", "recorded", "fresh", "as_of", "operators", "proofs")
+    }
     return judge(Alone(**shared, held=tuple(held))).exit_status
 
 
