@@ -21,7 +21,6 @@ ALLOWED = {
     ("pickles/dangers.py", 'split(".")'): "the names of a module",
     ("needs/loading.py", 'split(".")'): "the names of a module",
     ("cli/_candidate.py", 'partition("+")'): "what stands behind the release in the name of a build",
-    ("report/page/page.py", 'partition("+")'): "what stands behind the release in the name of a reader",
     ("runtime/program.py", 'split(".")'): "the names of a class",
     ("releases/release.py", 'split(".")'): "here versions are read",
     ("releases/release.py", 'partition("+")'): "here versions are read",

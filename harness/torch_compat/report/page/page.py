@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.releases.release import public
 from torch_compat.report.breaks import LEGEND, order
 from torch_compat.report.page.details import (
     MAIN,
@@ -213,12 +214,12 @@ def _matrices(pairs: Pairs, folder: str) -> Iterator[Node]:
 
 def _matrix(pairs: Pairs, family: str, folder: str) -> Element:
     readers = pairs.readers(family)
-    head = [tag("th", tag("span", _public(reader)), scope="col") for reader in readers]
+    head = [tag("th", tag("span", public(reader)), scope="col") for reader in readers]
     rows = []
     for writer in pairs.writers(family):
         file = f"{folder}/{pairs.file(writer)}"
         cells = [_cell(pairs, (writer, reader, family, DEFAULT), f"{file}#{pairs.place(reader)}") for reader in readers]
-        rows.append(tag("tr", tag("th", _public(writer), scope="row"), *cells))
+        rows.append(tag("tr", tag("th", public(writer), scope="row"), *cells))
     caption = tag("caption", f"{family}: archives written by (rows), read by (columns)")
     corner = tag("td")
     return tag("table", caption, tag("thead", tag("tr", corner, *head)), tag("tbody", *rows), class_="matrix")
@@ -229,10 +230,6 @@ def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
     if pair is None:
         return tag("td")
     return tag("td", tag("a", f"{pair.share}{pair.mark}", href=href), class_=f"c{pair.step}")
-
-
-def _public(name: str) -> str:
-    return name.removeprefix("torch-").partition("+")[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------- timeline
