@@ -8,11 +8,13 @@ import datetime as dt
 import pickle
 import re
 import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import torch_compat.needs
 from torch_compat.formats.model import Call, Facts, StorageRecord
 from torch_compat.needs import Needs, of, packaged_rules
 from torch_compat.needs.loading import Way, _numpy_class, packaged_loading
@@ -178,7 +180,18 @@ def test_the_packaged_tables_name_each_module_once() -> None:
     loading = packaged_loading()
     assert loading.packages["torchvision::"][0] == "torchvision"
     assert all(re.fullmatch(r"https://\S+", entry["reference"]) for entry in loading.advisories)
-    assert str(loading.abilities["safe-globals-by-name"].readers) == "2.6.0.."
+    assert str(loading.ability("safe-globals-by-name").readers) == "2.6.0.."
+
+
+def test_the_policy_has_each_ability_that_the_code_asks_for() -> None:
+    sources = (Path(torch_compat.needs.__file__).parent / name for name in ("loading.py", "verdict.py"))
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
+    assert packaged_loading().abilities.keys() == set(re.findall(r'"((?:safe-globals|distributed)-[a-z-]+)"', texts))
+
+
+def test_an_ability_of_no_release_of_the_calendar_is_offered_by_none() -> None:
+    loading = packaged_loading()._replace(abilities={})
+    assert not loading.ability("safe-globals-by-name").readers
 
 
 @pytest.mark.parametrize(

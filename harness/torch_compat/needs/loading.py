@@ -16,7 +16,7 @@ from torch_compat.needs.rules import packaged_rules
 from torch_compat.pickles import Global, NumpyDtype, dangerous, parts
 from torch_compat.pickles.weights_only import Refusal, allowing
 from torch_compat.releases.data import entries, packaged
-from torch_compat.releases.sets import ReleaseSet
+from torch_compat.releases.sets import NONE, ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -168,6 +168,10 @@ class Stated(NamedTuple):
     packages: dict[str, tuple[str, str]]
     renamed: tuple[dict[str, Any], ...]
     advisories: tuple[dict[str, Any], ...]
+
+    def ability(self, name: str) -> Ability:
+        """The entry of this name. A calendar that ends before the first release with the ability has no such entry."""
+        return self.abilities.get(name, Ability(NONE, "no release of the calendar offers it"))
 
 
 @cache
@@ -347,7 +351,7 @@ def _by_own_loader(asked: Loading) -> Iterator[Way]:
 def _by_checkpoint(asked: Loading) -> Iterator[Way]:
     """Newer releases make a file of torch.save of it; older ones load into a state dict with tensors of the right shapes."""
     known, runs_code = asked.rules.known, runs_names(asked.facts)
-    converting = known.bits_of(packaged_loading().abilities["distributed-to-torch-save"].readers)
+    converting = known.bits_of(packaged_loading().ability("distributed-to-torch-save").readers)
     yield asked.way(asked.base & converting, CONVERT, runs_code=runs_code)
     yield asked.way(asked.base & ~converting, LOAD_SHARDS, runs_code=runs_code)
 
@@ -386,7 +390,7 @@ def _by_torch_load(asked: Loading) -> Iterator[Way]:
 def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
     """The ways that take a list of safe globals; releases that need the same list together."""
     rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
-    by_name = rules.known.bits_of(packaged_loading().abilities["safe-globals-by-name"].readers)
+    by_name = rules.known.bits_of(packaged_loading().ability("safe-globals-by-name").readers)
     told: dict[WeightsOnly, tuple[Global, ...] | Refusal] = {}
     alike: dict[tuple[tuple[Global, ...], bool], int] = {}
     for release, restricted in rules.weights_only.items():

@@ -281,7 +281,7 @@ class Judge:
         if facts.extra["checkpoint"].strided:
             abilities.append("distributed-strides")
         for name in abilities:
-            ability = packaged_loading().abilities[name]
+            ability = packaged_loading().ability(name)
             yield Item(self.rules.known.bits_of(ability.readers), name, METADATA, ability.because)
         for one in facts.damage:
             if one.code in {"missing-shard", "missing-file"}:
