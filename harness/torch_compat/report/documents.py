@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
-from torch_compat.escapes import escaped
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
@@ -156,23 +155,18 @@ def release_documents(judged: Judged, hand: Callable[[str], bytes | None], publi
         texts[f"{NOTES}/{release}.md"] = notes_md(found, text)
     texts[f"{RELEASES}/README.md"] = releases_md(reports)
     if published is not None:
+        stated = [(one, _of_line(reports, one.version)) for one in read_published(published, PUBLISHED)]
         texts[COMPARED] = published_md(
-            [compared(one, _of_line(reports, one.version), PUBLISHED) for one in read_published(published, PUBLISHED)]
+            [compared(one, report, PUBLISHED) for one, report in stated if report],
+            [one for one, report in stated if not report],
         )
     return texts
 
 
-def _of_line(reports: Iterable[ReleaseReport], version: str) -> ReleaseReport:
-    """The report of the minor line of a release.
-
-    Raises:
-        UsageError: there is none.
-    """
+def _of_line(reports: Iterable[ReleaseReport], version: str) -> ReleaseReport | None:
+    """The report of the minor line of a release; None where no release of the line is recorded."""
     line = Release(version).numbers[:2]
-    found = [one for one in reports if Release(one.release).numbers[:2] == line]
-    if not found:
-        raise UsageError(f"no release of the line of {escaped(version)} is recorded", where=PUBLISHED, code="published-gone")
-    return found[0]
+    return next((one for one in reports if Release(one.release).numbers[:2] == line), None)
 
 
 def with_block(text: str, name: str, body: str) -> str:

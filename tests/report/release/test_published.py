@@ -65,6 +65,14 @@ def test_every_statement_of_the_table_is_in_the_document() -> None:
     assert text.count("may name some of these") == sum(not one.whole for one in found)
 
 
+def test_a_release_of_which_nothing_is_recorded_is_listed_as_not_compared(report: ReleaseReport) -> None:
+    (other,) = read_published(
+        (RELEASE.replace("2.13.0", "9.9.0") + ITEM.replace("2.13.0", "9.9.0") + 'unseen = "u"\n').encode(), "p"
+    )
+    assert "| 9.9.0 | not compared: no release of this line is recorded | 1 |" in published_md([of(report, "")], [other])
+    assert "not compared: no release" not in (REPOSITORY / COMPARED).read_text(encoding="utf-8")
+
+
 def test_a_statement_is_shown_unseen_or_refused(report: ReleaseReport) -> None:
     name = next(item.id for item in report.items if item.section is Section.SILENT)
     one = of(report, f'{ITEM}found = ["{name}"]\n{ITEM}unseen = "it needs a GPU"\nnote = "n"\n')
