@@ -27,7 +27,8 @@ from torch_compat.policy import Family, load_policy
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.readers.environments import Environment
 from torch_compat.replay.produce import Produced
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.cell import Outcome
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

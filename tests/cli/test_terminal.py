@@ -20,8 +20,9 @@ from rich.text import Text
 
 from tests.conftest import REPOSITORY
 from tests.recordings import with_end
-from torch_compat.cli import COMMANDS, main, top_level
+from torch_compat.cli import main, top_level
 from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._listed import COMMANDS
 from torch_compat.cli._output import Progress, stderr, stdout
 from torch_compat.cli._root import find_policy, find_root
 from torch_compat.cli._terminal import Harmless, harmless_output, styled

@@ -23,8 +23,9 @@ from torch_compat.corpus.manifest import SYNTHETIC, release_folder
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
 from torch_compat.rules import judge as judging
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.waiving import Waiving
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import alike, headline

@@ -32,7 +32,7 @@ from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sample, draw
 from torch_compat.report.predictions import Reader, stated
 from torch_compat.runtime import module, registry, slipping, slips
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 if TYPE_CHECKING:
     from torch_compat.needs import Rules

@@ -13,8 +13,9 @@ from rich.console import Console
 
 from torch_compat.report.breaks import LEGEND, MARKS
 from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.judge import Source
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from torch_compat.rules.judge import Report

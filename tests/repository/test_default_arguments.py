@@ -18,7 +18,7 @@ from torch_compat.operators.differences import differences
 from torch_compat.operators.history import History
 from torch_compat.operators.schema import parse
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 
 REPOSITORY = Path(__file__).parents[2]
 PREFIX = "default_of_"

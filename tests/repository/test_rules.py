@@ -17,6 +17,7 @@ ENGINE = {
     "forgiven",
     "relaxed",
     "__init__",
+    "cell",
     "cells",
     "compared",
     "differences",

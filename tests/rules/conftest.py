@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.proofs import Proofs
     from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.model import Family
-    from torch_compat.rules.evidence import Cells
+    from torch_compat.rules.cell import Cells
     from torch_compat.rules.judge import Report
     from torch_compat.rules.judgement import Judgement
     from torch_compat.rules.readers import Reader

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.rules import oracle
 from tests.rules.conftest import DATES, DEFAULT, FACTS, FAR, NEAR, STRICT, World, covers, file_format, rule, waiver, wording
 from torch_compat.policy.model import CorpusScope, Milestone
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.readers import Reader, Readers, Sums, highest, lowest, places
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import pytest
 from tests.rules.conftest import FAR, World, wording
 from tests.rules.test_calls_heard import observe, raised
 from torch_compat.rules.differences import Differences
-from torch_compat.rules.wordings import Wordings
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
@@ -65,8 +64,8 @@ def test_texts_of_two_wordings_are_two_errors(world: World) -> None:
 def test_what_no_release_wrote_has_the_words_of_none(world: World) -> None:
     world.promise(wordings=(wording((OLD, ".."), (NEW, "..")),))
     fixture, seen = heard(world)
-    assert Wordings(world.evidence()).others(fixture, seen, "2.0.0") == ()
-    (pair,) = Wordings(world.evidence()).others(replace(fixture, release="synthetic"), seen, "2.0.0")
+    assert world.evidence().wordings.others(fixture, seen, "2.0.0") == ()
+    (pair,) = world.evidence().wordings.others(replace(fixture, release="synthetic"), seen, "2.0.0")
     assert pair[1::2] == (OLD, NEW)
 
 

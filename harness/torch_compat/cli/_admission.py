@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.cli._counting import LOCK_FILE
 from torch_compat.cli._generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
 from torch_compat.cli.judge import gather, uncollected
-from torch_compat.cli.observe import Asked, is_missing, observe_reader, record_survey
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
 from torch_compat.places import read_whole

@@ -12,7 +12,7 @@ from torch_compat.cli._operator_check import Known, check_operators
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from torch_compat.cli._operator_check import Checked

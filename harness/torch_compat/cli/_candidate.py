@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.cli._candidate_items import Beside, Candidate, Items, Programs, collides
+from torch_compat.cli._observing import damage_of
 from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
-from torch_compat.cli.observe import damage_of
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture
 from torch_compat.corpus.recorded import write_recorded

@@ -15,9 +15,10 @@ from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import Item, Policy
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
 from torch_compat.rules.judge import judge_reader
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Verdict
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import headline
 from torch_compat.writes import changing, put

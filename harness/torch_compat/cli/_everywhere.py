@@ -10,6 +10,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from torch_compat.cli._observing import Asked, observe_reader
 from torch_compat.cli._readers import trusted
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
@@ -138,8 +139,6 @@ class Everywhere:
 
     def _read(self, release: CalendarRelease) -> None:
         """Record what a release makes of the fixtures. Nothing is recorded of them yet that it could be compared with."""
-        from torch_compat.cli.observe import Asked, observe_reader  # noqa: PLC0415 - that module asks this one
-
         evidence = self._gathered()
         mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
         if not mine or not self._unread(evidence, release):

@@ -20,8 +20,9 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from torch_compat.cli._root import Root
     from torch_compat.corpus.proofs import Call, RecordedProof
+    from torch_compat.proving.examples import Counterexample
     from torch_compat.proving.oracles import Real
-    from torch_compat.proving.proof import Counterexample, Proof
+    from torch_compat.proving.proof import Proof
     from torch_compat.proving.stated import Stated
     from torch_compat.readers.builds import Build
     from torch_compat.readers.environments import Environment

@@ -9,13 +9,13 @@ import click
 
 from torch_compat.cli._builds import BuildRelease, is_build_name, resolved
 from torch_compat.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
+from torch_compat.cli._observing import damage_of, observe_release
 from torch_compat.cli._output import Progress, format_option, stderr, trust_option
 from torch_compat.cli._readers import built, trusted
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read
 from torch_compat.cli._root import Root, find_root, root_option
 from torch_compat.cli._writing import outputs_of, outputs_option
 from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected, write_report
-from torch_compat.cli.observe import damage_of, observe_release
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.readers.builds import unchanged
 from torch_compat.report.to_json import report_json

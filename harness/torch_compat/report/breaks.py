@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.releases.release import named
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.cell import Outcome
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

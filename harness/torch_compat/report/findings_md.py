@@ -10,7 +10,8 @@ from torch_compat.escapes import escaped
 from torch_compat.report.breaks import LEGEND, breaks, order
 from torch_compat.report.matrix import matrix
 from torch_compat.report.to_text import ASKED, QUESTION, questions
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.cell import Outcome
+from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

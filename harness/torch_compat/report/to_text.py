@@ -17,7 +17,8 @@ from rich.text import Text
 
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
-from torch_compat.rules.judgement import Asks, Outcome, Verdict
+from torch_compat.rules.cell import Outcome
+from torch_compat.rules.judgement import Asks, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

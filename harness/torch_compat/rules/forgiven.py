@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from torch_compat.policy import Tolerance

@@ -21,9 +21,10 @@ from torch_compat.policy.counts import ACCEPT, key_of
 from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
 from torch_compat.rules import waivers_exact
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.cells import kind_of
-from torch_compat.rules.judgement import Asks, Judgement, Outcome, Verdict, slug
-from torch_compat.rules.operator_changes import PairCounts, operators_became, pair_counts
+from torch_compat.rules.judgement import Asks, Judgement, Verdict, slug
+from torch_compat.rules.operator_changes import PairCounts, operator_changes, operators_became, pair_counts
 from torch_compat.rules.operator_waivers_exact import unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
 from torch_compat.rules.waivers_exact import judge_waivers
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.cell import Cells
+    from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.waiving import Part
 
 __all__ = [
@@ -59,6 +61,7 @@ OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 UPGRADERS_PROVEN = "upgraders-proven"
 ENGINE = frozenset(
     {
+        "cell",
         "cells",
         "compared",
         "differences",
@@ -472,7 +475,7 @@ def measure(evidence: Evidence) -> Measured:
     """
     tally, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
     _, waiving = _waive(evidence, tally.caused)
-    policy, changes = evidence.policy, evidence.operator_changes
+    policy, changes = evidence.policy, evidence.derived(operator_changes)
     counts: dict[Key, Value | None] = {}
     became = operators_became(evidence)
     counts |= {key: None if changes is None else digest_of(shown) if shown else 0 for key, shown in became.items()}

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.cell import Cells
+    from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.readers import Reader
 
 __all__ = ["agreement", "judge"]

@@ -119,7 +119,7 @@ class PairCounts:
 
 def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
     """Every two releases that were recorded one after the other, oldest first; none where nothing is recorded."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return ()
     found = [PairCounts(*early) for early in changes.early]
@@ -146,7 +146,7 @@ def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
 
 
 def operator_changes(evidence: Evidence) -> OperatorChanges | None:
-    """Everything that the rules about operators look at; None where nothing is recorded. :attr:`Evidence.operator_changes` keeps it."""
+    """Everything that the rules about operators look at; None where nothing is recorded. :meth:`Evidence.derived` keeps it."""
     if evidence.operators is None:
         return None
     schemas, versions = evidence.operators.schemas, evidence.operators.versions
@@ -229,7 +229,7 @@ def misstated_by(one: Misstated) -> Changed:
 
 def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
     """The verdict of something that is broken, and the id of the waiver that covers it."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     assert changes is not None  # noqa: S101 - nothing is broken where nothing is recorded
     fitting = changes.applied.by.get(changed, ())
     return (Verdict.WAIVED, fitting[0].id) if fitting else (Verdict.FAIL, "")
@@ -237,7 +237,7 @@ def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
 
 def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
     """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; none where nothing is recorded, or changed so."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     return {
         key_of(waiver.id, operator): changes.applied.covered.get((waiver.id, operator), ()) if changes is not None else ()
         for waiver in evidence.policy.operator_waivers

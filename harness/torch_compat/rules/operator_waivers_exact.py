@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.operators.breaks import UNKNOWN
 from torch_compat.policy.operator_waivers import wrong
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import NOT_RECORDED
+from torch_compat.rules.operator_changes import NOT_RECORDED, operator_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _judgement(rule: RuleEntry, subject: str, name: str, verdict: Verdict, what:
 
 
 def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, str]:
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     waits = waiver.since not in evidence.policy.calendar and not waiver.expired(evidence.as_of)
@@ -57,7 +57,7 @@ def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, s
 
 
 def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     count, stated = unknown_operators(changes, gap), evidence.policy.counts["operator_gap", gap.release]

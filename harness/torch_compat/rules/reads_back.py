@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.cells import judge_cells, told_apart, verdicts
-from torch_compat.rules.judgement import Asks, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,13 +13,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.operators import halves
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.readers import highest, lowest
 from torch_compat.rules.readers import places as readers_in
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.cell import Cells
+    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["UNTOLD", "Relaxations", "raised"]
 

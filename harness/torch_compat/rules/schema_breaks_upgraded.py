@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.operators.breaks import UNKNOWN
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import changed_by, dropped_by, judged, not_recorded
+from torch_compat.rules.operator_changes import changed_by, dropped_by, judged, not_recorded, operator_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ ASKS: Final = Asks.OTHER
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every two releases that were recorded one after the other by what the newer one does not have any more."""
     yield from not_recorded(evidence, rule.id)
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return
     for older, newer, _ in changes.early:

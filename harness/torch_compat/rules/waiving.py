@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from torch_compat.policy.accepted import Direction
     from torch_compat.policy.model import Covers, Waiver
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.rules.cell import Cells
+    from torch_compat.rules.evidence import Evidence
     from torch_compat.rules.judgement import Judgement
 
 __all__ = ["Covered", "Part", "Waiving", "direction_of"]

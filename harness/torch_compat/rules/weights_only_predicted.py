@@ -21,8 +21,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.release import Release
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

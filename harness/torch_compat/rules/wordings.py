@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation
     from torch_compat.policy.model import Wording
     from torch_compat.releases.sets import ReleaseSet
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.rules.readers import Readers
 
 __all__ = ["Errors", "Heard", "Use", "Wordings", "other_errors"]
 
@@ -64,12 +64,13 @@ def other_errors(observation: Observation) -> Errors:
 
 
 class Wordings:
-    """The wordings of a policy over some evidence. What it found out once, it keeps."""
+    """The wordings of a policy, asked of the readers of some evidence. What it found out once, it keeps."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
+    def __init__(self, wordings: tuple[Wording, ...], readers: Readers) -> None:
+        self._wordings = wordings
+        self._readers = readers
         self._known: dict[tuple[str, Pair], tuple[tuple[Use, ReleaseSet], ...]] = {}
-        self._readers: dict[str, int] = {}
+        self._spans: dict[str, int] = {}
 
     def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
         """The readers of one observation, told apart by what explains the errors that are not the golden's."""
@@ -110,16 +111,16 @@ class Wordings:
         if key not in self._known:
             found: list[tuple[Use, ReleaseSet]] = []
             if writer != SYNTHETIC:  # what no release wrote has the words of none
-                for wording in self._evidence.policy.wordings:
+                for wording in self._wordings:
                     found += _uses(wording, Release(writer), pair)
             self._known[key] = tuple(found)
         return self._known[key]
 
     def _span(self, releases: ReleaseSet) -> int:
         text = str(releases)
-        if text not in self._readers:
-            self._readers[text] = self._evidence.readers.where(lambda reader: Release(reader.release) in releases)
-        return self._readers[text]
+        if text not in self._spans:
+            self._spans[text] = self._readers.where(lambda reader: Release(reader.release) in releases)
+        return self._spans[text]
 
 
 def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[Use, ReleaseSet]]:

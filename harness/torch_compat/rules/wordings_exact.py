@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.rules.cell import Outcome
+from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.rules.relaxed import UNTOLD, raised
 from torch_compat.values.normalise import plain_error
 

@@ -22,8 +22,9 @@ from torch_compat.report.page.page import DATA, page, spans
 from torch_compat.report.page.pairs import DEFAULT, Pair, Pairs, pairs_of
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
+from torch_compat.rules.cell import Outcome
 from torch_compat.rules.judge import examine
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.timelines import rows
 
 if TYPE_CHECKING:

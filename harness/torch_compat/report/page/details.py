@@ -11,7 +11,7 @@ from torch_compat.report.page.markup import document, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
-from torch_compat.rules.judgement import Outcome
+from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import Part, Section, Span
-from torch_compat.rules.operator_changes import changed_by, dropped_by, misstated_by
+from torch_compat.rules.operator_changes import changed_by, dropped_by, misstated_by, operator_changes
 from torch_compat.rules.timelines import State, seen
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _before(evidence: Evidence, release: str) -> str:
 
 def operator_parts(evidence: Evidence, report: Report) -> Iterator[Part]:
     """Operators that programs call and that no longer take these calls, by waiver; of those without, by operator."""
-    changes, recorded = evidence.operator_changes, evidence.operators
+    changes, recorded = evidence.derived(operator_changes), evidence.operators
     if changes is None or recorded is None:
         return
     ids = {one.id: one for one in report.findings if one.rule in {"schema-breaks-upgraded", "upgraders-old-schemas"}}

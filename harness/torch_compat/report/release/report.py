@@ -12,6 +12,7 @@ from torch_compat.releases.release import Release
 from torch_compat.report.release.archives import archive_parts, recorded_readers
 from torch_compat.report.release.items import Section, Span, merged
 from torch_compat.report.release.others import change_parts, deprecation_parts, format_parts, operator_parts
+from torch_compat.rules.operator_changes import operator_changes
 from torch_compat.rules.timelines import State, seen
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
     """What the records do not tell of the release."""
     for one in missing:
         yield NotAsked(one.count, one.why)
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     gaps = {gap.release for gap in evidence.policy.operator_gaps}
     if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
         yield NotAsked(1, f"operators of {asked.by}: they are not recorded")
