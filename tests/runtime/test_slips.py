@@ -15,7 +15,7 @@ from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
 from torch_compat.needs.item import Item
 from torch_compat.policy import load_policy
-from torch_compat.policy.model import SLIP_SIGN
+from torch_compat.policy.shapes import SLIP_SIGN
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips

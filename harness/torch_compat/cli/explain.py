@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import Policy
-    from torch_compat.policy.model import Table
     from torch_compat.policy.operator_waivers import OperatorWaiver
+    from torch_compat.policy.shapes import Table
     from torch_compat.policy.timeline import History
 
 __all__ = ["explain"]

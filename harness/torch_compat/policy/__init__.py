@@ -19,12 +19,12 @@ from torch_compat.policy.model import (
     MayRefuse,
     Milestone,
     OptionSet,
-    Policy,
     PolicyTable,
     RuleEntry,
     Tolerance,
     Waiver,
 )
+from torch_compat.policy.policy import Policy
 from torch_compat.policy.schema import policy_schema
 
 __all__ = [

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from torch_compat.policy.source import Entry
+    from torch_compat.policy.entry import Entry
 
 __all__ = [
     "ACCEPT",

@@ -8,43 +8,52 @@ from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
 import functools
-import hashlib
-import json
 import re
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     NonNegativeInt,
-    PlainSerializer,
     PlainValidator,
     PositiveInt,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
-from torch_compat.errors import UsageError
+from torch_compat.policy.shapes import (
+    GLOBAL,
+    IDENTIFIER,
+    MODULE,
+    NAME,
+    ONE_LINE,
+    OPCODE,
+    OPERATOR,
+    PACKAGE_VERSION,
+    PYTHON,
+    QUALIFIED,
+    SCHEMA,
+    SIGN,
+    URL,
+    Identifier,
+    NamedReleases,
+    ReleaseName,
+    Releases,
+    Several,
+    Table,
+    Text,
+)
 from torch_compat.releases.release import Release
 from torch_compat.releases.scope import corpus_scope
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.values.dtypes import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
-    from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
-    from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
-    from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-    from torch_compat.policy.slips import Slip
-    from torch_compat.policy.upgraders import Upgrader
-    from torch_compat.releases.calendar import Calendar
     from torch_compat.values.compare import Distances
 
 __all__ = [
@@ -64,14 +73,11 @@ __all__ = [
     "Layout",
     "LoadOptions",
     "Milestone",
-    "NamedReleases",
     "Need",
     "OptionSet",
     "Phrase",
-    "Policy",
     "PolicyTable",
     "Quirk",
-    "Releases",
     "RuleEntry",
     "Saying",
     "Tolerance",
@@ -91,53 +97,6 @@ else:
 
 STORED: Final = frozenset({"torch-save"})
 """The families whose values are stored and given back: the same bits, or others."""
-RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
-_ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
-_SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
-RELEASES: Final = f"^(none|{_SPAN}(, {_SPAN})*)$"
-MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
-PACKAGE_VERSION: Final = r"^[0-9]+([.][0-9]+)+$"
-PYTHON: Final = r"^[0-9]+\.[0-9]+$"
-SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
-IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
-ONE_LINE: Final = r"^\S.*\S$"
-NAME: Final = r"^[a-z][a-z0-9_]*$"
-GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
-URL: Final = r"^(https?|file)://[^\s#]+$"
-OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
-SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
-SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
-OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
-QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
-UPGRADER: Final = r"^[A-Za-z_][A-Za-z0-9_]*_[0-9]+_[0-9]+$"
-SHAPES: Final = {
-    RELEASE: "a full release such as '1.12.0'",
-    PACKAGE_VERSION: "the version of a package such as '1.26.4'",
-    PYTHON: "a Python version such as '3.11'",
-    ONE_LINE: "one line of text",
-    URL: "a URL that begins with https://, http:// or file://",
-    NAME: "lower-case words joined by underscores such as 'floor_divide'",
-    SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
-    MODULE: "a module such as 'numpy.core'",
-    GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
-    OPCODE: "an opcode of pickletools such as 'BINPERSID'",
-    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
-    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
-    IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
-    QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
-    UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
-    OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
-}
-"""What each pattern asks for, in the words of an error message."""
-
-T = TypeVar("T")
-
-
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    twice = sorted({str(value) for value in values if values.count(value) > 1})
-    if twice:
-        raise PydanticCustomError("distinct", "names {twice} more than once", {"twice": ", ".join(twice)})
-    return values
 
 
 def _specifier(value: str) -> str:
@@ -166,28 +125,10 @@ def _format_version(value: object) -> int | str:
     raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
 
 
-def _release_set(value: object) -> ReleaseSet:
-    if isinstance(value, ReleaseSet):
-        return value
-    try:
-        if isinstance(value, str):
-            return ReleaseSet.parse(value)
-    except UsageError as error:
-        if error.code == "backward-releases":
-            raise PydanticCustomError("releases", "must run from an older release to a newer one") from None
-    raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
-
-
 @functools.cache
 def _with_names(text: str) -> re.Pattern[str]:
     """What finds a text in which '*' stands for one name, or for itself."""
     return re.compile(r"(?:[\w.]+|\*)".join(map(re.escape, text.split("*"))))
-
-
-def _named_ends(value: ReleaseSet) -> ReleaseSet:
-    if value.first is None or value.last is None:
-        raise PydanticCustomError("releases", "must name a first and a last release, such as '1.5.0..1.8.1'")
-    return value
 
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
@@ -195,34 +136,11 @@ _PARAMETERS_SCHEMA: Final = {
     "type": "object",
     "additionalProperties": {"anyOf": [_SCALAR_SCHEMA, {"type": "array", "items": _SCALAR_SCHEMA}]},
 }
-
-# TOML has arrays where the model has tuples: `strict=False` admits the list, the items stay strict.
-Several: TypeAlias = Annotated[
-    tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
-]
-Text: TypeAlias = Annotated[str, Field(min_length=1)]
 FormatVersion: TypeAlias = Annotated[
     int | str,
     PlainValidator(_format_version),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": IDENTIFIER}]}),
 ]
-ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
-Releases: TypeAlias = Annotated[
-    ReleaseSet,
-    PlainValidator(_release_set),
-    PlainSerializer(str, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": RELEASES}),
-]
-"""A set of releases, in the form of :mod:`torch_compat.releases.sets`: '1.5.0..1.8.1, 2.0.0..', 'none'."""
-NamedReleases: TypeAlias = Annotated[Releases, AfterValidator(_named_ends)]
-"""A set of releases with a first and a last one: no release that comes later is ever in it."""
-Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
-
-
-class Table(BaseModel):
-    """The base of every table: immutable, strict, closed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class CalendarRelease(Table):
@@ -420,7 +338,7 @@ class RuleEntry(Table):
     """Where the promise comes from."""
     expect_empty: Text | None = None
     """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
-    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = Field(default={})
     """The rule's own settings: scalars and arrays of scalars. `bumps-in-time` has `kinds`, the kinds of formats that it judges."""
 
 
@@ -807,148 +725,3 @@ class Change(Table):
     """Waivers whose cause is this very change: a report tells them as one item."""
     deprecations: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
     """Deprecations whose event in the same release is this very change: a report tells them as one item."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """Everything that the files of one policy folder say, cross-checked. Made by :func:`torch_compat.policy.load_policy`.
-
-    Its order does not depend on how the tables are spread over files, except for the rules, which keep theirs.
-    """
-
-    name: str
-    in_force_from: dt.date
-    forward_window_days: int
-    corpus: CorpusScope
-    calendar: Calendar[CalendarRelease]
-    formats: tuple[Format, ...]
-    options: tuple[OptionSet, ...]
-    rules: tuple[RuleEntry, ...]
-    tolerances: tuple[Tolerance, ...]
-    disregarded: tuple[Disregard, ...]
-    waivers: tuple[Waiver, ...]
-    weights_only: tuple[WeightsOnly, ...] = ()
-    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = ()
-    needs: tuple[Need, ...] = ()
-    beside: tuple[Beside, ...] = ()
-    builtins: tuple[Builtin, ...] = ()
-    conversions: tuple[Conversion, ...] = ()
-    changes: tuple[Change, ...] = ()
-    layouts: tuple[Layout, ...] = ()
-    undeclared: tuple[Undeclared, ...] = ()
-    warnings: tuple[KnownWarning, ...] = ()
-    wordings: tuple[Wording, ...] = ()
-    slips: tuple[Slip, ...] = ()
-    upgraders: tuple[Upgrader, ...] = ()
-    deprecations: tuple[Deprecation, ...] = ()
-    timelines: tuple[Timeline, ...] = ()
-    planned: tuple[Planned, ...] = ()
-    profiles: tuple[Profile, ...] = ()
-    operator_waivers: tuple[OperatorWaiver, ...] = ()
-    operator_gaps: tuple[OperatorGap, ...] = ()
-    abilities: tuple[Ability, ...] = ()
-    packages: tuple[Package, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
-    advisories: tuple[Advisory, ...] = ()
-    counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
-    became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
-    accepted: Accepted | None = None
-    """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
-    nightly_index: str | None = None
-    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
-
-    def under(self, profile: Profile) -> Policy:
-        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
-        window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
-        return replace(
-            self,
-            name=profile.id,
-            in_force_from=profile.in_force_from or self.in_force_from,
-            forward_window_days=window,
-            timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
-        )
-
-    @property
-    def releases(self) -> tuple[CalendarRelease, ...]:
-        """Every release of the calendar, by version."""
-        return tuple(self.calendar)
-
-    def day_of(self, release: str) -> dt.date:
-        """The day of a release of the calendar, else the day that is planned for it; KeyError if the policy knows neither."""
-        if release in self.calendar:
-            return self.calendar[release].date
-        return {one.version: one.date for one in self.planned}[release]
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
-        content = {
-            "name": self.name,
-            "in_force_from": self.in_force_from.isoformat(),
-            "forward_window_days": self.forward_window_days,
-            "corpus": _plain(self.corpus),
-            "releases": [_plain(release) for release in self.releases],
-            "formats": [_plain(item) for item in self.formats],
-            "options": [_plain(item) for item in self.options],
-            "rules": [_plain(item) for item in self.rules],
-            "tolerances": [_plain(item) for item in self.tolerances],
-            "disregarded": [_plain(item) for item in self.disregarded],
-            "waivers": [_plain(item) for item in self.waivers],
-            "weights_only": [_plain(item) for item in self.weights_only],
-            "weights_only_refusals": [_plain(item) for item in self.weights_only_refusals],
-            "needs": [_plain(item) for item in self.needs],
-            "beside": [_plain(item) for item in self.beside],
-            "builtins": [_plain(item) for item in self.builtins],
-            "conversions": [_plain(item) for item in self.conversions],
-            "changes": [_plain(item) for item in self.changes],
-            "layouts": [_plain(item) for item in self.layouts],
-            "undeclared": [_plain(item) for item in self.undeclared],
-            "warnings": [_plain(item) for item in self.warnings],
-            "wordings": [_plain(item) for item in self.wordings],
-            "slips": [_plain(item) for item in self.slips],
-            "upgraders": [_plain(item) for item in self.upgraders],
-            "deprecations": [_plain(item) for item in self.deprecations],
-            "timelines": [_plain(item) for item in self.timelines],
-            "planned": [_plain(item) for item in self.planned],
-            "operator_waivers": [_plain(item) for item in self.operator_waivers],
-            "operator_gaps": [_plain(item) for item in self.operator_gaps],
-            "abilities": [_plain(item) for item in self.abilities],
-            "packages": [_plain(item) for item in self.packages],
-            "renamed": [_plain(item) for item in self.renamed],
-            "advisories": [_plain(item) for item in self.advisories],
-            "counts": [[*key, count] for key, count in sorted(self.counts.items())],
-            "accepted": None if self.accepted is None else self.accepted.text,
-            "became": [[*key, one] for key, one in sorted(self.became.items())],
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-    def option_sets(self, family: Family, release: CalendarRelease) -> tuple[OptionSet, ...]:
-        """The sets of load options with which this release reads archives of this family."""
-        return tuple(
-            options
-            for options in self.options
-            if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
-        )
-
-    def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
-        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
-
-        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
-
-        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
-        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
-        """
-        if family in STORED:
-            return None
-        fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
-        return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
-
-    def disregards(self, kind: str, family: str) -> bool:
-        """Whether a kind of difference is not held against readers of a family."""
-        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
-
-
-def _plain(table: Table) -> Mapping[str, Any]:
-    return table.model_dump(mode="json", exclude_none=True)

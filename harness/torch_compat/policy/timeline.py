@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torch_compat.policy.deprecations import Deprecation, Event, Planned, Step, Timeline
-    from torch_compat.policy.model import CalendarRelease, Policy
+    from torch_compat.policy.model import CalendarRelease
+    from torch_compat.policy.policy import Policy
     from torch_compat.releases.calendar import Calendar
 
 __all__ = [
