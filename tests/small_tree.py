@@ -28,9 +28,9 @@ from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.model import Format, Waiver
 from torch_compat.releases.known import Known
+from torch_compat.rules.format_fixtures import labels
 from torch_compat.rules.judge import judge
 from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.versions_have_fixtures import _labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -130,7 +130,7 @@ def _copy_corpus(
         write_manifest(target / folder / MANIFEST, manifest)
         for fixture in manifest.fixtures:
             shutil.copyfile(source / folder / fixture.file, target / folder / fixture.file)
-            formats.update(_labels(fixture))
+            formats.update(labels(fixture))
         kept |= {entry.id for entry in manifest.entries}
     if (source / SYNTHETIC / MANIFEST).is_file():
         synthetic = _synthetic(source / SYNTHETIC, target / SYNTHETIC, formats | set(invented))

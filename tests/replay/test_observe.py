@@ -26,7 +26,7 @@ from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
 from torch_compat.replay import observe as module
 from torch_compat.replay.observe import CRASHES, VALUES, Observing, observe
 from torch_compat.replay.plan import plan
-from torch_compat.rules.observations_reproduce import agreement
+from torch_compat.rules.agreement import agreement
 
 if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader

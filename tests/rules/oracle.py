@@ -15,11 +15,12 @@ from torch_compat.corpus.observations import Observation, cell_key
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.release import Release
 from torch_compat.rules import forward_window, newer_computes, older_never_differs, reads_back, synthetic_loads
+from torch_compat.rules.agreement import agreement
 from torch_compat.rules.cell import Cells, Outcome
 from torch_compat.rules.cells import judge_cells, kind_of
 from torch_compat.rules.differences import Differences
 from torch_compat.rules.judgement import Cause, Verdict, slug
-from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
+from torch_compat.rules.observations_reproduce import _like_its_golden
 from torch_compat.rules.relaxed import Relaxations
 from torch_compat.values.normalise import alike, headline
 

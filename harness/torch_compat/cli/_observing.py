@@ -24,8 +24,8 @@ from torch_compat.replay.observe import Observing, code_digest
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
 from torch_compat.replay.survey import survey
+from torch_compat.rules.agreement import agreement
 from torch_compat.rules.fixtures_frozen import UNFINISHED
-from torch_compat.rules.observations_reproduce import agreement
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from torch_compat.policy.model import STORED
 from torch_compat.releases.release import public
+from torch_compat.rules.agreement import agreement
 from torch_compat.rules.cell import Outcome
 from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.observations_reproduce import agreement
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 

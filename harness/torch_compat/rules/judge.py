@@ -20,18 +20,16 @@ from torch_compat.policy.accepted import DIRECTIONS
 from torch_compat.policy.counts import ACCEPT, key_of
 from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
-from torch_compat.rules import waivers_exact
 from torch_compat.rules.cell import Outcome
 from torch_compat.rules.cells import kind_of
 from torch_compat.rules.judgement import Asks, Judgement, Verdict, slug
-from torch_compat.rules.operator_changes import PairCounts, operator_changes, operators_became, pair_counts
-from torch_compat.rules.operator_waivers_exact import unknown_operators
+from torch_compat.rules.operator_changes import PairCounts, operator_changes, operators_became, pair_counts, unknown_operators
 from torch_compat.rules.readers import Sums, highest, lowest
-from torch_compat.rules.waivers_exact import judge_waivers
 from torch_compat.rules.waiving import Waiving, direction_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import ModuleType
 
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.counts import Key, Value
@@ -59,26 +57,6 @@ DEFAULT = "default"  # the load options that pass nothing, as most programs do
 WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 UPGRADERS_PROVEN = "upgraders-proven"
-ENGINE = frozenset(
-    {
-        "cell",
-        "cells",
-        "compared",
-        "differences",
-        "evidence",
-        "forgiven",
-        "judge",
-        "judgement",
-        "operator_changes",
-        "readers",
-        "relaxed",
-        "sweep",
-        "timelines",
-        "waiving",
-        "wording_drafts",
-        "wordings",
-    }
-)  # modules of this package that are no rules
 KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})  # outcomes without a cause
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
@@ -204,6 +182,15 @@ class Rule(Protocol):
         """Judge everything that the rule selects."""
 
 
+class WaiverRule(Protocol):
+    """The module of the rule that judges waivers by what they covered."""
+
+    ASKS: Asks
+
+    def judge_waivers(self, evidence: Evidence, rule: RuleEntry, waiving: Waiving) -> Iterator[Judgement]:
+        """Judge every waiver."""
+
+
 def judge(evidence: Evidence) -> Report:
     """Judge evidence: the report of :func:`examine` alone."""
     return examine(evidence)[0]
@@ -219,9 +206,10 @@ def examine(evidence: Evidence) -> tuple[Report, tuple[Named, ...]]:
     waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
     named, waiving = _waive(evidence, tally.caused)
     if waiver_rule is not None:
-        tally.asks[WAIVERS_EXACT] = waivers_exact.ASKS
+        rule = cast("WaiverRule", _module(waiver_rule))
+        tally.asks[WAIVERS_EXACT] = rule.ASKS
         before = len(tally.caused)
-        tally.take(judge_waivers(evidence, waiver_rule, waiving))
+        tally.take(rule.judge_waivers(evidence, waiver_rule, waiving))
         named.extend(Named(judgement, _plain_id(judgement)) for judgement in tally.caused[before:])
     elif evidence.policy.waivers:
         empty.append((WAIVERS_EXACT, "the policy has waivers, but not the rule that counts what they cover", 1))
@@ -421,7 +409,9 @@ def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
         raise UsageError(f"the policy does not have {what}", hint=f"its upgraders: {known}", code="unknown-upgrader")
     report, named = examine(evidence)
     mine = {f"{upgrader}: ", f"{stated.operator}: "}
-    said = [one for one in _rule(entry).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)]
+    said = [
+        one for one in cast("Rule", _module(entry)).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)
+    ]
     kept = [
         one for one in named if one.judgement.rule == entry.id and any(one.judgement.subject.startswith(name) for name in mine)
     ]
@@ -501,7 +491,7 @@ def _asked(
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     for entry in evidence.policy.rules:
-        module = _rule(entry)
+        module = cast("Rule", _module(entry))
         _check_parameters(entry, getattr(module, "PARAMETERS", frozenset()))
         if entry.id in left_out:
             continue
@@ -542,23 +532,21 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
             yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
 
 
-def _rule(entry: RuleEntry) -> Rule:
+def _module(entry: RuleEntry) -> ModuleType:
     name = f"torch_compat.rules.{entry.id.replace('-', '_')}"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        module = None
-    if module is None or entry.id.replace("-", "_") in ENGINE:
-        raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule")
+        raise UsageError(f"the policy names the rule {entry.id!r}, which does not exist", code="unknown-rule") from None
     if UNFINISHED in (module.__doc__ or ""):
         raise UsageError(
             f"the rule {entry.id!r} is unfinished: replace the placeholders {UNFINISHED}...> in its docstring",
             where=f"harness/torch_compat/rules/{entry.id.replace('-', '_')}.py",
             code="unfinished",
         )
-    return cast("Rule", module)
+    return module
 
 
 def _no_notes(_evidence: Evidence, _entry: RuleEntry) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from json import loads
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.operators.breaks import (
+    UNKNOWN,
     Break,
     Entry,
     change_of,
@@ -23,6 +24,7 @@ from torch_compat.rules.judgement import Cause, Judgement, Verdict
 if TYPE_CHECKING:
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.counts import Key
+    from torch_compat.policy.operator_waivers import OperatorGap
     from torch_compat.rules.evidence import Evidence
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "operator_changes",
     "operators_became",
     "pair_counts",
+    "unknown_operators",
 ]
 
 NOT_RECORDED: Final = "nothing is recorded of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
@@ -243,3 +246,8 @@ def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
         for waiver in evidence.policy.operator_waivers
         for operator in waiver.operators
     }
+
+
+def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
+    """How many operators of the release before a gap's release the recorded set cannot tell of."""
+    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)

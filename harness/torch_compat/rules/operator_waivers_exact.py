@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.operators.breaks import UNKNOWN
 from torch_compat.policy.operator_waivers import wrong
 from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import NOT_RECORDED, operator_changes
+from torch_compat.rules.operator_changes import NOT_RECORDED, operator_changes, unknown_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
     from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.operator_changes import OperatorChanges
 
-__all__ = ["judge", "unknown_operators"]
+__all__ = ["judge"]
 
 ASKS: Final = Asks.BOOKKEEPING
 
@@ -66,8 +64,3 @@ def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
     if count != stated:
         return Verdict.FAIL, "inexact", f"counts {stated} operators, but {count} are not known"
     return Verdict.PASS, "", ""
-
-
-def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
-    """How many operators of the release before a gap's release the recorded set cannot tell of."""
-    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_compat.policy.timeline import histories
+from torch_compat.rules.format_fixtures import due, witnesses
 from torch_compat.rules.timelines import finding_of
-from torch_compat.rules.versions_have_fixtures import due, witnesses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
