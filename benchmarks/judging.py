@@ -33,7 +33,7 @@ from torch_compat.corpus.goldens import Goldens
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.corpus.recorded.model import VERSION
-from torch_compat.rules.judge import measure
+from torch_compat.judging.judge import measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from torch_compat.corpus.corpus import load_deprecations
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
 from torch_compat.corpus.observations import ObservedReader
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.judging.evidence import deprecation_key
 from torch_compat.policy import load_policy
-from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

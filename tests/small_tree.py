@@ -25,19 +25,19 @@ from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.judging.format_fixtures import labels
+from torch_compat.judging.judge import judge
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.model import Format, Waiver
 from torch_compat.releases.known import Known
-from torch_compat.rules.format_fixtures import labels
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
     from torch_compat.corpus.manifest import Manifest
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["RECIPES", "RELEASES", "make_small_tree", "once"]
 

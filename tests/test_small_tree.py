@@ -11,11 +11,11 @@ from tests.small_tree import RECIPES, RELEASES, make_small_tree, once
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judge import judge
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judge import judge
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[1]
 

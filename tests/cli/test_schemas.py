@@ -23,12 +23,12 @@ from tests.small_tree import RELEASES
 from torch_compat.cli import main, top_level
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy import Family, load_policy
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.readers.environments import Environment
 from torch_compat.replay.produce import Produced
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

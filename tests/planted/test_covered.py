@@ -14,7 +14,7 @@ import pytest
 from tests.planted.covered import KINDS, Alone, Planter, Tried
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather, uncollected
-from torch_compat.rules.judge import judge
+from torch_compat.judging.judge import judge
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FEW, TRIES = 300, 400

@@ -36,9 +36,9 @@ from torch_compat.report.predictions import document, stated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.report.predictions import Reader
-    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UNRECORDED = {

@@ -35,9 +35,9 @@ from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.load import load
 
 if TYPE_CHECKING:
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[2]
 READERS = ("1.0.0", "1.0.1", "1.1.0", "1.7.1", "1.8.1", "1.9.1")

@@ -17,8 +17,8 @@ from torch_compat.replay.day_before import backtested, day_before, leaks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.replay.day_before import DayBefore
-    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[2]
 VERSION = "1.7.1"

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judge import Finding, Report
+from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.policy.model import Covers, Waiver
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judge import Finding, Report
-from torch_compat.rules.judgement import Asks, Verdict
 
 
 def waiver(name: str, title: str) -> Waiver:

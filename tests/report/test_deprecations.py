@@ -6,12 +6,12 @@ import datetime as dt
 
 import pytest
 
+from torch_compat.judging.timelines import Row, Seen, State
 from torch_compat.policy.deprecations import Deprecation, Event, Step, Timeline
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, History, Kept
 from torch_compat.releases.calendar import Calendar
 from torch_compat.report.deprecations import LEGEND, MARKS, deprecation_lines, deprecations_md
-from torch_compat.rules.timelines import Row, Seen, State
 
 DAYS = {"1.9.1": dt.date(2021, 9, 21), "1.10.2": dt.date(2022, 1, 27), "2.0.0": dt.date(2023, 3, 15)}
 TIMELINE = Timeline(

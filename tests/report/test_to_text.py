@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judge import Source
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, MARKS
 from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judge import Source
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -14,7 +14,7 @@ from tests.small_tree import once
 from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather, print_formatted
 from torch_compat.corpus.corpus import Corpus, load_corpus
-from torch_compat.rules.judge import Report, judge
+from torch_compat.judging.judge import Report, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from torch_compat.report.to_text import summary_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 REQUIRED = (

@@ -12,13 +12,13 @@ import pytest
 from torch_compat.cli._root import Root
 from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
 from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.sweep import sweep
+from torch_compat.judging.timelines import rows
 from torch_compat.policy.timeline import Kept, histories
-from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.sweep import sweep
-from torch_compat.rules.timelines import rows
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 ROOT = Root(Path(__file__).parents[2])
 FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)

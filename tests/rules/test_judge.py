@@ -16,17 +16,17 @@ from torch_compat.cli._root import Root
 from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import Damage
 from torch_compat.errors import UsageError
+from torch_compat.judging.judge import ENGINE, measure
+from torch_compat.judging.judge import judge as judge_evidence
+from torch_compat.judging.judgement import Asks, Verdict, slug
 from torch_compat.policy.model import CorpusScope
-from torch_compat.rules.judge import ENGINE, measure
-from torch_compat.rules.judge import judge as judge_evidence
-from torch_compat.rules.judgement import Asks, Verdict, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.judge import Finding, Report
+    from torch_compat.judging.judge import Finding, Report
 
 CELL_RULES = ("newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads")
 REFUSED = "newer-loads:refused:version-n-is-too-new-3806cd"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rules.conftest import FAR, World, wording
 from tests.rules.test_calls_heard import observe, raised
-from torch_compat.rules.differences import Differences
+from torch_compat.judging.differences import Differences
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture

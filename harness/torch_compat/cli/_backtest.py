@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from torch_compat.cli._candidate import Said, classified, only_with_cuda
 from torch_compat.cli._candidate_items import Beside, Items
 from torch_compat.cli._operator_check import Known, check_operators
+from torch_compat.judging.cell import Outcome
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
-from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from torch_compat.cli._operator_check import Checked
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.replay.day_before import DayBefore
     from torch_compat.report.candidate import Item
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["backtest"]
 

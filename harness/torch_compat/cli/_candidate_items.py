@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.cli.plan import allowed_from
 from torch_compat.corpus.manifest import Fixture, release_folder, same_but_for_varying
 from torch_compat.corpus.observations import Observation
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
+from torch_compat.judging.judge import judge_reader
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import STORED
 from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import Item, Policy
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
-from torch_compat.rules.judge import judge_reader
-from torch_compat.rules.judgement import Verdict
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import headline
 from torch_compat.writes import changing, put
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from torch_compat.cli._output import Progress
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Judged
     from torch_compat.policy import CalendarRelease
     from torch_compat.policy import Policy as Promises
     from torch_compat.readers.isolation import Trust
     from torch_compat.replay.trees import BuildTree
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Judged
 
 __all__ = ["Beside", "Candidate", "Items", "Programs", "collides"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import PolicyError
+from torch_compat.judging.judge import measure
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
 from torch_compat.policy.counts import (
@@ -22,19 +23,18 @@ from torch_compat.policy.counts import (
     rewritten,
 )
 from torch_compat.policy.source import read_folder
-from torch_compat.rules.judge import measure
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from torch_compat.cli._root import Root
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Measured
+    from torch_compat.judging.waiving import Waiving
     from torch_compat.policy.accepted import Block
     from torch_compat.policy.counts import Counts, Key, Value
     from torch_compat.policy.operator_waivers import Changed
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Measured
-    from torch_compat.rules.waiving import Waiving
 
 __all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "few", "locked", "words_of", "write_lock"]
 

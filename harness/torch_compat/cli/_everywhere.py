@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.corpus.recipes import Recipe
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["FREE_BYTES", "Everywhere", "Job"]
 

@@ -9,6 +9,7 @@ from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import NothingSelected
+from torch_compat.judging.judge import examine
 from torch_compat.needs import load_rules
 from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
@@ -16,7 +17,6 @@ from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
 from torch_compat.report.documents import HAND, NOTES, PUBLISHED, REGENERATED, RELEASES, Generated, Judged, release_documents
 from torch_compat.report.predictions import document, stated
-from torch_compat.rules.judge import examine
 from torch_compat.writes import changing, holding, put
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.cli._root import Root
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.report.predictions import Reader
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from torch_compat.cli._root import Root
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["deprecation_rows", "observe_deprecations", "print_deprecations", "print_recorded"]
 

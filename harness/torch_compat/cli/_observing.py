@@ -17,6 +17,7 @@ from torch_compat.corpus.manifest import SYNTHETIC, release_folder
 from torch_compat.corpus.recorded import read_recorded, record, write_recorded
 from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.judging.agreement import agreement
 from torch_compat.places import inside
 from torch_compat.readers.isolation import isolation, trust_nothing
 from torch_compat.releases.release import public
@@ -24,7 +25,6 @@ from torch_compat.replay.observe import Observing, code_digest
 from torch_compat.replay.observe import observe as run
 from torch_compat.replay.plan import Sample, plan, probe_key, sampled
 from torch_compat.replay.survey import survey
-from torch_compat.rules.agreement import agreement
 from torch_compat.rules.fixtures_frozen import UNFINISHED
 from torch_compat.writes import changing
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus, Damage
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease, Policy
     from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Isolation, Trust
     from torch_compat.readers.torch_release import TorchRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = [
     "Asked",

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture, Manifest
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.replay.trees import BuildTree
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["with_trees"]
 

@@ -16,16 +16,16 @@ from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import PACKAGED, find_policy, find_root, root_option
 from torch_compat.cli._timelines import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
-from torch_compat.rules.timelines import rows as rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.cli._root import Root
+    from torch_compat.judging.timelines import Row
     from torch_compat.policy import Policy
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["deprecations"]
 
@@ -146,7 +146,7 @@ def _days(text: str | None) -> int | None:
 def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
     """Every day of a span; days of which the same can be said are printed together."""
     from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - reads the whole corpus, which only a sweep needs
-    from torch_compat.rules.sweep import spans  # noqa: PLC0415
+    from torch_compat.judging.sweep import spans  # noqa: PLC0415
 
     first, last = span_of(text, policy)
     with uncollected():

@@ -21,6 +21,8 @@ from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.operators import SCHEMAS, read_operators
 from torch_compat.corpus.proofs import read_proofs
 from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.judging.evidence import Evidence
+from torch_compat.judging.judge import examine, judge_upgrader
 from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
@@ -29,8 +31,6 @@ from torch_compat.report.page.page import DATA, DIGITS
 from torch_compat.report.page.page import page as page_of
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import examine, judge_upgrader
 from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.cli._root import Root
+    from torch_compat.judging.judge import Report
     from torch_compat.policy import Policy
     from torch_compat.report.baseline import Beside
-    from torch_compat.rules.judge import Report
 
 __all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected", "write_report"]
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.cli._root import Root
+    from torch_compat.judging.judge import Finding
     from torch_compat.policy import CalendarRelease, Policy
-    from torch_compat.rules.judge import Finding
 
 __all__ = ["new"]
 
@@ -253,13 +253,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["judge"]
 
@@ -548,8 +548,8 @@ def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding
         UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
     """
     from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - only where findings are named
-    from torch_compat.rules.judge import judge  # noqa: PLC0415
-    from torch_compat.rules.judgement import Verdict  # noqa: PLC0415
+    from torch_compat.judging.judge import judge  # noqa: PLC0415
+    from torch_compat.judging.judgement import Verdict  # noqa: PLC0415
 
     with uncollected():
         report = judge(gather(place, policy, as_of=None))

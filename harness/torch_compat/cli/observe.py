@@ -25,10 +25,10 @@ from torch_compat.replay.plan import Sample
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
     from torch_compat.readers.isolation import Trust
     from torch_compat.readers.torch_release import TorchRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["observe"]
 

@@ -17,9 +17,9 @@ from torch_compat.cli._root import Root, find_root, root_option
 from torch_compat.cli._writing import outputs_of, outputs_option
 from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected, write_report
 from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.judging.judge import judge
 from torch_compat.readers.builds import unchanged
 from torch_compat.report.to_json import report_json
-from torch_compat.rules.judge import judge
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:

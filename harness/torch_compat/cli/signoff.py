@@ -19,6 +19,7 @@ from torch_compat.cli.notes import hand_of
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.escapes import escaped
+from torch_compat.judging.judge import examine
 from torch_compat.places import is_plain, read_whole
 from torch_compat.releases.release import named
 from torch_compat.report.release.notes import notes_md
@@ -39,7 +40,6 @@ from torch_compat.report.release.signoff import (
     statement,
     statement_text,
 )
-from torch_compat.rules.judge import examine
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["explained", "predictions"]
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from torch_compat.corpus.observations import Observation
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.loading import LoadingEvidence
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Sample", "draw"]
 

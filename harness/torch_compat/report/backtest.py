@@ -13,9 +13,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import CorpusError
+from torch_compat.judging.cell import Outcome
 from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
-from torch_compat.rules.cell import Outcome
 from torch_compat.values.normalise import alike
 
 if TYPE_CHECKING:

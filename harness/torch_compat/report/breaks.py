@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import REFERENCE
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.release import named
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from torch_compat.judging.judge import Finding, Report
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.releases.release import Key
-    from torch_compat.rules.judge import Finding, Report
 
 __all__ = [
     "DIRECTIONS",

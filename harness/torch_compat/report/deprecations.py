@@ -6,14 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.escapes import escaped_lines
+from torch_compat.judging.timelines import State
 from torch_compat.policy.timeline import Kept
 from torch_compat.report.breaks import order
-from torch_compat.rules.timelines import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_compat.rules.timelines import Row
+    from torch_compat.judging.timelines import Row
 
 __all__ = ["LEGEND", "MARKS", "deprecation_lines", "deprecations_md"]
 

@@ -15,6 +15,7 @@ from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
+from torch_compat.judging.forgiven import forgiven
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
@@ -25,15 +26,14 @@ from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.to_md import release_md, releases_md
 from torch_compat.report.to_text import summary_text
 from torch_compat.report.tolerances_md import tolerances_md
-from torch_compat.rules.forgiven import forgiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Named, Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
 
 __all__ = [
     "COMPARED",

@@ -7,17 +7,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_compat.escapes import escaped
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, breaks, order
 from torch_compat.report.matrix import matrix
 from torch_compat.report.to_text import ASKED, QUESTION, questions
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torch_compat.judging.judge import Finding, Report
     from torch_compat.report.breaks import Break
-    from torch_compat.rules.judge import Finding, Report
 
 __all__ = ["findings_md"]
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from torch_compat.judging.timelines import finding_of
 from torch_compat.policy.timeline import Kept
-from torch_compat.rules.timelines import finding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.timelines import Row
     from torch_compat.policy import Waiver
     from torch_compat.policy.timeline import Breach, Earliest, Happened, Next
-    from torch_compat.rules.judge import Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["deprecation_json", "due_json", "earliest_text", "print_deprecations", "row_json", "step_text"]
 

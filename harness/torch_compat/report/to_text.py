@@ -15,16 +15,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judgement import Asks, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch_compat.judging.judge import Finding, Report
     from torch_compat.report.breaks import Break
-    from torch_compat.rules.judge import Finding, Report
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.agreement import agreement
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.readers import Reader
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.cell import Cells
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.readers import Reader
 
 __all__ = ["judge"]
 

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import NOT_RECORDED, operator_changes, unknown_operators
 from torch_compat.policy.operator_waivers import wrong
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import NOT_RECORDED, operator_changes, unknown_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import judged, misstated_by, not_recorded, operator_changes
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import judged, misstated_by, not_recorded, operator_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.operator_changes import Misstated
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.operator_changes import Misstated
 
 __all__ = ["judge"]
 

@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 import torch_compat
 from tests.report.release.test_report import HOSTILE
 from torch_compat.cli import main
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, Entry, Run, of_report
 from torch_compat.report.machine.forms import FORMS, MOST_ANNOTATIONS, MOST_OF_A_SUMMARY
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 RULES = {"newer-loads": "Archives load.", "waivers-exact": "Waivers are exact.", "reference-agrees": "It agrees."}

@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 
 from tests.report.release.test_report import HOSTILE
 from torch_compat.errors import PolicyError, UsageError
+from torch_compat.judging.operator_changes import PairCounts
 from torch_compat.report.release.items import Item, Part, Section, Shown, Span
 from torch_compat.report.release.notes import LARGEST, NOTES, TITLES, Hand, noted, notes_md, read_hand
 from torch_compat.report.release.report import NotAsked, ReleaseReport
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
-from torch_compat.rules.operator_changes import PairCounts
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus

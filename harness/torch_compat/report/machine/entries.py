@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import order
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.judging.judge import Finding, Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.judge import Finding, Report
 
 __all__ = ["ERROR", "NOTE", "WARNING", "Entry", "Run", "of_release", "of_report"]
 

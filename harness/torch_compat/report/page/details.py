@@ -7,22 +7,22 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.cell import Outcome
 from torch_compat.report.page.markup import document, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
-from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
+    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.timelines import Row
     from torch_compat.report.page.markup import Node
     from torch_compat.report.page.pairs import Pair, Pairs
     from torch_compat.report.release.items import Item
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.judge import Finding, Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["MAIN", "anchor", "cause_files", "deprecation_file", "file_name", "link_causes", "pair_files", "release_files"]
 

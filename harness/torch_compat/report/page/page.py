@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.timelines import rows as timelines_of
 from torch_compat.releases.release import public
 from torch_compat.report.breaks import LEGEND, order
 from torch_compat.report.page.details import (
@@ -27,20 +28,19 @@ from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
 from torch_compat.report.to_text import MEANING
-from torch_compat.rules.timelines import rows as timelines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Finding, Named, Report
+    from torch_compat.judging.timelines import Row
     from torch_compat.policy.timeline import Axis, Happened
     from torch_compat.report.page.markup import Node
     from torch_compat.report.page.pairs import Pairs
     from torch_compat.report.release.items import Item
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Finding, Named, Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["DATA", "DIGITS", "MOST_ITEMS", "page", "spans"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
+from torch_compat.judging.cell import Outcome
 from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
-from torch_compat.rules.cell import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Named, Report
 
 __all__ = ["DEFAULT", "Pair", "Pairs", "pairs_of"]
 

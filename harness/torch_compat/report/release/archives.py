@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, NotWritable
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import in_words, kind_of
+from torch_compat.judging.differences import Differences
+from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import Part, Section, Shown, Span, short
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.cells import in_words, kind_of
-from torch_compat.rules.differences import Differences
-from torch_compat.rules.judgement import Verdict
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Named
     from torch_compat.report.release.snippets import Called
-    from torch_compat.rules.cell import Cells
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named
 
 __all__ = ["Missing", "archive_parts", "recorded_readers"]
 

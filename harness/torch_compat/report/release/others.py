@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.operator_changes import changed_by, dropped_by, misstated_by, operator_changes
+from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import Part, Section, Span
-from torch_compat.rules.operator_changes import changed_by, dropped_by, misstated_by, operator_changes
-from torch_compat.rules.timelines import State, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.operator_changes import Pair
     from torch_compat.operators.breaks import Break
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
     from torch_compat.policy.timeline import Happened, History
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
-    from torch_compat.rules.operator_changes import Pair
 
 __all__ = ["change_parts", "deprecation_parts", "format_parts", "operator_parts"]
 

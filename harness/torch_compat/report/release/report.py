@@ -7,22 +7,22 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.operator_changes import operator_changes
+from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.archives import archive_parts, recorded_readers
 from torch_compat.report.release.items import Section, Span, merged
 from torch_compat.report.release.others import change_parts, deprecation_parts, format_parts, operator_parts
-from torch_compat.rules.operator_changes import operator_changes
-from torch_compat.rules.timelines import State, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.archives import Missing
     from torch_compat.report.release.items import Item
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
-    from torch_compat.rules.operator_changes import PairCounts
 
 __all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "reported_releases"]
 

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import STORED
 from torch_compat.releases.release import public
-from torch_compat.rules.agreement import agreement
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.judgement import Verdict
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from torch_compat.corpus.deprecations import DeprecationObservation, Use
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Judged
     from torch_compat.policy import OptionSet
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Judged
     from torch_compat.values.compare import Difference
 
 __all__ = [

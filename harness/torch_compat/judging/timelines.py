@@ -7,18 +7,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from torch_compat.judging.judgement import slug
 from torch_compat.policy.timeline import Kept, histories
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import slug
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.policy.deprecations import Deprecation, Statement
     from torch_compat.policy.timeline import Breach, History, Snapshot
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = [
     "Mismatch",

@@ -16,28 +16,28 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
 from torch_compat.errors import UsageError
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import kind_of
+from torch_compat.judging.judgement import Asks, Judgement, Verdict, slug
+from torch_compat.judging.operator_changes import PairCounts, operator_changes, operators_became, pair_counts, unknown_operators
+from torch_compat.judging.readers import Sums, highest, lowest
+from torch_compat.judging.waiving import Waiving, direction_of
 from torch_compat.policy.accepted import DIRECTIONS
 from torch_compat.policy.counts import ACCEPT, key_of
 from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
-from torch_compat.rules.cell import Outcome
-from torch_compat.rules.cells import kind_of
-from torch_compat.rules.judgement import Asks, Judgement, Verdict, slug
-from torch_compat.rules.operator_changes import PairCounts, operator_changes, operators_became, pair_counts, unknown_operators
-from torch_compat.rules.readers import Sums, highest, lowest
-from torch_compat.rules.waiving import Waiving, direction_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import ModuleType
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.waiving import Part
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
-    from torch_compat.rules.cell import Cells
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.waiving import Part
 
 __all__ = [
     "Finding",

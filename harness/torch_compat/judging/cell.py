@@ -11,9 +11,9 @@ from torch_compat.values.normalise import headline
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
+    from torch_compat.judging.readers import Reader
+    from torch_compat.judging.wordings import Errors, Use
     from torch_compat.policy import OptionSet
-    from torch_compat.rules.readers import Reader
-    from torch_compat.rules.wordings import Errors, Use
 
 __all__ = ["DIRECTIONS", "Cells", "Direction", "Outcome"]
 
@@ -51,7 +51,7 @@ class Cells:
         observation: what every one of the readers did.
         direction: of the readers as seen from the writer; ``forward`` is readers older than the writer. Of what no release wrote
             it is ``synthetic``.
-        readers: set of readers (see :class:`torch_compat.rules.readers.Readers`); never empty.
+        readers: set of readers (see :class:`torch_compat.judging.readers.Readers`); never empty.
         others: what was raised where the golden has another error, class and text of both; without what a wording explains.
         worded: the wordings that explain the rest of that.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch_compat.rules.cell import Cells
+    from torch_compat.judging.cell import Cells
 
 __all__ = ["Asks", "Cause", "Judgement", "Verdict", "slug"]
 

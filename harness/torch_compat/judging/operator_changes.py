@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Cause, Judgement, Verdict
 from torch_compat.operators.breaks import (
     UNKNOWN,
     Break,
@@ -19,13 +20,12 @@ from torch_compat.operators.breaks import (
 )
 from torch_compat.policy.counts import key_of
 from torch_compat.policy.operator_waivers import Applied, Changed, apply_waivers
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.counts import Key
     from torch_compat.policy.operator_waivers import OperatorGap
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = [
     "NOT_RECORDED",

@@ -13,10 +13,10 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import OTHER_ERROR, cell_key
 from torch_compat.corpus.recorded import together
+from torch_compat.judging.cell import DIRECTIONS, Cells, Direction, Outcome
+from torch_compat.judging.readers import Reader, Readers
+from torch_compat.judging.wordings import Wordings, other_errors
 from torch_compat.releases.release import Release
-from torch_compat.rules.cell import DIRECTIONS, Cells, Direction, Outcome
-from torch_compat.rules.readers import Reader, Readers
-from torch_compat.rules.wordings import Wordings, other_errors
 from torch_compat.values.compare import distances
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.corpus.proofs import Proofs
+    from torch_compat.judging.wordings import Errors
     from torch_compat.policy import OptionSet, Policy
-    from torch_compat.rules.wordings import Errors
     from torch_compat.values.compare import Difference, Distances
     from torch_compat.values.delta import Departures
 
