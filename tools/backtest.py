@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 from torch_compat.cli._backtest import backtest
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import HarnessError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.replay.day_before import backtested
 from torch_compat.report.backtest import Backtested, Hand, backtest_md, drawn_md, held, read_hand, section
+from torch_compat.workspace import Root
 from torch_compat.writes import changing, put
 
 REPOSITORY = Path(__file__).resolve().parents[1]

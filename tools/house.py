@@ -30,7 +30,7 @@ OLD_PYTHON = {"readers/worker.py", "readers/survey.py", "readers/extension.py", 
 """Files that run beside an old torch and can import nothing of the package: what they have again, they must have again."""
 
 
-SPANS_OF_DAYS = {"cli/_days.py"}
+SPANS_OF_DAYS = {"workspace.py"}
 DTYPE_RULES = {"runtime/dtypes.py", "runtime/operators/casting.py"}  # which of two dtypes a calculation has; which operators cast
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.planted.tomorrow import OPERATOR_RULES, tomorrow
-from torch_compat.cli._root import find_root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import judge
 from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._generating import PREDICTIONS, prediction_texts, rules_of
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.policy.counts import LOCK, PREDICT, read_lock
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.sampling import REASONS, Sample, draw
 from torch_compat.report.predictions import document, stated
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,9 +17,8 @@ import pytest
 
 from tests.predictions import __main__ as command
 from torch_compat.cli._generating import PREDICTIONS
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import Refused
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.rules import Need
 from torch_compat.policy.counts import LOCK, read_lock
@@ -33,6 +32,7 @@ from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sam
 from torch_compat.report.predictions import Reader, stated
 from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.load import load
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence

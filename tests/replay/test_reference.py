@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.observations import ObservedReader
 from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import judge
 from torch_compat.judging.judgement import Verdict
 from torch_compat.readers.reference import Reference
@@ -22,6 +21,7 @@ from torch_compat.readers.torch_release import PROTOCOL
 from torch_compat.replay.observe import Observing
 from torch_compat.replay.reference import observe_reference, plan_reference, reference_observation
 from torch_compat.rules.reference_agrees import PREDICTED
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

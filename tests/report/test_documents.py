@@ -11,14 +11,14 @@ import pytest
 from tests.counted import relock
 from torch_compat.cli import _generating
 from torch_compat.cli._generating import predict, regenerate
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import examine
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.report.documents import REGENERATED, Judged, with_block
 from torch_compat.report.predictions import Reader, stated
 from torch_compat.report.release.report import release_report
+from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).parents[2]
 SLIP = """

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from torch_compat.cli import top_level
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
+from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import judge
 from torch_compat.policy import load_policy
 from torch_compat.report.findings_md import findings_md
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.cli._root import Root
 from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.sweep import sweep
 from torch_compat.judging.timelines import rows
 from torch_compat.policy.timeline import Kept, histories
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules.conftest import STRICT, covers, file_format, observed, rule, waiver
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import Damage
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import ENGINE, measure
 from torch_compat.judging.judge import judge as judge_evidence
 from torch_compat.judging.judgement import Asks, Verdict, slug
 from torch_compat.policy.model import CorpusScope
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from torch_compat.cli._generating import GENERATED, PREDICTIONS, predict, predic
 from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.places import read_whole
 from torch_compat.policy.calendar_files import add_release, drop_planned, planned_releases, written_calendar
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
     from torch_compat.releases.calendar import Calendar
+    from torch_compat.workspace import Root
 
 __all__ = ["STEPS", "Admission", "Ended"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import PolicyError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import measure
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
@@ -28,13 +28,13 @@ from torch_compat.writes import changing, put
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from torch_compat.cli._root import Root
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import Measured
     from torch_compat.judging.waiving import Waiving
     from torch_compat.policy.accepted import Block
     from torch_compat.policy.counts import Counts, Key, Value
     from torch_compat.policy.operator_waivers import Changed
+    from torch_compat.workspace import Root
 
 __all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "few", "locked", "words_of", "write_lock"]
 

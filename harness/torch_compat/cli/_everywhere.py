@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from torch_compat.cli._observing import Asked, observe_reader
 from torch_compat.cli._readers import trusted
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.recipes import read_recipe
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.recipes import Recipe
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
+    from torch_compat.workspace import Root
 
 __all__ = ["FREE_BYTES", "Everywhere", "Job"]
 

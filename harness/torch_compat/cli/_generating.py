@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import NothingSelected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.needs import load_rules
 from torch_compat.places import inside, read_whole
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.report.predictions import Reader
+    from torch_compat.workspace import Root
 
 __all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 

@@ -18,10 +18,10 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.operators.shape import Argument
     from torch_compat.policy import Policy
     from torch_compat.policy.upgraders import Upgrader
+    from torch_compat.workspace import Root
 
 __all__ = ["UPGRADERS", "Begun", "Step", "begun", "steps"]
 

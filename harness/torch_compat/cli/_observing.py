@@ -29,7 +29,6 @@ from torch_compat.rules.fixtures_frozen import UNFINISHED
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.corpus import Corpus, Damage
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Isolation, Trust
     from torch_compat.readers.torch_release import TorchRelease
+    from torch_compat.workspace import Root
 
 __all__ = [
     "Asked",

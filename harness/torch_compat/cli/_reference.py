@@ -17,13 +17,13 @@ from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from torch_compat.cli._output import Progress
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.replay.plan import Sample
+    from torch_compat.workspace import Root
 
 __all__ = ["NAME", "is_reference", "let_reference_read", "reference_row"]
 

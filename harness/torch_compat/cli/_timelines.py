@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._days import newest_known
 from torch_compat.corpus.corpus import Corpus, load_deprecations
 from torch_compat.judging.evidence import Evidence
 from torch_compat.judging.judge import judge
 from torch_compat.judging.timelines import Row
 from torch_compat.policy.timeline import histories
+from torch_compat.workspace import newest_known
 
 if TYPE_CHECKING:
     import datetime as dt
 
-    from torch_compat.cli._root import Root
     from torch_compat.judging.judge import Report
     from torch_compat.policy import Policy
+    from torch_compat.workspace import Root
 
 __all__ = ["RULES", "gather_deprecations", "judge_deprecations", "judge_timelines", "timeline_rows"]
 

@@ -14,12 +14,13 @@ from rich.text import Text
 
 import torch_compat
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
+from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import PACKAGED, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import FROZEN, read_frozen
 from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import UsageError
@@ -23,15 +23,16 @@ from torch_compat.policy.shapes import IDENTIFIER
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
+from torch_compat.workspace import PACKAGED, find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.judging.judge import Finding
     from torch_compat.policy import CalendarRelease, Policy
+    from torch_compat.workspace import Root
 
 __all__ = ["new"]
 
@@ -547,7 +548,7 @@ def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding
     Raises:
         UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
     """
-    from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - only where findings are named
+    from torch_compat.judging.gathering import gather, uncollected  # noqa: PLC0415 - only where findings are named
     from torch_compat.judging.judge import judge  # noqa: PLC0415
     from torch_compat.judging.judgement import Verdict  # noqa: PLC0415
 

@@ -15,12 +15,13 @@ from torch_compat.cli._observing import Asked, observe_reader, print_all, refuse
 from torch_compat.cli._output import Progress, exit_status, format_option, stderr, stdout, trust_option
 from torch_compat.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read
-from torch_compat.cli._root import Root, find_root, root_option
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.cli._root import root_option
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.builds import unchanged
 from torch_compat.replay.observe import observers
 from torch_compat.replay.plan import Sample
+from torch_compat.workspace import Root, find_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.text import Text
 
-from torch_compat.cli._days import day_of, profile_option, under_profile
+from torch_compat.cli._days import profile_option
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
 from torch_compat.policy.shapes import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
+from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report.page.pages import read
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.judging.cell import Outcome
+from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import examine
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.timelines import rows
@@ -26,6 +25,7 @@ from torch_compat.report.page.page import DATA, page, spans
 from torch_compat.report.page.pairs import DEFAULT, Pair, Pairs, pairs_of
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from pathlib import Path
