@@ -409,9 +409,7 @@ def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
         raise UsageError(f"the policy does not have {what}", hint=f"its upgraders: {known}", code="unknown-upgrader")
     report, named = examine(evidence)
     mine = {f"{upgrader}: ", f"{stated.operator}: "}
-    said = [
-        one for one in cast("Rule", _module(entry)).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)
-    ]
+    said = [one for one in _rule(entry).judge(evidence, entry) if any(one.subject.startswith(name) for name in mine)]
     kept = [
         one for one in named if one.judgement.rule == entry.id and any(one.judgement.subject.startswith(name) for name in mine)
     ]
@@ -491,7 +489,7 @@ def _asked(
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
     for entry in evidence.policy.rules:
-        module = cast("Rule", _module(entry))
+        module = _rule(entry)
         _check_parameters(entry, getattr(module, "PARAMETERS", frozenset()))
         if entry.id in left_out:
             continue
@@ -530,6 +528,10 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
     ):
         if found and rule not in rules:
             yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
+
+
+def _rule(entry: RuleEntry) -> Rule:
+    return cast("Rule", _module(entry))
 
 
 def _module(entry: RuleEntry) -> ModuleType:
