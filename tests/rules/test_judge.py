@@ -15,8 +15,8 @@ from tests.rules.conftest import STRICT, covers, file_format, observed, rule, wa
 from torch_compat.corpus.corpus import Damage
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather
-from torch_compat.judging.judge import measure
 from torch_compat.judging.judge import judge as judge_evidence
+from torch_compat.judging.judge import measure
 from torch_compat.judging.judgement import Asks, Verdict, slug
 from torch_compat.policy.model import CorpusScope
 from torch_compat.workspace import Root
