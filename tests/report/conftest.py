@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from torch_compat.judging.cell import Outcome
-from torch_compat.judging.judge import Finding, Report
+from torch_compat.judging.findings import Finding
+from torch_compat.judging.judge import Report
 from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.policy.model import Covers, Waiver
 

@@ -28,12 +28,11 @@ from torch_compat.policy.model import (
     MayRefuse,
     Milestone,
     OptionSet,
-    Phrase,
     RuleEntry,
     Tolerance,
     Waiver,
-    Wording,
 )
+from torch_compat.policy.sayings import Phrase, Wording
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.sets import ReleaseSet
 
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.judgement import Judgement
     from torch_compat.judging.readers import Reader
     from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.model import Family
+    from torch_compat.policy.shapes import Family
 
 DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
 AS_OF = dt.date(2026, 1, 1)

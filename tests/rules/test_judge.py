@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
 
 CELL_RULES = ("newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads")
 REFUSED = "newer-loads:refused:version-n-is-too-new-3806cd"

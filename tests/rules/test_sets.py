@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.judging.judge import Finding, Report
-    from torch_compat.policy.model import Waiver, Wording
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
+    from torch_compat.policy.model import Waiver
+    from torch_compat.policy.sayings import Wording
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -14,7 +14,7 @@ from torch_compat.judging.differences import Differences
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
-    from torch_compat.policy.model import Wording
+    from torch_compat.policy.sayings import Wording
 
 OLD, NEW, ASSERTED = "shape mismatch of f", "shapes of f do not match", "INTERNAL ASSERT FAILED"
 WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match", "1.1.1.."))

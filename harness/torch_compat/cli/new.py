@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from torch_compat.judging.judge import Finding
+    from torch_compat.judging.findings import Finding
     from torch_compat.policy import CalendarRelease, Policy
     from torch_compat.workspace import Root
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.judging.readers import Readers
-    from torch_compat.policy.model import Wording
+    from torch_compat.policy.sayings import Wording
     from torch_compat.releases.sets import ReleaseSet
 
 __all__ = ["Errors", "Heard", "Use", "Wordings", "other_errors"]

@@ -12,7 +12,6 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Dtype,
-    Family,
     Format,
     FormatKind,
     LoadOptions,
@@ -26,6 +25,7 @@ from torch_compat.policy.model import (
 )
 from torch_compat.policy.policy import Policy
 from torch_compat.policy.schema import policy_schema
+from torch_compat.policy.shapes import Family
 
 __all__ = [
     "CalendarRelease",

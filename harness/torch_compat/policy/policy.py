@@ -8,20 +8,17 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from torch_compat.policy.corrections import Builtin, Conversion
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
 from torch_compat.policy.model import (
     STORED,
     Beside,
-    Builtin,
     CalendarRelease,
     Change,
-    Conversion,
     CorpusScope,
     Disregard,
-    Family,
     Format,
-    KnownWarning,
     Layout,
     Need,
     OptionSet,
@@ -33,9 +30,9 @@ from torch_compat.policy.model import (
     Waiver,
     WeightsOnly,
     WeightsOnlyRefusal,
-    Wording,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.sayings import KnownWarning, Wording
 from torch_compat.policy.slips import Slip
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.release import Release
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.shapes import Table
+    from torch_compat.policy.shapes import Family, Table
     from torch_compat.releases.calendar import Calendar
 
     Order: TypeAlias = Callable[[Any, Calendar[CalendarRelease]], Any]
@@ -155,6 +152,7 @@ class Policy:
         order=lambda one, _: (one.recipe, str(one.writers), str(one.readers)),
     )  # fmt: skip
     needs: tuple[Need, ...] = _tables("need", Need, sets=("readers",))
+    # A quirk is a need, too: needs has them as well, for their order and the digest
     quirks: tuple[Quirk, ...] = _tables("quirk", Quirk, sets=("readers",), judged=False)
     beside: tuple[Beside, ...] = _tables(
         "beside", Beside, keys=("package", "version"), order=lambda one, _: (one.package, one.version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -29,6 +29,7 @@ __all__ = [
     "SLIP_SIGN",
     "UPGRADER",
     "URL",
+    "Family",
     "Identifier",
     "NamedReleases",
     "ReleaseName",
@@ -38,6 +39,7 @@ __all__ = [
     "Text",
 ]
 
+Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
 _SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"

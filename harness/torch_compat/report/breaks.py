@@ -14,7 +14,8 @@ from torch_compat.releases.release import named
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.releases.release import Key

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
 
 __all__ = [

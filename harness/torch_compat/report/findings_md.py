@@ -16,7 +16,8 @@ from torch_compat.report.to_text import ASKED, QUESTION, questions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.report.breaks import Break
 
 __all__ = ["findings_md"]

@@ -23,7 +23,8 @@ from torch_compat.report.matrix import matrix
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.report.breaks import Break
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.cell import Cells
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.model import KnownWarning
+    from torch_compat.policy.sayings import KnownWarning
 
 __all__ = ["judge"]
 

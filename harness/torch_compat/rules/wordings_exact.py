@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.model import Wording
+    from torch_compat.policy.sayings import Wording
 
 __all__ = ["judge", "notes"]
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\u202e\ud800\"'&lt;" + "A" * 1_000_000
 

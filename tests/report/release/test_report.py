@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
 
 HOSTILE = "\x1b[2J<script>alert(1)</script>\u202e`*_[x](javascript:y)|\r\n" + "A" * 1_000_000

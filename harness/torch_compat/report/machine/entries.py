@@ -10,7 +10,8 @@ from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import order
 
 if TYPE_CHECKING:
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
 
 __all__ = ["ERROR", "NOTE", "WARNING", "Entry", "Run", "of_release", "of_report"]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
-    from torch_compat.judging.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.judging.timelines import Row
     from torch_compat.report.page.markup import Node
     from torch_compat.report.page.pairs import Pair, Pairs

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Finding, Named, Report
+    from torch_compat.judging.findings import Finding, Named
+    from torch_compat.judging.judge import Report
     from torch_compat.judging.timelines import Row
     from torch_compat.policy.timeline import Axis, Happened
     from torch_compat.report.page.markup import Node

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
 
 __all__ = ["DEFAULT", "Pair", "Pairs", "pairs_of"]
 

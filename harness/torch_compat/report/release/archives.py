@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.cell import Cells
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named
+    from torch_compat.judging.findings import Named
     from torch_compat.report.release.snippets import Called
 
 __all__ = ["Missing", "archive_parts", "recorded_readers"]

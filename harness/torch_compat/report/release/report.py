@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Named, Report
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
     from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.archives import Missing
     from torch_compat.report.release.items import Item
