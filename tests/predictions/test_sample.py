@@ -28,8 +28,8 @@ from torch_compat.replay import reference, sampling
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sample, draw
-from torch_compat.report.predictions import Reader, stated
+from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, ExecutedSample, draw
+from torch_compat.report.predictions import ReaderCounts, stated
 from torch_compat.runtime import module, registry, slipping, slips
 from torch_compat.runtime.load import load
 from torch_compat.workspace import Root
@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
     tasks: list[Task]
     loading: LoadingEvidence
     rules: Rules
-    sample: Sample
+    sample: ExecutedSample
 
 
 def drawn(root: Path, readers: tuple[str, ...] | None, *, each: int, seed: str, rules: Rules | None = None) -> Drawn:
@@ -162,7 +162,7 @@ def test_what_a_release_does_otherwise_is_executed_whatever_the_seed(small: Draw
 
 
 def test_the_seed_chooses_what_is_ordinary(small: Drawn) -> None:
-    def again(each: int, seed: str) -> Sample:
+    def again(each: int, seed: str) -> ExecutedSample:
         return draw(small.evidence, small.tasks, small.loading, small.rules, each=each, seed=seed)
 
     assert again(3, "a") == small.sample
@@ -244,7 +244,7 @@ def test_a_document_that_does_not_fit_is_noticed(
 
 
 def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> None:
-    nothing = Reader("1.8.1", 0, 0, 0, Counter())
+    nothing = ReaderCounts("1.8.1", 0, 0, 0, Counter())
     found = command._document(Root(REPOSITORY), repository.evidence, [nothing], {})
     assert next(found) == "no program was executed for 1.8.1"
     assert nothing.share == "none"

@@ -32,7 +32,7 @@ from torch_compat.replay.dump import dump_operators
 from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
 from torch_compat.replay.produce import produce
-from torch_compat.report.candidate import CandidateReport, Item
+from torch_compat.report.candidate import CandidateItem, CandidateReport
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ class Said(NamedTuple):
 class Classified(NamedTuple):
     """What is new and what is mended, with the comparisons of cells, deprecations and probes that show it."""
 
-    new: tuple[Item, ...]
-    mended: tuple[Item, ...]
+    new: tuple[CandidateItem, ...]
+    mended: tuple[CandidateItem, ...]
     parts: tuple[Compared, Compared, Compared]
 
 

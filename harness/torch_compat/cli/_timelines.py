@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch_compat.corpus.corpus import Corpus, load_deprecations
 from torch_compat.judging.evidence import Evidence
 from torch_compat.judging.judge import judge
-from torch_compat.judging.timelines import Row
+from torch_compat.judging.timelines import TimelineRow
 from torch_compat.policy.timeline import histories
 from torch_compat.workspace import newest_known
 
@@ -53,9 +53,11 @@ def judge_deprecations(evidence: Evidence) -> Report:
 # ---------------------------------------------------------------------------------------------------------- outside a tree
 
 
-def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[Row, ...]:
+def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[TimelineRow, ...]:
     """Every deprecation as of a day by the policy and the calendar alone, where nothing is recorded of releases."""
-    found = (Row(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy))
+    found = (
+        TimelineRow(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy)
+    )
     return tuple(found)
 
 

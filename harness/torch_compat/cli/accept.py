@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_compat.cli._counting import Change, Counted
+    from torch_compat.cli._counting import Counted, LockChange
 
 __all__ = ["accept"]
 
@@ -109,7 +109,7 @@ def _show(counted: Counted, console: Console) -> None:
             console.print(Text(f"    {phrase(evidence, error, readers)}  # {cells} cells"), soft_wrap=True)
 
 
-def _became(change: Change) -> dict[str, object]:
+def _became(change: LockChange) -> dict[str, object]:
     """What an operator became, where the entry is of one."""
     shown = [
         {

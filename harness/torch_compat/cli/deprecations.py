@@ -24,7 +24,7 @@ from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, new
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.judging.timelines import Row
+    from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy import Policy
     from torch_compat.workspace import Root
 
@@ -115,7 +115,7 @@ def _tree(given: Path | None) -> Root | None:
         return None
 
 
-def _chosen(rows: tuple[Row, ...], names: tuple[str, ...]) -> tuple[Row, ...]:
+def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[TimelineRow, ...]:
     """The rows of these deprecations.
 
     Raises:

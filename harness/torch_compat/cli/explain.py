@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch_compat.policy import Policy
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.policy.shapes import Table
-    from torch_compat.policy.timeline import History
+    from torch_compat.policy.timeline import DeprecationHistory
 
 __all__ = ["explain"]
 
@@ -207,7 +207,7 @@ def _rule_says(name: str) -> dict[str, Any]:
     return says
 
 
-def _deprecation_says(history: History) -> dict[str, Any]:
+def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
     """What a deprecation's file says, what its timeline asks, and how it stands in the end."""
     deprecation, timeline = history.deprecation, history.timeline
     snapshot = history.snapshots[-1]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.judging.readers import Reader
-    from torch_compat.judging.wordings import Errors, Use
+    from torch_compat.judging.wordings import Errors, WordingUse
     from torch_compat.policy import OptionSet
 
 __all__ = ["DIRECTIONS", "Cells", "Direction", "Outcome"]
@@ -63,7 +63,7 @@ class Cells:
     direction: Direction
     readers: int
     others: Errors = ()
-    worded: frozenset[Use] = frozenset()
+    worded: frozenset[WordingUse] = frozenset()
 
     @property
     def count(self) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.judging.judge import Judged
+    from torch_compat.judging.judge import ReaderJudgement
     from torch_compat.policy import OptionSet
     from torch_compat.values.compare import Difference
 
@@ -80,7 +80,7 @@ class Moved:
     before: str
     after: str
     cause: str
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[ReaderJudgement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ class Compared:
     unasked: tuple[str, ...]
 
 
-def verdict_of(judged: Iterable[Judged]) -> Verdict:
+def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
     """The gravest verdict; ``no-promise`` where no rule says anything."""
     found = {one.verdict for one in judged}
     return next((one for one in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if one in found), NONE)
 
 
 def compare_cells(
-    evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[Judged, ...]]
+    evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[ReaderJudgement, ...]]
 ) -> Compared:
     """Compare what two readers did with every cell of the later one.
 
@@ -131,7 +131,7 @@ def compare_cells(
     return Compared(tuple(moved), same, tuple(unasked))
 
 
-def _with(one: Moved, judged: tuple[Judged, ...]) -> Moved:
+def _with(one: Moved, judged: tuple[ReaderJudgement, ...]) -> Moved:
     return Moved(one.state, one.what, one.group, one.fixture, one.options, one.before, one.after, one.cause, judged)
 
 
@@ -279,7 +279,7 @@ def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
 # ------------------------------------------------------------------------------------------------- deprecations and probes
 
 
-def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, Judged]]) -> Compared:
+def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, ReaderJudgement]]) -> Compared:
     """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared."""
     moved: list[Moved] = []
     unasked: list[str] = []

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
 
 __all__ = [
-    "Judged",
     "Measured",
+    "ReaderJudgement",
+    "ReaderSource",
     "Report",
-    "Source",
     "examine",
     "judge",
     "judge_reader",
@@ -54,7 +54,7 @@ UPGRADERS_PROVEN = "upgraders-proven"
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
 
-class Source(NamedTuple):
+class ReaderSource(NamedTuple):
     """Where what is said of a reader comes from.
 
     Attributes:
@@ -104,7 +104,7 @@ class Report:
     no_promise: tuple[tuple[str, str, int], ...] = ()
     questions: dict[str, dict[Verdict, int]] = field(default_factory=dict)
     asked: dict[Asks, dict[Verdict, int]] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ReaderSource, ...] = ()
 
 
 class Rule(Protocol):
@@ -180,17 +180,17 @@ def examine(evidence: Evidence) -> tuple[Report, tuple[Named, ...]]:
     return report, tuple(named)
 
 
-def _sources(evidence: Evidence) -> Iterator[Source]:
+def _sources(evidence: Evidence) -> Iterator[ReaderSource]:
     """Every reader once: observed now where it was, else recorded. What trees of builds hold was observed when they were made."""
     for reader in evidence.readers:
         if reader.recorded and reader.name in evidence.fresh:
             continue
         one = (evidence.recorded if reader.recorded else evidence.fresh)[reader.name]
         age = (evidence.as_of - dt.date.fromisoformat(one.observed)).days
-        yield Source(reader.name, not reader.recorded and not evidence.builds, one.observed, age)
+        yield ReaderSource(reader.name, not reader.recorded and not evidence.builds, one.observed, age)
     if evidence.reference is not None:
         one = evidence.reference
-        yield Source(one.name, True, one.observed, (evidence.as_of - dt.date.fromisoformat(one.observed)).days)
+        yield ReaderSource(one.name, True, one.observed, (evidence.as_of - dt.date.fromisoformat(one.observed)).days)
 
 
 class _Tally:
@@ -291,7 +291,7 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
     return found
 
 
-class Judged(NamedTuple):
+class ReaderJudgement(NamedTuple):
     """What a rule says of one cell of a reader, or of something else that the reader did.
 
     Attributes:
@@ -307,7 +307,7 @@ class Judged(NamedTuple):
 
 def judge_reader(
     evidence: Evidence, name: str
-) -> tuple[dict[tuple[str, str], tuple[Judged, ...]], tuple[tuple[str, Judged], ...]]:
+) -> tuple[dict[tuple[str, str], tuple[ReaderJudgement, ...]], tuple[tuple[str, ReaderJudgement], ...]]:
     """What the rules say of what one reader did just now: by fixture and load options, and with its subject what is about no cell.
 
     Rules that ask whether evidence is whole or exceptions are exact are left out: they are about the corpus.
@@ -319,11 +319,11 @@ def judge_reader(
     named, _ = waive(evidence, [one for one in tally.caused if tally.asks[one.rule] is not Asks.BOOKKEEPING])
     bit = evidence.readers.where(lambda reader: reader.name == name and not reader.recorded)
     release = evidence.fresh[name].release
-    cells: dict[tuple[str, str], tuple[Judged, ...]] = {}
-    others: list[tuple[str, Judged]] = []
+    cells: dict[tuple[str, str], tuple[ReaderJudgement, ...]] = {}
+    others: list[tuple[str, ReaderJudgement]] = []
     for one in named:
         judgement = one.judgement
-        said = Judged(judgement.rule, judgement.verdict, one.id, judgement.cause.text if judgement.cause else "")
+        said = ReaderJudgement(judgement.rule, judgement.verdict, one.id, judgement.cause.text if judgement.cause else "")
         if judgement.cells is None:
             if release in {judgement.reader, judgement.at}:
                 others.append((judgement.subject, said))

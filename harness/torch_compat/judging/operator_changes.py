@@ -10,7 +10,7 @@ from torch_compat.judging.judgement import Cause, Judgement, Verdict
 from torch_compat.operators.breaks import (
     UNKNOWN,
     Break,
-    Entry,
+    UpgraderEntry,
     change_of,
     consecutive,
     dropped_upgraders,
@@ -74,7 +74,7 @@ class Misstated:
         known: whether the release before is recorded completely, or has the operator at all.
     """
 
-    entry: Entry
+    entry: UpgraderEntry
     first: str
     before: str
     real: str | None
@@ -97,7 +97,7 @@ class OperatorChanges:
     early: tuple[tuple[str, str, int], ...]
     pairs: tuple[Pair, ...]
     upgraders: tuple[Misstated, ...]
-    dropped: tuple[tuple[str, Entry], ...]
+    dropped: tuple[tuple[str, UpgraderEntry], ...]
     applied: Applied
 
 
@@ -191,7 +191,7 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
         if not any(holds and release in stating for release, holds in zip(schemas.releases, held, strict=True)):
             continue
         for bump, upgrader, old in loads(value):
-            entry = Entry(operator, bump, upgrader, old)
+            entry = UpgraderEntry(operator, bump, upgrader, old)
             bumped = bumps.get(bump)
             older = [
                 release
@@ -206,7 +206,7 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
     return found
 
 
-def _dropped(evidence: Evidence, since: int) -> list[tuple[str, Entry]]:
+def _dropped(evidence: Evidence, since: int) -> list[tuple[str, UpgraderEntry]]:
     """Upgraders that a release has no more, though the recorded one before it had them."""
     assert evidence.operators is not None  # noqa: S101 - asked before
     versions = evidence.operators.versions
@@ -219,7 +219,7 @@ def changed_by(one: Break, release: str) -> Changed:
     return Changed(one.side, release, one.operator, one.change, one.old, one.became)
 
 
-def dropped_by(release: str, entry: Entry) -> Changed:
+def dropped_by(release: str, entry: UpgraderEntry) -> Changed:
     """What waivers are asked of an upgrader that a release has no more."""
     return Changed("backward", release, entry.operator, ("upgrader-dropped",), entry.old, None)
 

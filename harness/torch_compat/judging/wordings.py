@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from torch_compat.policy.sayings import Wording
     from torch_compat.releases.sets import ReleaseSet
 
-__all__ = ["Errors", "Heard", "Use", "Wordings", "other_errors"]
+__all__ = ["Errors", "Heard", "WordingUse", "Wordings", "other_errors"]
 
 Pair = tuple[str, str, str, str]
 """Class and text of the golden's error, then of the reader's."""
 Errors = tuple[Pair, ...]
 
 
-class Use(NamedTuple):
+class WordingUse(NamedTuple):
     """What explains one pair of errors.
 
     Attributes:
@@ -53,7 +53,7 @@ class Heard(NamedTuple):
     """
 
     others: Errors
-    worded: frozenset[Use]
+    worded: frozenset[WordingUse]
     readers: int
 
 
@@ -69,14 +69,14 @@ class Wordings:
     def __init__(self, wordings: tuple[Wording, ...], readers: Readers) -> None:
         self._wordings = wordings
         self._readers = readers
-        self._known: dict[tuple[str, Pair], tuple[tuple[Use, ReleaseSet], ...]] = {}
+        self._known: dict[tuple[str, Pair], tuple[tuple[WordingUse, ReleaseSet], ...]] = {}
         self._spans: dict[str, int] = {}
 
     def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
         """The readers of one observation, told apart by what explains the errors that are not the golden's."""
-        parts: dict[tuple[Errors, frozenset[Use]], int] = {((), frozenset()): readers}
+        parts: dict[tuple[Errors, frozenset[WordingUse]], int] = {((), frozenset()): readers}
         for pair in other_errors(observation) if observation.extent else ():
-            split: dict[tuple[Errors, frozenset[Use]], int] = {}
+            split: dict[tuple[Errors, frozenset[WordingUse]], int] = {}
             for (others, worded), bits in parts.items():
                 for uses, some in self._by_use(fixture.release, pair, bits):
                     key = (others, worded | uses) if uses else ((*others, pair), worded)
@@ -93,11 +93,11 @@ class Wordings:
             if not any(Release(reader) in releases for _, releases in self._explaining(fixture.release, pair))
         )
 
-    def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[Use], int]]:
+    def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[WordingUse], int]]:
         """Some readers, told apart by all that explains their error; none of them twice, and those unexplained with nothing."""
-        groups: dict[frozenset[Use], int] = {frozenset(): readers}
+        groups: dict[frozenset[WordingUse], int] = {frozenset(): readers}
         for use, releases in self._explaining(writer, pair):
-            split: dict[frozenset[Use], int] = {}
+            split: dict[frozenset[WordingUse], int] = {}
             for uses, bits in groups.items():
                 for key, some in ((uses | {use}, bits & self._span(releases)), (uses, bits & ~self._span(releases))):
                     if some:
@@ -105,11 +105,11 @@ class Wordings:
             groups = split
         yield from groups.items()
 
-    def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[Use, ReleaseSet], ...]:
+    def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[WordingUse, ReleaseSet], ...]:
         """What makes two errors one, and for which readers."""
         key = (writer, pair)
         if key not in self._known:
-            found: list[tuple[Use, ReleaseSet]] = []
+            found: list[tuple[WordingUse, ReleaseSet]] = []
             if writer != SYNTHETIC:  # what no release wrote has the words of none
                 for wording in self._wordings:
                     found += _uses(wording, Release(writer), pair)
@@ -123,10 +123,10 @@ class Wordings:
         return self._spans[text]
 
 
-def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[Use, ReleaseSet]]:
+def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[WordingUse, ReleaseSet]]:
     golden, given = plain_error(pair[:2]), plain_error(pair[2:])
     for wrote, before in enumerate(wording.says):
         if writer in before.releases and before.says(*golden):
             for read, after in enumerate(wording.says):
                 if after.says(*given):
-                    yield Use(wording.id, wrote, read), after.releases
+                    yield WordingUse(wording.id, wrote, read), after.releases

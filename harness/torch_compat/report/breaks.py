@@ -28,7 +28,7 @@ __all__ = [
     "MARKS",
     "OPERATORS",
     "WORST_FIRST",
-    "Break",
+    "BreakCause",
     "breaks",
     "direction",
     "is_reference",
@@ -88,7 +88,7 @@ def direction(writer: str, reader: str) -> str:
 
 
 @dataclass(frozen=True)
-class Break:
+class BreakCause:
     """One cause in reality: all findings that one waiver covers, or one finding that none does; in brief, also findings of one
     kind that are not about readers, such as recipes that nobody ran.
 
@@ -166,7 +166,7 @@ def _listed(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[Break]:
+def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[BreakCause]:
     """Findings of these verdicts put together by waiver, also where it goes on in a new release; the newest first, by the release where they begin.
 
     Parameters:
@@ -180,7 +180,7 @@ def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN),
             alike = f"{finding.rule}:{finding.what}" if brief and not finding.first_reader else finding.id
             key = (finding.verdict is Verdict.FAIL, finding.waiver, "" if finding.waiver else alike)
             groups.setdefault(key, []).append(finding)
-    found = [Break(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
+    found = [BreakCause(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
     found.sort(key=lambda one: (-one.count, one.findings[0].id))
     found.sort(key=lambda one: order(one.began or SYNTHETIC), reverse=True)
     return found

@@ -44,7 +44,7 @@ __all__ = [
     "REGENERATED",
     "RELEASES",
     "Generated",
-    "Judged",
+    "JudgedTree",
     "release_documents",
     "with_block",
 ]
@@ -59,7 +59,7 @@ _END: Final = "<!-- end of what is generated -->"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTree:
     """What is recorded, and what judging says of it.
 
     Attributes:
@@ -82,29 +82,29 @@ class Generated:
     """
 
     path: str
-    text: Callable[[Path, str, Callable[[], Judged]], str]
+    text: Callable[[Path, str, Callable[[], JudgedTree]], str]
     feeds: bool = False
 
 
-def _schema(_root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
+def _schema(_root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
     return json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _weights_only(root: Path, old: str, _judged: Callable[[], Judged]) -> str:
+def _weights_only(root: Path, old: str, _judged: Callable[[], JudgedTree]) -> str:
     recorded = inside(root, f"fixtures/{FILES['weights_only'][0]}").is_file()
     return weights_only_policy(inside(root, "fixtures")) if recorded else old
 
 
-def _findings(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+def _findings(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     return findings_md(judged().report)
 
 
-def _tolerances(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+def _tolerances(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     evidence = judged().evidence
     return tolerances_md(evidence.policy.tolerances, forgiven(evidence))
 
 
-def _readme(_root: Path, old: str, judged: Callable[[], Judged]) -> str:
+def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
     found = judged()
     return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
 
@@ -134,7 +134,7 @@ REGENERATED: Final = (
 between what is derived from recorded facts and what is only for people."""
 
 
-def release_documents(judged: Judged, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
+def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
     """The report and the notes of every minor line, and a table of them, by path; also what was published compared with them.
 
     Parameters:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.findings import Finding
     from torch_compat.judging.judge import Report
-    from torch_compat.report.breaks import Break
+    from torch_compat.report.breaks import BreakCause
 
 __all__ = ["findings_md"]
 
@@ -99,7 +99,7 @@ def _breakages(report: Report) -> Iterator[str]:
             yield from _break(one)
 
 
-def _break(one: Break) -> Iterator[str]:
+def _break(one: BreakCause) -> Iterator[str]:
     first = one.findings[0]
     yield f"### {_plain(one.title)}"
     yield ""
@@ -185,7 +185,7 @@ def _changed(finding: Finding) -> str:
     return next((words for outcome, words in CHANGED.items() if outcome == finding.what), finding.what)
 
 
-def _announced(one: Break) -> str:
+def _announced(one: BreakCause) -> str:
     if one.bump:
         return f"{one.bump} announces it"
     return "no version number announces it" if one.silent else "not related to version numbers"

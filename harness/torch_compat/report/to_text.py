@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.findings import Finding
     from torch_compat.judging.judge import Report
-    from torch_compat.report.breaks import Break
+    from torch_compat.report.breaks import BreakCause
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 
@@ -236,7 +236,7 @@ def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tup
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
-def _section(console: Console, title: str, found: list[Break], style: str, *, full: bool, command: bool) -> None:
+def _section(console: Console, title: str, found: list[BreakCause], style: str, *, full: bool, command: bool) -> None:
     if not found:
         return
     console.print()
@@ -319,7 +319,7 @@ def _print(console: Console, text: Text, indent: int, *, full: bool, keep: int =
         console.print(line)
 
 
-def _where(one: Break) -> str:
+def _where(one: BreakCause) -> str:
     parts = [*dict.fromkeys(finding.rule for finding in one.findings), one.since]
     options = sorted({finding.options for finding in one.findings} - {"", "default"})
     if options:

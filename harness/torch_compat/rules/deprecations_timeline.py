@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.timeline import History
+    from torch_compat.policy.timeline import DeprecationHistory
 
 __all__ = ["judge"]
 
@@ -38,7 +38,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield from _judge(evidence, rule, history)
 
 
-def _judge(evidence: Evidence, rule: RuleEntry, history: History) -> Iterator[Judgement]:
+def _judge(evidence: Evidence, rule: RuleEntry, history: DeprecationHistory) -> Iterator[Judgement]:
     snapshot, name = history.at(evidence.as_of), history.deprecation.id
     known = {id(breach) for breach in snapshot.breaches}
     for one in (*snapshot.happened, *snapshot.planned):

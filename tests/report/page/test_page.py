@@ -22,7 +22,7 @@ from torch_compat.judging.timelines import rows
 from torch_compat.report.page import page as main_page
 from torch_compat.report.page.markup import _DARK, LONGEST, POLICY, SCALE, SCRIPT, document, tag
 from torch_compat.report.page.page import DATA, page, spans
-from torch_compat.report.page.pairs import DEFAULT, Pair, Pairs, pairs_of
+from torch_compat.report.page.pairs import DEFAULT, PairCells, Pairs, pairs_of
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
 from torch_compat.workspace import Root
@@ -208,7 +208,7 @@ def test_a_cell_leads_to_its_causes_and_a_cause_to_its_witness_and_command(
     ({Outcome.SAME: 1, Outcome.UNSUPPORTED: 1}, "50", 5, "-"),
 ])  # fmt: skip
 def test_a_share_is_never_rounded_to_all_or_none(counts: dict[Outcome, int], share: str, step: int, mark: str) -> None:
-    pair = Pair(Counter(counts))
+    pair = PairCells(Counter(counts))
     assert (pair.share, pair.step, pair.mark) == (share, step, mark)
 
 

@@ -18,7 +18,7 @@ from torch_compat.report.release.report import release_report
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
-    from torch_compat.report.release.published import Compared
+    from torch_compat.report.release.published import PublishedComparison
     from torch_compat.report.release.report import ReleaseReport
 
 REPOSITORY = Path(__file__).parents[3]
@@ -34,7 +34,7 @@ def report(small_tree: Path) -> ReleaseReport:
     return release_report(evidence, *examine(evidence), "2.13.0")
 
 
-def of(report: ReleaseReport, text: str) -> Compared:
+def of(report: ReleaseReport, text: str) -> PublishedComparison:
     (one,) = read_published((RELEASE + text).encode(), "p.toml")
     return compared(one, report, "p.toml")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.judge import Report
     from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.archives import Missing
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.items import ReleaseItem
 
 __all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "reported_releases"]
 
@@ -77,7 +77,7 @@ class ReleaseReport:
     release: str
     since: str
     day: str
-    items: tuple[Item, ...]
+    items: tuple[ReleaseItem, ...]
     running: tuple[Running, ...]
     operators: tuple[PairCounts, ...]
     not_asked: tuple[NotAsked, ...]
@@ -85,12 +85,12 @@ class ReleaseReport:
     as_of: str
     evidence: str
 
-    def of(self, section: Section) -> tuple[Item, ...]:
+    def of(self, section: Section) -> tuple[ReleaseItem, ...]:
         """The items of one section."""
         return tuple(item for item in self.items if item.section is section)
 
     @property
-    def open(self) -> tuple[Item, ...]:
+    def open(self) -> tuple[ReleaseItem, ...]:
         """Items that are neither waived nor expected."""
         return tuple(item for item in self.items if item.open)
 
