@@ -11,11 +11,11 @@ import datetime as dt
 import time
 from pathlib import Path
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import judge
+from torch_compat.judging.sweep import sweep as sweep_evidence
 from torch_compat.policy.timeline import histories, sweep
-from torch_compat.rules.judge import judge
-from torch_compat.rules.sweep import sweep as sweep_evidence
+from torch_compat.workspace import Root
 
 ROOT = Path(__file__).parents[1]
 FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)

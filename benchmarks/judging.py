@@ -26,14 +26,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import FROZEN, load_corpus, write_frozen
 from torch_compat.corpus.goldens import Goldens
 from torch_compat.corpus.lines import digest, dump
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.corpus.recorded.model import VERSION
-from torch_compat.rules.judge import measure
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import measure
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from torch_compat.errors import HarnessError
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.runtime.encoding import Decoder
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = "2.13.0"

@@ -20,24 +20,24 @@ from tests.counted import relock
 from tests.recordings import folder_of, readers_of
 from torch_compat.cli._counting import count, write_lock
 from torch_compat.cli._generating import regenerate
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.judging.format_fixtures import labels
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.model import Format, Waiver
 from torch_compat.releases.known import Known
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.versions_have_fixtures import _labels
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
     from torch_compat.corpus.manifest import Manifest
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["RECIPES", "RELEASES", "make_small_tree", "once"]
 
@@ -130,7 +130,7 @@ def _copy_corpus(
         write_manifest(target / folder / MANIFEST, manifest)
         for fixture in manifest.fixtures:
             shutil.copyfile(source / folder / fixture.file, target / folder / fixture.file)
-            formats.update(_labels(fixture))
+            formats.update(labels(fixture))
         kept |= {entry.id for entry in manifest.entries}
     if (source / SYNTHETIC / MANIFEST).is_file():
         synthetic = _synthetic(source / SYNTHETIC, target / SYNTHETIC, formats | set(invented))

@@ -96,7 +96,7 @@ def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
 
 def test_files_of_a_tree_are_read_by_one_function() -> None:
     found = set()
-    for layer in ("cli", "corpus", "policy", "report", "rules"):
+    for layer in ("cli", "corpus", "judging", "policy", "report", "rules"):
         for path in (HARNESS / layer).glob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in READS:
@@ -108,7 +108,7 @@ def test_names_in_data_become_paths_by_one_function() -> None:
     """No f-string is joined to a path: ``folder / f"{name}.pt"`` follows a name wherever it leads."""
     joined = [
         f"{path.relative_to(HARNESS).as_posix()}:{node.lineno}: {ast.unparse(node)}"
-        for layer in ("cli", "corpus", "policy", "report", "rules")
+        for layer in ("cli", "corpus", "judging", "policy", "report", "rules")
         for path in sorted((HARNESS / layer).glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.JoinedStr)

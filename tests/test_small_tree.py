@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.small_tree import RECIPES, RELEASES, make_small_tree, once
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Outcome
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 from torch_compat.cli._backtest import backtest
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import HarnessError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.replay.day_before import backtested
-from torch_compat.report.backtest import Backtested, Hand, backtest_md, drawn_md, held, read_hand, section
+from torch_compat.report.backtest import Backtested, BacktestNotes, backtest_md, drawn_md, held, read_hand, section
+from torch_compat.workspace import Root
 from torch_compat.writes import changing, put
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -25,7 +25,7 @@ REPORT = "reports/backtest.md"
 DRAWN = "reports/backtest/drawn.md"
 
 
-def hand_of(root: Path) -> Hand:
+def hand_of(root: Path) -> BacktestNotes:
     """What people wrote beside the report."""
     folder = root / "reports" / "backtest"
     labels, fates = (path.read_bytes() if path.is_file() else None for path in (folder / "labels.toml", folder / "fates.toml"))

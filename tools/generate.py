@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from torch_compat.cli._generating import regenerate
-from torch_compat.cli._root import find_root
 from torch_compat.errors import HarnessError
+from torch_compat.workspace import find_root
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -30,12 +30,13 @@ import numpy as np
 
 from torch_compat.cli._generating import rules_of
 from torch_compat.cli._readers import built
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, HarnessError, UsageError
 from torch_compat.formats.facts import read_facts
+from torch_compat.judging.evidence import Evidence
+from torch_compat.judging.gathering import uncollected
+from torch_compat.judging.judgement import Verdict
 from torch_compat.needs import Judge
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import Release
@@ -45,10 +46,9 @@ from torch_compat.replay.plan import plan
 from torch_compat.replay.produce import produce
 from torch_compat.replay.reference import observe_reference, plan_reference
 from torch_compat.replay.trust import frozen_in
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.reference_agrees import agreement
 from torch_compat.values.compare import contents, tensor_array
+from torch_compat.workspace import Root
 from torch_compat.writes import changing, put_copy
 
 if TYPE_CHECKING:

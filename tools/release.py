@@ -42,7 +42,7 @@ def _git(root: Path, *arguments: str) -> str:
 def _stated(root: Path) -> dict[str, str | None]:
     """The version that each file states."""
     pyproject = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    package = "harness/torch_compat/__init__.py"
+    package = "harness/torch_compat/version.py"
     match = re.search(r'^__version__ = "([^"]+)"$', (root / package).read_text(encoding="utf-8"), re.MULTILINE)
     return {"pyproject.toml": pyproject["project"]["version"], package: match[1] if match else None}
 

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from torch_compat import errors
+from torch_compat.version import __version__
 
 if TYPE_CHECKING:
     from torch_compat.inspection import inspect
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from torch_compat.state import fill_storages, load_state
 
 __all__ = ["__version__", "errors", "fill_storages", "inspect", "load", "load_state"]
-
-__version__ = "0.1.0"
 
 # What is imported only when it is asked for, so that importing the package costs nothing.
 LAZY = {

@@ -17,7 +17,6 @@ from tests.miniatures.index import FakeIndex
 from tests.surveyed import small_survey
 from torch_compat.cli._admission import STEPS, Admission
 from torch_compat.cli._generating import regenerate
-from torch_compat.cli._root import Root
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable
@@ -26,6 +25,7 @@ from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.readers.environments import Environments
 from torch_compat.replay.before import remove_releases
 from torch_compat.replay.rehearsal import differences, rounded_elsewhere
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ def admission(tree: Tree, command: Command, monkeypatch: pytest.MonkeyPatch) -> 
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
     module = importlib.import_module("torch_compat.cli._admission")
     monkeypatch.setattr(module, "run_command", index)
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli.observe"), "survey", lambda _: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda _: small_survey())
     monkeypatch.setattr(Environments, "build", lambda self, release, **_: miniature(tree.cache, release.version))
     return command
 

@@ -196,7 +196,7 @@ def test_a_fault_of_ours_is_told_as_one(capfd: pytest.CaptureFixture[str], root:
         raise ZeroDivisionError("seven")
 
     monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
-    monkeypatch.setattr("torch_compat.cli.judge.load_corpus", broken)
+    monkeypatch.setattr("torch_compat.judging.gathering.load_corpus", broken)
     with pytest.raises(SystemExit) as ended:
         main(["judge", "--root", str(root)])
     said = capfd.readouterr()

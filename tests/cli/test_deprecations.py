@@ -23,7 +23,7 @@ from torch_compat.corpus.recorded import write_recorded
 from torch_compat.policy import load_policy
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.policy.messages import UNFINISHED
-from torch_compat.policy.timeline import Kept, histories
+from torch_compat.policy.timeline import TimelineState, histories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -304,7 +304,7 @@ def test_what_a_plan_writes_loads_and_is_kept(ask: Ask, root: Path, kind: str, s
     assert (root / ended.json["written"]).read_text(encoding="utf-8") == ended.json["draft"]
     made = next(one for one in histories(load_policy(root / "policies" / "torch")) if one.deprecation.id == "my-plan")
     assert not [breach for one in made.happened for breach in one.breaches]
-    assert made.snapshots[-1].verdict in {Kept.KEPT, Kept.NO_PROMISE}
+    assert made.snapshots[-1].verdict in {TimelineState.KEPT, TimelineState.NO_PROMISE}
     judged = ask("deprecations", "--format", "json")
     assert judged.status == 1  # the probe that it names comes next
     assert "there is no probe fixtures/deprecations/my_plan.py" in judged.out

@@ -23,11 +23,12 @@ from tests.small_tree import RELEASES
 from torch_compat.cli import main, top_level
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import EnvironmentUnavailable
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy import Family, load_policy
 from torch_compat.policy.deprecations import KINDS
 from torch_compat.readers.environments import Environment
 from torch_compat.replay.produce import Produced
-from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -165,7 +166,7 @@ def environments(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]:
     """Lets ``observe`` observe what is given, without any torch."""
-    module = importlib.import_module("torch_compat.cli.observe")
+    module = importlib.import_module("torch_compat.cli._observing")
 
     def observe_this(observed: ObservedReader) -> None:
         monkeypatch.setattr(module, "built", lambda _release: None)

@@ -12,14 +12,14 @@ import pytest
 from tests.cli.conftest import Ended
 from torch_compat.cli import main
 from torch_compat.corpus.corpus import load_corpus
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.release.signoff import blockers
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
     Run = Callable[..., Ended]
 

@@ -20,13 +20,14 @@ from rich.text import Text
 
 from tests.conftest import REPOSITORY
 from tests.recordings import with_end
-from torch_compat.cli import COMMANDS, main, top_level
+from torch_compat.cli import main, top_level
 from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._listed import COMMANDS
 from torch_compat.cli._output import Progress, stderr, stdout
-from torch_compat.cli._root import find_policy, find_root
 from torch_compat.cli._terminal import Harmless, harmless_output, styled
 from torch_compat.errors import NothingSelected
 from torch_compat.escapes import escaped, escaped_lines, escaped_output
+from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

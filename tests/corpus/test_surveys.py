@@ -16,8 +16,8 @@ from tests.surveyed import SCHEMAS, section, small_survey
 from torch_compat.corpus.surveys import (
     FILES,
     RELEASES,
-    Section,
     Survey,
+    SurveySection,
     parse_survey,
     read_survey,
     survey_differences,
@@ -223,7 +223,7 @@ def changed(**changes: Any) -> list[str]:
         if change is None:
             del after[name]
         else:
-            after[name] = replace(after[name], **change) if name in after else Section(**change)
+            after[name] = replace(after[name], **change) if name in after else SurveySection(**change)
     return survey_differences(before, replace(before, sections=after, recorded=DAY + dt.timedelta(days=9)))
 
 

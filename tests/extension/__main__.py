@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.extension.examples import build, documented, record_library, record_privateuse1, seed_manifest, try_out
-from torch_compat.operators.extensions import Recorded, check
+from torch_compat.operators.extensions import RecordedReleases, check
 from torch_compat.readers.environments import Environment, Environments
 
 if TYPE_CHECKING:
-    from torch_compat.operators.manifest import Manifest
+    from torch_compat.operators.manifest import ExtensionManifest
 
 BUILT_AGAINST = "2.13.0"
 PYTHON_AGAINST = "2.4.1"
@@ -32,7 +32,7 @@ class Confirming:
     """Counts what was confirmed, and what was not."""
 
     def __init__(self) -> None:
-        self.recorded = Recorded()
+        self.recorded = RecordedReleases()
         self.counts: Counter[str] = Counter()
 
     def say(self, what: str, release: str, verdict: str, did: str, outcome: str) -> None:
@@ -61,7 +61,7 @@ class Confirming:
         did = {True: "fits", False: "warned"}.get(told, "could not")
         self.say("  verify, in that torch", release, verdict, f"{did}, in {answer['verify']['ms']:.1f} ms", outcome)
 
-    def library(self, manifest: Manifest, library: Path, one: Environment, what: str, folder: Path) -> None:
+    def library(self, manifest: ExtensionManifest, library: Path, one: Environment, what: str, folder: Path) -> None:
         verdict = check(manifest, one.version, self.recorded).verdict
         answer = try_out(one, library=library, manifest=written(manifest, folder))
         self.verified(answer, one.version, verdict)
@@ -85,7 +85,7 @@ def environment(version: str) -> Environment:
     return found
 
 
-def written(manifest: Manifest, folder: Path) -> Path:
+def written(manifest: ExtensionManifest, folder: Path) -> Path:
     path = folder / f"{manifest.extension}.json"
     path.write_text(manifest.text(), encoding="utf-8")
     return path

@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.operators.extensions import Recorded, from_dispatcher, from_list
+from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list
 from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.replay.extension import ask_extension
 
 if TYPE_CHECKING:
-    from torch_compat.operators.manifest import Manifest
+    from torch_compat.operators.manifest import ExtensionManifest
     from torch_compat.readers.environments import Environment
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def try_out(
     return answer
 
 
-def record_privateuse1(environment: Environment, recorded: Recorded) -> Manifest:
+def record_privateuse1(environment: Environment, recorded: RecordedReleases) -> ExtensionManifest:
     """The manifest of the backend in Python, with what it calls."""
     answer = ask_extension(environment, module="example_privateuse1", paths=[PRIVATEUSE1])
     assert answer["error"] is None, answer["error"]
@@ -114,13 +114,13 @@ def record_privateuse1(environment: Environment, recorded: Recorded) -> Manifest
     )
 
 
-def record_library(environment: Environment, library: Path, recorded: Recorded) -> Manifest:
+def record_library(environment: Environment, library: Path, recorded: RecordedReleases) -> ExtensionManifest:
     """The manifest of a library that was built."""
     answer = ask_extension(environment, library=library)
     assert answer["error"] is None, answer["error"]
     return from_dispatcher(answer, environment.version, recorded, extension=library.stem)
 
 
-def seed_manifest(recorded: Recorded) -> Manifest:
+def seed_manifest(recorded: RecordedReleases) -> ExtensionManifest:
     """What the extension of 2020 registers, from a list: torch 1.4 does not show its dispatcher."""
     return from_list("backend MSNPU\nregisters aten::_embedding_bag\n", "list", "1.4.0", recorded, extension="embedding_bag_1_4")

@@ -8,14 +8,14 @@ import pytest
 
 from tests.extension.examples import MANUAL, documented, record_privateuse1, seed_manifest, try_out
 from torch_compat.operators.dispatch import DECOMPOSES
-from torch_compat.operators.extensions import DOES_NOT_FIT, FITS, Recorded, check
-from torch_compat.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.operators.extensions import DOES_NOT_FIT, FITS, RecordedReleases, check
+from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel
 from torch_compat.readers.environments import Environment, Environments
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.operators.extensions import Finding
+    from torch_compat.operators.extensions import ExtensionFinding
 
 
 def environment(version: str) -> Environment:
@@ -24,7 +24,7 @@ def environment(version: str) -> Environment:
     return found
 
 
-def written(manifest: Manifest, folder: Path) -> Path:
+def written(manifest: ExtensionManifest, folder: Path) -> Path:
     path = folder / "manifest.json"
     path.write_text(manifest.text(), encoding="utf-8")
     return path
@@ -32,7 +32,7 @@ def written(manifest: Manifest, folder: Path) -> Path:
 
 @pytest.mark.real_torch("2.4.1", "2.5.1")
 def test_a_backend_in_python_is_recorded_and_does_as_was_said(tmp_path: Path) -> None:
-    recorded = Recorded()
+    recorded = RecordedReleases()
     manifest = record_privateuse1(environment("2.4.1"), recorded)
     assert [(entry.operator, entry.use, entry.kernels, entry.relies_on_decomposition) for entry in manifest.operators] == [
         ("aten::_embedding_bag_backward", "calls", (), True),
@@ -56,13 +56,13 @@ def test_a_backend_in_python_is_recorded_and_does_as_was_said(tmp_path: Path) ->
 
 @pytest.mark.real_torch("1.4.0")
 def test_the_warning_of_the_seed_is_silent_where_it_fits(tmp_path: Path) -> None:
-    answer = try_out(environment("1.4.0"), manifest=written(seed_manifest(Recorded()), tmp_path))
+    answer = try_out(environment("1.4.0"), manifest=written(seed_manifest(RecordedReleases()), tmp_path))
     assert answer["verify"] == {"fits": True, "told": [], "faults": [], "unchecked": [], "ms": answer["verify"]["ms"]}
 
 
 @pytest.mark.real_torch("1.5.0")
 def test_the_warning_of_the_seed_is_as_documented(tmp_path: Path) -> None:
-    answer = try_out(environment("1.5.0"), manifest=written(seed_manifest(Recorded()), tmp_path))
+    answer = try_out(environment("1.5.0"), manifest=written(seed_manifest(RecordedReleases()), tmp_path))
     (told,) = answer["verify"]["told"]
     assert documented(told)
 
@@ -82,15 +82,15 @@ def test_a_text_that_is_not_documented_would_be_seen() -> None:
 )
 def test_verify_says_of_every_operator_what_check_says(use: str, old: str, new: str, tmp_path: Path) -> None:
     """All operators of one release, as an extension that uses them all would meet them in another."""
-    recorded = Recorded()
+    recorded = RecordedReleases()
     texts = [text for text, _, bits in recorded.schemas.facts() if bits & recorded.schemas.bit(old)]
     kernels = (Kernel("CPU"),) if use == "registers" else ()
     entries = []
     for text in texts:
         operator = text.partition("(")[0]
         relies = use == "calls" and recorded.dispatches.of(operator, old).kind == DECOMPOSES
-        entries.append(Entry(operator, use, text, kernels, relies))
-    manifest = Manifest("all", old, entries, backend="PrivateUse1")
+        entries.append(ExtensionOperator(operator, use, text, kernels, relies))
+    manifest = ExtensionManifest("all", old, entries, backend="PrivateUse1")
     assert len(entries) > 4000
 
     told = try_out(environment(new), manifest=written(manifest, tmp_path))["verify"]
@@ -103,6 +103,6 @@ def test_verify_says_of_every_operator_what_check_says(use: str, old: str, new: 
     assert len(unsure) < 200
 
 
-def _handed_on(finding: Finding, release: str, recorded: Recorded) -> bool:
+def _handed_on(finding: ExtensionFinding, release: str, recorded: RecordedReleases) -> bool:
     """Whether the operator itself decomposes, and only the one that it hands on to needs a kernel: verify does not see that."""
     return finding.cause == "dispatch" and recorded.dispatches.of(finding.operator, release).kind == DECOMPOSES

@@ -20,7 +20,7 @@ from tests.fence.programs import generated
 from torch_compat.errors import HarnessError
 from torch_compat.runtime import registry
 from torch_compat.runtime.limits import Limits
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

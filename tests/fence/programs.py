@@ -12,7 +12,7 @@ import random
 from functools import lru_cache
 from typing import NamedTuple
 
-from torch_compat.runtime import registry
+from torch_compat.runtime import registration, registry
 
 __all__ = ["Program", "generated", "operators"]
 
@@ -73,7 +73,7 @@ def operators() -> list[tuple[str, list[str], list[tuple[str, str]]]]:
     """Every operator that the reader has: name, annotations of its arguments by position, and names and annotations of its keywords."""
     registry.known()
     found = []
-    for name, kinds in sorted(registry._table.items()):
+    for name, kinds in sorted(registration.registered.items()):
         for versions in kinds.values():
             for one in versions:
                 parameters = list(inspect.signature(one.function).parameters.values())

@@ -17,7 +17,7 @@ import torch_compat
 from tests.runtime.archives import HEAD, archive, program
 from torch_compat.errors import ArchiveError, Corrupt, HarnessError, Raised, Refused, Unsafe
 from torch_compat.runtime.encoding import Decoder, Encoder
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path

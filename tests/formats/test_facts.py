@@ -21,6 +21,7 @@ from torch_compat.errors import ArchiveError, Corrupt, Unsupported
 from torch_compat.formats import Call, Facts, identify, read_facts
 from torch_compat.formats.facts import fill
 from torch_compat.formats.identify import recognised
+from torch_compat.formats.tree import contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,12 +184,14 @@ def test_storages_of_each_pickle_have_names_of_their_own() -> None:
 
 def test_the_tree_shows_dtypes_and_shapes() -> None:
     for name in ("torch-2.8.0/save_checkpoint", "torch-1.0.0/save_checkpoint"):
-        tree = "\n".join(read_facts(fixture(name)).tree())
-        assert "0.weight: tensor float32 [1, 2]" in tree
-        assert "num_batches_tracked: tensor int64 []" in tree
-    assert "  base: tensor float32 [2, 3] (storage 1)" in "\n".join(read_facts(fixture("synthetic/tar")).tree())
-    assert "weight: parameter float32 [2]" in "\n".join(read_facts(fixture("torch-1.2.0/submodules")).tree())
-    assert "conv.weight: parameter float32 [2, 1, 2]" in "\n".join(read_facts(fixture("torch-2.15.0/export_conv_linear")).tree())
+        lines = "\n".join(contents(read_facts(fixture(name))))
+        assert "0.weight: tensor float32 [1, 2]" in lines
+        assert "num_batches_tracked: tensor int64 []" in lines
+    assert "  base: tensor float32 [2, 3] (storage 1)" in "\n".join(contents(read_facts(fixture("synthetic/tar"))))
+    assert "weight: parameter float32 [2]" in "\n".join(contents(read_facts(fixture("torch-1.2.0/submodules"))))
+    assert "conv.weight: parameter float32 [2, 1, 2]" in "\n".join(
+        contents(read_facts(fixture("torch-2.15.0/export_conv_linear")))
+    )
 
 
 def test_a_tree_shows_no_control_characters_and_ends(tmp_path: Path) -> None:
@@ -197,14 +200,14 @@ def test_a_tree_shows_no_control_characters_and_ends(tmp_path: Path) -> None:
         inner = [inner]
     value = {"\x1b[31mred\n": "\x07", "long": "x" * 1000, 2**3000: [1], "deep": inner, "same": inner}
     path = laid_out(tmp_path / "x.pt", {"data.pkl": pickle.dumps(value, 2), "version": b"3\n"})
-    tree = read_facts(path).tree()
-    assert all(line.isprintable() for line in tree)
-    assert any("\\x1b[31mred\\n: '\\x07'" in line for line in tree)
-    assert any("and deeper" in line for line in tree)
-    assert any("as above" in line for line in tree)
+    lines = contents(read_facts(path))
+    assert all(line.isprintable() for line in lines)
+    assert any("\\x1b[31mred\\n: '\\x07'" in line for line in lines)
+    assert any("and deeper" in line for line in lines)
+    assert any("as above" in line for line in lines)
     cyclic = b"\x80\x02]q\x00h\x00a."
-    tree = read_facts(laid_out(tmp_path / "y.pt", {"data.pkl": cyclic, "version": b"3\n"})).tree()
-    assert tree == ["data.pkl", "  list of 1", "    [0]: list of 1 (as above)"]
+    lines = contents(read_facts(laid_out(tmp_path / "y.pt", {"data.pkl": cyclic, "version": b"3\n"})))
+    assert lines == ["data.pkl", "  list of 1", "    [0]: list of 1 (as above)"]
 
 
 def test_code_is_the_source() -> None:
@@ -229,7 +232,7 @@ def test_archives_in_archives_are_the_same_copied_and_mapped(release: str, monke
     mapped = read_facts(path)
     assert mapped.storages == copied.storages
     assert mapped.damage == []
-    assert mapped.tree() == copied.tree()
+    assert contents(mapped) == contents(copied)
 
 
 # ---------------------------------------------------------------------------------------------------------------- offsets
@@ -448,4 +451,4 @@ def test_a_spoilt_archive_is_read_or_refused(name: str, data: st.DataObject) -> 
         with contextlib.suppress(ArchiveError):
             facts = read_facts(path)
             assert facts.name
-            assert all(line.isprintable() for line in facts.tree())
+            assert all(line.isprintable() for line in contents(facts))

@@ -99,7 +99,7 @@ def _inspect(path: str) -> str | None:
 
 
 def _tree(path: str) -> str | None:
-    if not all(line.isprintable() for line in read_facts(path).tree()):
+    if not all(line.isprintable() for line in contents(read_facts(path))):
         raise AssertionError("a line of the tree is not printable")
     return None
 
@@ -127,5 +127,6 @@ if __name__ == "__main__":
     import torch_compat
     from torch_compat.errors import HarnessError
     from torch_compat.formats import read_facts
+    from torch_compat.formats.tree import contents
 
     _main()

@@ -21,7 +21,7 @@ from torch_compat.cli import _inspecting
 from torch_compat.errors import HarnessError, Unsafe
 from torch_compat.formats import read_facts
 from torch_compat.formats.source import called
-from torch_compat.formats.tree import tree
+from torch_compat.formats.tree import contents
 from torch_compat.inspection import look_at
 from torch_compat.needs.source import scan
 from torch_compat.pickles import brief
@@ -145,11 +145,11 @@ def test_no_line_of_a_tree_holds_control_characters(tmp_path: Path) -> None:
     scalar = name("numpy.core.multiarray", "scalar") + tuple_of(dtype, text("x")) + b"R"
     value = P2 + tuple_of(scalar, dtype, text(escape), name("a", "b") + tuple_of(text(escape)) + b"R") + b"."
     (tmp_path / "x.pt").write_bytes(saved(value))
-    assert all(line.isprintable() for line in tree(read_facts(tmp_path / "x.pt")))
+    assert all(line.isprintable() for line in contents(read_facts(tmp_path / "x.pt")))
     model = {"protoVersion": "5", "mainModule": {"parameters": [{"name": escape, "tensorId": "0"}]},
              "tensors": [{"dims": [escape], "data": {"key": "tensors/0"}}]}  # fmt: skip
     (tmp_path / "y.pt").write_bytes(model_json(model))
-    lines = tree(read_facts(tmp_path / "y.pt"))
+    lines = contents(read_facts(tmp_path / "y.pt"))
     assert lines
     assert all(line.isprintable() for line in lines)
 
@@ -245,7 +245,7 @@ def test_a_value_of_another_type_is_no_fault_of_ours(whole: Any, archive: Any, t
             path.write_bytes(archive(changed(whole, place, wrong)))
             json.dumps(torch_compat.inspect(path))
             try:
-                lines = read_facts(path).tree()
+                lines = contents(read_facts(path))
             except HarnessError:
                 continue
             assert all(line.isprintable() for line in lines)

@@ -8,7 +8,7 @@ import pytest
 
 from torch_compat.operators.breaks import (
     Break,
-    Entry,
+    UpgraderEntry,
     Upgraders,
     breaks,
     consecutive,
@@ -96,9 +96,9 @@ def test_forward_asks_the_other_way_round() -> None:
 
 def test_an_upgrader_mends_the_schema_that_it_states(versions: FactHistory) -> None:
     new = ["aten::f(Tensor self) -> Tensor"]
-    stated = Entry("aten::f", 11, "f_0_10", "aten::f(Tensor self, SymInt n) -> Tensor")  # an int to PyTorch
+    stated = UpgraderEntry("aten::f", 11, "f_0_10", "aten::f(Tensor self, SymInt n) -> Tensor")  # an int to PyTorch
 
-    def mended(entry: Entry) -> str | None:
+    def mended(entry: UpgraderEntry) -> str | None:
         upgraders = Upgraders([entry], Writer(Written(versions), History.load(), "2.15.0"))
         return only(breaks([OLD], new, upgraders=upgraders)).upgrader
 

@@ -10,7 +10,7 @@ from torch_compat.operators.extensions import (
     DOES_NOT_FIT,
     FITS,
     ListError,
-    Recorded,
+    RecordedReleases,
     check,
     from_dispatcher,
     from_list,
@@ -18,7 +18,7 @@ from torch_compat.operators.extensions import (
     known_release,
 )
 from torch_compat.operators.history import History
-from torch_compat.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel
 
 NEWEST = History.load().releases[-1]
 BAG = "aten::_embedding_bag"
@@ -26,22 +26,22 @@ BACKWARD = "aten::_embedding_bag_backward"
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Recorded:
-    return Recorded()
+def recorded() -> RecordedReleases:
+    return RecordedReleases()
 
 
-def listed(text: str, release: str, recorded: Recorded, **more: Any) -> Manifest:
+def listed(text: str, release: str, recorded: RecordedReleases, **more: Any) -> ExtensionManifest:
     return from_list(text, "list.txt", release, recorded, extension="mine", **more)
 
 
-def verdicts(manifest: Manifest, recorded: Recorded) -> dict[str, str]:
+def verdicts(manifest: ExtensionManifest, recorded: RecordedReleases) -> dict[str, str]:
     return {release: check(manifest, release, recorded).verdict for release in recorded.releases}
 
 
 # ----------------------------------------------------------------------------------------------------------- the two seed cases
 
 
-def test_an_operator_that_gained_an_argument(recorded: Recorded) -> None:
+def test_an_operator_that_gained_an_argument(recorded: RecordedReleases) -> None:
     """PyTorch issue 38973, its first case: an extension for 1.4 in 1.5; tests/extension builds it and loads it there."""
     manifest = listed("backend XLA\nregisters aten::_embedding_bag", "1.4.0", recorded)
     assert check(manifest, "1.4.0", recorded).verdict == FITS
@@ -53,7 +53,7 @@ def test_an_operator_that_gained_an_argument(recorded: Recorded) -> None:
     assert "include_last_offset" in fault.reason
 
 
-def test_an_operator_that_no_longer_decomposes(recorded: Recorded) -> None:
+def test_an_operator_that_no_longer_decomposes(recorded: RecordedReleases) -> None:
     """Its second case, with an operator that has done so since: a backend for 2.4 in 2.5."""
     manifest = listed(f"backend PrivateUse1\ncalls {BACKWARD}", "2.4.1", recorded)
     assert manifest.operators[0].relies_on_decomposition
@@ -67,14 +67,14 @@ def test_an_operator_that_no_longer_decomposes(recorded: Recorded) -> None:
 # --------------------------------------------------------------------------------------------------------------------- checking
 
 
-def test_a_kernel_or_a_fallback_of_its_own_is_all_that_it_needs(recorded: Recorded) -> None:
+def test_a_kernel_or_a_fallback_of_its_own_is_all_that_it_needs(recorded: RecordedReleases) -> None:
     text = f"backend PrivateUse1\ncalls {BACKWARD}"
     assert check(listed(f"{text}\nregisters {BACKWARD}", "2.4.1", recorded), "2.5.1", recorded).verdict == FITS
     assert check(listed(text.replace("Use1", "Use1 fallback"), "2.4.1", recorded), "2.5.1", recorded).verdict == FITS
     assert check(listed(f"calls {BACKWARD}", "2.4.1", recorded), "2.5.1", recorded).verdict == FITS, "no backend, so CPU's kernel"
 
 
-def test_generated_kernels_are_followed(recorded: Recorded) -> None:
+def test_generated_kernels_are_followed(recorded: RecordedReleases) -> None:
     """gelu hands on to gelu.out, which needs a kernel."""
     text = "backend PrivateUse1\ncalls aten::gelu"
     (fault,) = check(listed(text, "2.13.0", recorded), "2.13.0", recorded).of("fault")
@@ -82,7 +82,7 @@ def test_generated_kernels_are_followed(recorded: Recorded) -> None:
     assert check(listed(f"{text}\nregisters aten::gelu.out", "2.13.0", recorded), "2.13.0", recorded).verdict == FITS
 
 
-def test_what_is_not_recorded_cannot_be_told(recorded: Recorded) -> None:
+def test_what_is_not_recorded_cannot_be_told(recorded: RecordedReleases) -> None:
     manifest = listed("backend PrivateUse1\ncalls aten::linear", "2.4.1", recorded)
     told = verdicts(manifest, recorded)
     assert told["1.6.0"] == told["1.5.1"] == told["1.4.0"] == CANNOT_BE_TOLD
@@ -91,7 +91,7 @@ def test_what_is_not_recorded_cannot_be_told(recorded: Recorded) -> None:
     assert "does not show its dispatcher" in unknown.reason
 
 
-def test_an_operator_that_is_not_there(recorded: Recorded) -> None:
+def test_an_operator_that_is_not_there(recorded: RecordedReleases) -> None:
     manifest = listed("backend PrivateUse1\nregisters aten::nan_to_num\ncalls aten::nanmean", "2.0.0", recorded)
     assert [(one.use, one.cause) for one in check(manifest, "1.5.0", recorded).of("fault")] == [
         ("registers", "absent"),
@@ -101,7 +101,7 @@ def test_an_operator_that_is_not_there(recorded: Recorded) -> None:
     assert check(manifest, "1.0.0", recorded).verdict == CANNOT_BE_TOLD, "the set of 1.0.0 may be incomplete"
 
 
-def test_a_call_goes_by_backward_compatibility(recorded: Recorded) -> None:
+def test_a_call_goes_by_backward_compatibility(recorded: RecordedReleases) -> None:
     manifest = listed("calls aten::_embedding_bag", "1.4.0", recorded)
     assert check(manifest, "1.5.0", recorded).verdict == FITS, "the new argument has a default"
     manifest = listed("calls aten::_embedding_bag", "1.5.0", recorded)
@@ -110,22 +110,24 @@ def test_a_call_goes_by_backward_compatibility(recorded: Recorded) -> None:
     assert "include_last_offset" in fault.reason
 
 
-def test_kernels_in_python_are_handed_what_is_not_at_its_default(recorded: Recorded) -> None:
+def test_kernels_in_python_are_handed_what_is_not_at_its_default(recorded: RecordedReleases) -> None:
     schema = known_operator(BAG, "1.8.1", recorded)
-    manifest = Manifest(
-        "mine", "1.8.1", [Entry(BAG, "registers", schema, (Kernel("PrivateUse1", "python"),))], backend="PrivateUse1"
+    manifest = ExtensionManifest(
+        "mine", "1.8.1", [ExtensionOperator(BAG, "registers", schema, (Kernel("PrivateUse1", "python"),))], backend="PrivateUse1"
     )
     fit = check(manifest, "1.9.1", recorded)
     assert (fit.verdict, [one.verdict for one in fit.findings]) == (FITS, ["note"])
     assert "padding_idx" in fit.findings[0].reason
 
 
-def test_compiled_kernels_go_by_their_types(recorded: Recorded) -> None:
+def test_compiled_kernels_go_by_their_types(recorded: RecordedReleases) -> None:
     schema = known_operator("aten::narrow", "2.0.0", recorded)
     assert "SymInt" in schema
 
-    def kernel(signature: str) -> Manifest:
-        return Manifest("mine", "2.0.0", [Entry("aten::narrow", "registers", schema, (Kernel("CPU", "c++", signature),))])
+    def kernel(signature: str) -> ExtensionManifest:
+        return ExtensionManifest(
+            "mine", "2.0.0", [ExtensionOperator("aten::narrow", "registers", schema, (Kernel("CPU", "c++", signature),))]
+        )
 
     plain = kernel("(Tensor _0, int _1, int _2, int _3) -> Tensor _0")
     symbolic = kernel("(Tensor _0, int _1, SymInt _2, SymInt _3) -> Tensor _0")
@@ -135,7 +137,7 @@ def test_compiled_kernels_go_by_their_types(recorded: Recorded) -> None:
     assert "takes int as argument 3 instead of SymInt" in fault.reason
 
 
-def test_an_operator_of_its_own_that_a_release_defines(recorded: Recorded) -> None:
+def test_an_operator_of_its_own_that_a_release_defines(recorded: RecordedReleases) -> None:
     schema = known_operator("aten::gelu", "2.0.0", recorded)
     manifest = listed(f"defines {schema}", "1.2.0", recorded)
     assert check(manifest, "1.2.0", recorded).of("fault")[0].cause == "taken"
@@ -143,7 +145,7 @@ def test_an_operator_of_its_own_that_a_release_defines(recorded: Recorded) -> No
     assert set(verdicts(own, recorded).values()) == {FITS}
 
 
-def test_names_that_it_imports(recorded: Recorded) -> None:
+def test_names_that_it_imports(recorded: RecordedReleases) -> None:
     manifest = listed("needs torch.library.Library\ncalls aten::add.Tensor", "2.0.0", recorded)
     told = verdicts(manifest, recorded)
     assert (told["1.11.0"], told["1.12.1"]) == (DOES_NOT_FIT, FITS)
@@ -153,26 +155,26 @@ def test_names_that_it_imports(recorded: Recorded) -> None:
     assert check(unknown, "2.0.0", recorded).verdict == CANNOT_BE_TOLD
 
 
-def test_nothing_to_check_is_no_pass(recorded: Recorded) -> None:
+def test_nothing_to_check_is_no_pass(recorded: RecordedReleases) -> None:
     with pytest.raises(NothingSelected, match="lists no operator"):
-        check(Manifest("mine", "2.0.0", []), "2.0.0", recorded)
+        check(ExtensionManifest("mine", "2.0.0", []), "2.0.0", recorded)
     with pytest.raises(UsageError, match="nothing is recorded of the release"):
         check(listed("aten::linear", "2.0.0", recorded), "9.9.9", recorded)
 
 
-def test_every_operator_fits_the_release_it_was_recorded_in(recorded: Recorded) -> None:
+def test_every_operator_fits_the_release_it_was_recorded_in(recorded: RecordedReleases) -> None:
     """All operators of all releases, as calls: a schema that does not equal itself would be seen."""
     for release in recorded.releases:
         bit = recorded.schemas.bit(release)
         texts = [text for text, _, bits in recorded.schemas.facts() if bits & bit][::7]
-        manifest = Manifest("all", release, [Entry(text.partition("(")[0], "calls", text) for text in texts])
+        manifest = ExtensionManifest("all", release, [ExtensionOperator(text.partition("(")[0], "calls", text) for text in texts])
         assert check(manifest, release, recorded) == (release, FITS, ())
 
 
 # --------------------------------------------------------------------------------------------------------------------- recording
 
 
-def test_a_list(recorded: Recorded) -> None:
+def test_a_list(recorded: RecordedReleases) -> None:
     text = """
     # what a backend does
     backend PrivateUse1 fallback
@@ -196,7 +198,7 @@ def test_a_list(recorded: Recorded) -> None:
     assert [name for name, entry in entries.items() if entry.relies_on_decomposition] == ["aten::linear"]
 
 
-def test_every_mistake_of_a_list_at_once(recorded: Recorded) -> None:
+def test_every_mistake_of_a_list_at_once(recorded: RecordedReleases) -> None:
     text = "calls aten::lineer\nuses x\nregisters aten::add.Tensor\ncalls aten::add\ndefines x::y(Tensor -> Tensor\naten::relu\naten::relu\nbackend A b"
     with pytest.raises(ListError) as caught:
         listed(text, "2.4.1", recorded)
@@ -216,7 +218,7 @@ def test_every_mistake_of_a_list_at_once(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "backend PrivateUse1\nneeds torch.library.Library\n"])
-def test_an_empty_list_is_incomplete(text: str, recorded: Recorded) -> None:
+def test_an_empty_list_is_incomplete(text: str, recorded: RecordedReleases) -> None:
     with pytest.raises(NothingSelected, match="lists no operator") as caught:
         listed(text, "2.4.1", recorded)
     assert caught.value.exit_status == 4
@@ -238,7 +240,7 @@ ANSWER: dict[str, Any] = {
 }
 
 
-def test_what_a_dispatcher_said(recorded: Recorded) -> None:
+def test_what_a_dispatcher_said(recorded: RecordedReleases) -> None:
     manifest = from_dispatcher(
         ANSWER, "2.4.1", recorded, extension="mine", listed=(f"calls {BACKWARD}\naten::add.Tensor", "list.txt")
     )
@@ -252,7 +254,7 @@ def test_what_a_dispatcher_said(recorded: Recorded) -> None:
     assert from_dispatcher({**ANSWER, "fallbacks": ["PrivateUse1"]}, "2.4.1", recorded, extension="mine").fallback
 
 
-def test_an_extension_that_registers_nothing(recorded: Recorded) -> None:
+def test_an_extension_that_registers_nothing(recorded: RecordedReleases) -> None:
     with pytest.raises(NothingSelected, match="registered nothing"):
         from_dispatcher({**ANSWER, "defined": [], "registered": []}, "2.4.1", recorded, extension="mine")
 
@@ -260,7 +262,7 @@ def test_an_extension_that_registers_nothing(recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"), [("2.13.9", "2.13.0"), ("torch-2.4.2", "2.4.1"), ("1.5.9", "1.5.1 or 1.5.0"), ("zzz", "recorded are 1.0.0")]
 )
-def test_releases_that_are_not_recorded(name: str, hint: str, recorded: Recorded) -> None:
+def test_releases_that_are_not_recorded(name: str, hint: str, recorded: RecordedReleases) -> None:
     with pytest.raises(UsageError, match="nothing is recorded") as caught:
         known_release(name, recorded.known)
     assert hint in (caught.value.hint or "")
@@ -279,13 +281,13 @@ def test_releases_that_are_not_recorded(name: str, hint: str, recorded: Recorded
         ("aten::add", "1.0.0", "give the schema of one: "),
     ],
 )
-def test_operators_that_a_release_lacks(operator: str, release: str, hint: str, recorded: Recorded) -> None:
+def test_operators_that_a_release_lacks(operator: str, release: str, hint: str, recorded: RecordedReleases) -> None:
     with pytest.raises(UsageError, match=f"{release} has ") as caught:
         known_operator(operator, release, recorded)
     assert hint in (caught.value.hint or "")
 
 
-def test_one_of_several_of_one_name_is_given_by_its_schema(recorded: Recorded) -> None:
+def test_one_of_several_of_one_name_is_given_by_its_schema(recorded: RecordedReleases) -> None:
     schema = "aten::add(int a, int b) -> int"
     manifest = listed(f"calls {schema}\nregisters aten::mm(Tensor self, Tensor mat2) -> Tensor", "1.2.0", recorded, backend="XLA")
     assert manifest.operators[0].schema == schema

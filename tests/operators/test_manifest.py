@@ -9,7 +9,7 @@ import pytest
 import torch_compat.extension
 from tests.cli.test_schemas import schema
 from torch_compat.errors import UsageError
-from torch_compat.operators.manifest import Entry, Kernel, Manifest, ManifestError, read_manifest
+from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel, ManifestError, read_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 MUL = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"
 
 
-def sample() -> Manifest:
-    return Manifest(
+def sample() -> ExtensionManifest:
+    return ExtensionManifest(
         "mine",
         "2.4.1",
         [
-            Entry("mine::f", "defines", "mine::f(Tensor x) -> Tensor"),
-            Entry("aten::linear", "calls", "aten::linear(Tensor x) -> Tensor", relies_on_decomposition=True),
-            Entry("aten::mul.Tensor", "registers", MUL, (Kernel("PrivateUse1", "c++", "(Tensor _0, Tensor _1) -> Tensor _0"), Kernel("CPU"))),
+            ExtensionOperator("mine::f", "defines", "mine::f(Tensor x) -> Tensor"),
+            ExtensionOperator("aten::linear", "calls", "aten::linear(Tensor x) -> Tensor", relies_on_decomposition=True),
+            ExtensionOperator("aten::mul.Tensor", "registers", MUL, (Kernel("PrivateUse1", "c++", "(Tensor _0, Tensor _1) -> Tensor _0"), Kernel("CPU"))),
         ],
         backend="PrivateUse1",
         needs=("torch.library.Library",),

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 
 from tests.planted.covered import KINDS, Planter
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -4,7 +4,7 @@ A plant takes one covered cell of some evidence, over all waivers, families and 
 bits, another dtype or shape, another error, signal or stage, a refusal instead of a value, the value that was written, or the accepted
 difference of another covered cell. What the reader said is changed before it is compared with the golden, by the code that observes, so
 a plant is what that reader could have been recorded with. The archive of the cell is then judged alone, by the rules that look at cells
-and by :class:`torch_compat.rules.waiving.Waiving`; tests/planted/test_covered.py shows that judging all of the evidence says the same.
+and by :class:`torch_compat.judging.waiving.Waiving`; tests/planted/test_covered.py shows that judging all of the evidence says the same.
 
 What is no difference by the policy is no plant: values within a tolerance, strides where those are disregarded, what varies in texts.
 """
@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
+from torch_compat.judging import judge as judging
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.evidence import Evidence
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.waiving import Waiving
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
-from torch_compat.rules import judge as judging
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judgement import Outcome, Verdict
-from torch_compat.rules.waiving import Waiving
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import alike, headline
 

@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from tests.planted.covered import KINDS, Alone, Planter, Tried
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
-from torch_compat.rules.judge import judge
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import judge
+from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FEW, TRIES = 300, 400

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.planted.tomorrow import OPERATOR_RULES, tomorrow
-from torch_compat.cli._root import find_root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import judge
+from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Verdict
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
     from torch_compat.policy import Waiver
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEXT = "2.16.0"

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import cell_key
+from torch_compat.judging.evidence import deprecation_key
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy.model import Waiver, WeightsOnlyRefusal
-    from torch_compat.rules.evidence import Evidence
 
     Change = Callable[[Fixture, Observation], Observation]
 

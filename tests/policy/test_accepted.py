@@ -17,7 +17,7 @@ from torch_compat.releases.known import Known
 
 if TYPE_CHECKING:
     from torch_compat.policy.accepted import Direction
-    from torch_compat.policy.model import Policy
+    from torch_compat.policy.policy import Policy
 
 RELEASES = ("1.0.0", "1.0.1", "1.1.0", "1.2.0", "1.10.0", "2.0.0")
 KNOWN = Known(RELEASES)

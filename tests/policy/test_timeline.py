@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.policy.timelines import EPOCH, EXAMPLES, TORCH, axes, calendar_of, example, history, release, timeline_of
 from torch_compat.policy.deprecations import Deprecation, Event, Planned
-from torch_compat.policy.timeline import Axis, History, Kept, earliest, histories, sweep
+from torch_compat.policy.timeline import Axis, DeprecationHistory, TimelineState, earliest, histories, sweep
 from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ STEPS = {
 }
 """The steps of each example that wait, with what they wait for."""
 SEED = ("mode-change", "keyword-only")  # the two that the policy's page works out
-ORDER = {Kept.NO_PROMISE: 0, Kept.KEPT: 1, Kept.BROKEN: 2}
+ORDER = {TimelineState.NO_PROMISE: 0, TimelineState.KEPT: 1, TimelineState.BROKEN: 2}
 
 
 def days_of(*gaps: int) -> list[dt.date]:
@@ -42,7 +42,7 @@ def days_of(*gaps: int) -> list[dt.date]:
     return made
 
 
-def breaches(made: History, day: dt.date = dt.date.max) -> list[tuple[str, str, int, int]]:
+def breaches(made: DeprecationHistory, day: dt.date = dt.date.max) -> list[tuple[str, str, int, int]]:
     return [(one.kind, one.what, one.releases, one.days) for one in made.at(day).breaches]
 
 
@@ -53,8 +53,8 @@ def breaches(made: History, day: dt.date = dt.date.max) -> list[tuple[str, str, 
 def test_every_example_keeps_its_timeline_on_the_real_calendar(path: object) -> None:
     made = Deprecation.model_validate(example(path.stem))  # type: ignore[attr-defined]
     timeline = timeline_of(made.kind, silent=made.silent)
-    kept = History(made, timeline, Axis(TORCH.calendar, TORCH.planned), TORCH.in_force_from)
-    assert kept.at(dt.date.max).verdict is Kept.KEPT
+    kept = DeprecationHistory(made, timeline, Axis(TORCH.calendar, TORCH.planned), TORCH.in_force_from)
+    assert kept.at(dt.date.max).verdict is TimelineState.KEPT
     assert breaches(kept) == []
     assert made.id == path.stem  # type: ignore[attr-defined]
     assert {what for step in timeline.steps for what in step.what} >= {event.what for event in made.events}
@@ -98,11 +98,11 @@ def test_one_day_early_is_broken_and_on_the_day_is_kept(kind: str, at: int, extr
             placed.append((what, f"1.{later}.0"))
     made = history(kind, placed, axis)
     kept = slack >= 0
-    assert (made.at(dt.date.max).verdict is Kept.KEPT) is kept
+    assert (made.at(dt.date.max).verdict is TimelineState.KEPT) is kept
     assert breaches(made) == ([] if kept else [("too-early", step, 0, -slack)])
     # the day before it happens nothing is broken; from that day on it is
-    assert made.at(days[target] - DAY).verdict is Kept.KEPT
-    assert (made.at(days[target]).verdict is Kept.KEPT) is kept
+    assert made.at(days[target] - DAY).verdict is TimelineState.KEPT
+    assert (made.at(days[target]).verdict is TimelineState.KEPT) is kept
 
 
 @pytest.mark.parametrize(("kind", "at"), [(kind, at) for kind, steps in STEPS.items() for at in range(len(steps))])
@@ -133,7 +133,7 @@ def test_on_any_calendar_a_step_is_kept_exactly_from_the_earliest_release_on(kin
         before = [("alternative", lines[0].release)] if kind == "mode-change" else []
         made = history(kind, [*before, (waits_for, warned.release), (step, point.release)], axis)
         allowed = point.line - warned.line >= RELEASES and (point.day - warned.day).days >= DAYS
-        assert (made.at(dt.date.max).verdict is Kept.KEPT) is allowed
+        assert (made.at(dt.date.max).verdict is TimelineState.KEPT) is allowed
         first_of_its_line = point.release.endswith(".0")
         if bound.release and first_of_its_line:
             assert allowed == (point.day >= bound.not_before and point.line - warned.line >= RELEASES)
@@ -228,16 +228,16 @@ def test_what_came_before_the_policy_was_in_force_is_no_promise_and_is_still_sho
     days = days_of(*[100] * 6)
     axis = Axis(calendar_of(days))
     events = [("warned", "1.1.0"), ("removed", "1.2.0")]
-    for in_force, verdict in ((days[2], Kept.BROKEN), (days[2] + DAY, Kept.NO_PROMISE)):
+    for in_force, verdict in ((days[2], TimelineState.BROKEN), (days[2] + DAY, TimelineState.NO_PROMISE)):
         made = history("removal", events, axis, in_force=in_force)
         assert made.at(dt.date.max).verdict is verdict
         (breach,) = made.at(dt.date.max).breaches
-        assert breach.promised is (verdict is Kept.BROKEN)
+        assert breach.promised is (verdict is TimelineState.BROKEN)
     ended = [("warned", "1.1.0"), ("removed", "1.3.0")]
-    for in_force, verdict in ((days[3], Kept.KEPT), (days[3] + DAY, Kept.NO_PROMISE)):
+    for in_force, verdict in ((days[3], TimelineState.KEPT), (days[3] + DAY, TimelineState.NO_PROMISE)):
         assert history("removal", ended, axis, in_force=in_force).at(dt.date.max).verdict is verdict
     waiting = history("removal", events[:1], axis, in_force=days[3])
-    assert [waiting.at(day).verdict for day in (days[2], days[3])] == [Kept.NO_PROMISE, Kept.KEPT]
+    assert [waiting.at(day).verdict for day in (days[2], days[3])] == [TimelineState.NO_PROMISE, TimelineState.KEPT]
 
 
 # --------------------------------------------------------------------------------------------------------- staying too long
@@ -250,9 +250,9 @@ def test_what_was_announced_is_late_from_the_day_of_that_release(announced: int,
     events = [("warned", "1.0.0"), *([("removed", f"1.{went}.0")] if went is not None else [])]
     made = history("removal", events, axis, announced={"release": f"1.{announced}.0", "text": "it will go"})
     late = went is None or went > announced
-    assert (made.at(dt.date.max).verdict is Kept.BROKEN) is late
-    assert made.at(days[announced] - DAY).verdict is Kept.KEPT
-    assert (made.at(days[announced]).verdict is Kept.BROKEN) is late
+    assert (made.at(dt.date.max).verdict is TimelineState.BROKEN) is late
+    assert made.at(days[announced] - DAY).verdict is TimelineState.KEPT
+    assert (made.at(days[announced]).verdict is TimelineState.BROKEN) is late
     if went is not None:
         assert [one[:3] for one in breaches(made)] == ([("too-long", "removed", went - announced)] if late else [])
         assert made.at(days[went] - DAY).overdue is late
@@ -276,7 +276,7 @@ def test_a_planned_release_makes_nothing_late() -> None:
         "removal", [("warned", "1.0.0")], Axis(calendar_of(days), planned), announced={"release": "1.4.0", "text": "x"}
     )
     assert made.due is not None
-    assert made.at(dt.date.max).verdict is Kept.KEPT
+    assert made.at(dt.date.max).verdict is TimelineState.KEPT
 
 
 # --------------------------------------------------------------------------------------------------------- what may happen
@@ -324,7 +324,7 @@ def test_a_planned_event_has_not_happened() -> None:
 
 
 @st.composite
-def any_history(draw: st.DrawFn) -> History:
+def any_history(draw: st.DrawFn) -> DeprecationHistory:
     """Any events, kept or not, in the order of the calendar."""
     axis = draw(axes())
     kind = draw(st.sampled_from(sorted(STEPS)))
@@ -345,13 +345,13 @@ def any_history(draw: st.DrawFn) -> History:
 
 
 @given(made=any_history(), day=st.integers(-50, 3000))
-def test_between_the_days_of_change_nothing_changes(made: History, day: int) -> None:
+def test_between_the_days_of_change_nothing_changes(made: DeprecationHistory, day: int) -> None:
     asked = EPOCH + day * DAY
     assert made.at(asked) == replace(made._snapshot(asked), day=made.at(asked).day)
 
 
 @given(made=any_history())
-def test_what_is_known_is_never_forgotten(made: History) -> None:
+def test_what_is_known_is_never_forgotten(made: DeprecationHistory) -> None:
     """The monotone law: what happened and what is broken only grows, and a verdict never gets better."""
     before = made.at(dt.date.min)
     for day in made.changes:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch_compat.policy import load_policy
 from torch_compat.policy.deprecations import Deprecation, Planned
 from torch_compat.policy.model import CalendarRelease
-from torch_compat.policy.timeline import Axis, History
+from torch_compat.policy.timeline import Axis, DeprecationHistory
 from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
@@ -47,11 +47,13 @@ def calendar_of(days: Sequence[dt.date]) -> Calendar[CalendarRelease]:
     return Calendar(release(f"1.{number}.0", day) for number, day in enumerate(days))
 
 
-def history(kind: str, events: Sequence[tuple[str, str]], axis: Axis, *, in_force: dt.date = dt.date.min, **more: Any) -> History:
+def history(
+    kind: str, events: Sequence[tuple[str, str]], axis: Axis, *, in_force: dt.date = dt.date.min, **more: Any
+) -> DeprecationHistory:
     """A deprecation with these events (what, release), held against the timeline of its kind."""
     raw = example(kind) | {"events": [{"what": what, "release": version} for what, version in events], "docs": []} | more
     made = Deprecation.model_validate(raw)
-    return History(made, timeline_of(kind, silent=made.silent), axis, in_force)
+    return DeprecationHistory(made, timeline_of(kind, silent=made.silent), axis, in_force)
 
 
 @st.composite

@@ -24,21 +24,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._generating import PREDICTIONS, prediction_texts, rules_of
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.policy.counts import LOCK, PREDICT, read_lock
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.replay.sampling import REASONS, Sample, draw
+from torch_compat.replay.sampling import REASONS, ExecutedSample, draw
 from torch_compat.report.predictions import document, stated
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
-    from torch_compat.report.predictions import Reader
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.report.predictions import ReaderCounts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UNRECORDED = {
@@ -93,7 +93,7 @@ def main() -> int:
     return int(failed)
 
 
-def executed(evidence: Evidence, readers: Sequence[str] | None, sample: Sample | None) -> tuple[list[Reader], int]:
+def executed(evidence: Evidence, readers: Sequence[str] | None, sample: ExecutedSample | None) -> tuple[list[ReaderCounts], int]:
     """What was counted of each reader, printed as it is done with every wrong cell; and how many of these there are."""
     counted, failed = [], 0
     for one, wrong in predictions(evidence, readers, None if sample is None else sample.tasks):
@@ -131,7 +131,12 @@ def sampled(root: Root, evidence: Evidence, readers: Sequence[str] | None, *, ea
 
 
 def disagreements(
-    root: Root, evidence: Evidence, sample: Sample, counted: Sequence[Reader], loading: LoadingEvidence, rules: Rules
+    root: Root,
+    evidence: Evidence,
+    sample: ExecutedSample,
+    counted: Sequence[ReaderCounts],
+    loading: LoadingEvidence,
+    rules: Rules,
 ) -> Iterator[str]:
     """What is wrong beside wrong cells, in words; prints how often each named cause was met."""
     for name, items in sorted(loading.items.items()):
@@ -168,7 +173,7 @@ def disagreements(
     yield from _document(root, evidence, counted, lock)
 
 
-def _document(root: Root, evidence: Evidence, counted: Sequence[Reader], lock: dict[tuple[str, str], int]) -> Iterator[str]:
+def _document(root: Root, evidence: Evidence, counted: Sequence[ReaderCounts], lock: dict[tuple[str, str], int]) -> Iterator[str]:
     """What is wrong with the document, as far as a sample can tell."""
     path = root.inside(PREDICTIONS)
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -17,9 +17,8 @@ import pytest
 
 from tests.predictions import __main__ as command
 from torch_compat.cli._generating import PREDICTIONS
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import Refused
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.needs import packaged_rules
 from torch_compat.needs.rules import Need
 from torch_compat.policy.counts import LOCK, read_lock
@@ -29,15 +28,16 @@ from torch_compat.replay import reference, sampling
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference
-from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, Sample, draw
-from torch_compat.report.predictions import Reader, stated
+from torch_compat.replay.sampling import BORDER, NAMED, ORDINARY, OTHERWISE, ExecutedSample, draw
+from torch_compat.report.predictions import ReaderCounts, stated
 from torch_compat.runtime import module, registry, slipping, slips
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[2]
 READERS = ("1.0.0", "1.0.1", "1.1.0", "1.7.1", "1.8.1", "1.9.1")
@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
     tasks: list[Task]
     loading: LoadingEvidence
     rules: Rules
-    sample: Sample
+    sample: ExecutedSample
 
 
 def drawn(root: Path, readers: tuple[str, ...] | None, *, each: int, seed: str, rules: Rules | None = None) -> Drawn:
@@ -162,7 +162,7 @@ def test_what_a_release_does_otherwise_is_executed_whatever_the_seed(small: Draw
 
 
 def test_the_seed_chooses_what_is_ordinary(small: Drawn) -> None:
-    def again(each: int, seed: str) -> Sample:
+    def again(each: int, seed: str) -> ExecutedSample:
         return draw(small.evidence, small.tasks, small.loading, small.rules, each=each, seed=seed)
 
     assert again(3, "a") == small.sample
@@ -244,7 +244,7 @@ def test_a_document_that_does_not_fit_is_noticed(
 
 
 def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> None:
-    nothing = Reader("1.8.1", 0, 0, 0, Counter())
+    nothing = ReaderCounts("1.8.1", 0, 0, 0, Counter())
     found = command._document(Root(REPOSITORY), repository.evidence, [nothing], {})
     assert next(found) == "no program was executed for 1.8.1"
     assert nothing.share == "none"

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import CorpusError, UsageError
+from torch_compat.judging.gathering import gather
 from torch_compat.replay import day_before as module
 from torch_compat.replay.day_before import backtested, day_before, leaks
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.replay.day_before import DayBefore
-    from torch_compat.rules.evidence import Evidence
 
 REPOSITORY = Path(__file__).parents[2]
 VERSION = "1.7.1"

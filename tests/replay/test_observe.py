@@ -16,17 +16,17 @@ import pytest
 
 from tests.miniatures import miniature
 from tests.miniatures.tree import TODAY, Tree
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import ReaderError, WrongVersion
 from torch_compat.fingerprint import code_of
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.gathering import gather
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import PROTOCOL, TorchRelease
 from torch_compat.replay import observe as module
 from torch_compat.replay.observe import CRASHES, VALUES, Observing, observe
 from torch_compat.replay.plan import plan
-from torch_compat.rules.observations_reproduce import agreement
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader

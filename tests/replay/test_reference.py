@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.observations import ObservedReader
 from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
+from torch_compat.judging.judgement import Verdict
 from torch_compat.readers.reference import Reference
 from torch_compat.readers.torch_release import PROTOCOL
 from torch_compat.replay.observe import Observing
 from torch_compat.replay.reference import observe_reference, plan_reference, reference_observation
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.reference_agrees import PREDICTED
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
     from torch_compat.readers.isolated import Child
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
 
 TODAY = dt.date(2026, 7, 1)
 SOME = ("torch-1.2.0/div", "torch-1.5.1/div", "torch-1.5.1/control_flow", "torch-2.13.0/gelu", "torch-2.13.0/mobile")

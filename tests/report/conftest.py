@@ -6,9 +6,11 @@ from collections import Counter
 
 import pytest
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.findings import Finding
+from torch_compat.judging.judge import Report
+from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.policy.model import Covers, Waiver
-from torch_compat.rules.judge import Finding, Report
-from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 
 def waiver(name: str, title: str) -> Waiver:

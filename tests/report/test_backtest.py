@@ -11,9 +11,9 @@ from torch_compat.report.backtest import (
     FEW,
     LABELS,
     Backtested,
+    BacktestNotes,
     Fact,
     Fate,
-    Hand,
     Label,
     backtest_md,
     drawn,
@@ -23,13 +23,13 @@ from torch_compat.report.backtest import (
     read_hand,
     section,
 )
-from torch_compat.report.candidate import Item
+from torch_compat.report.candidate import CandidateItem
 
 
-def item(id_: str, what: str = "computes", **facts: str) -> Item:
+def item(id_: str, what: str = "computes", **facts: str) -> CandidateItem:
     """An item with this id."""
     known = {"cause": "it differs", "before": "same", "after": "different", "witness": "torch-1.5.1/add", **facts}
-    return Item(
+    return CandidateItem(
         id=id_, what=what, policy="breaks", says="", rule="", allowed_from=None, count=2, reproduce=None, first=None, **known
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ FOUND = [release("1.6.0", 60), release("1.7.1", 80), release("2.12.1", 5)]
         (item("writes:a", "writes", after="RuntimeError: no kernel"), item("computes:raises:no kernel"), 1),
     ],
 )  # fmt: skip
-def test_items_of_one_cause_are_one_fact(one: Item, other: Item, count: int) -> None:
+def test_items_of_one_cause_are_one_fact(one: CandidateItem, other: CandidateItem, count: int) -> None:
     found = facts_of([one, other])
     assert len(found) == count
     assert sum(one.count for one in found) == 4
@@ -88,7 +88,7 @@ def test_all_facts_of_small_releases_are_drawn_and_a_stable_sample_of_the_rest()
     assert drawn_md(FOUND).count("\n## ") == LABELS
 
 
-def labels(noise: int, release_: str = "") -> Hand:
+def labels(noise: int, release_: str = "") -> BacktestNotes:
     """Labels of all that is drawn, so many of which are noise, of one release where it is named."""
     left = noise
     found = []
@@ -98,7 +98,7 @@ def labels(noise: int, release_: str = "") -> Hand:
             says, left = "noise", left - 1
         found.append(Label(one.release, one.fact.id, says, "seen"))
     assert not left
-    return Hand(tuple(found))
+    return BacktestNotes(tuple(found))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def labels(noise: int, release_: str = "") -> Hand:
         (labels(3, "2.12.1"), 1),
     ],
 )
-def test_limits_of_false_alarms(hand: Hand, broken: int) -> None:
+def test_limits_of_false_alarms(hand: BacktestNotes, broken: int) -> None:
     found, odd = held(FOUND, hand)
     assert len(found) == broken
     assert not odd
@@ -120,22 +120,22 @@ def test_limits_of_false_alarms(hand: Hand, broken: int) -> None:
 def test_labels_must_be_of_what_is_drawn() -> None:
     whole = labels(0)
     for hand in (
-        Hand(whole.labels[1:]),
-        Hand((*whole.labels, whole.labels[0])),
-        Hand((*whole.labels, Label("9.9.9", "computes:x", "real", "seen"))),
-        Hand(whole.labels, (Fate("1.6.0", "computes:gone", "reverted", "so", "https://example.org"),)),
+        BacktestNotes(whole.labels[1:]),
+        BacktestNotes((*whole.labels, whole.labels[0])),
+        BacktestNotes((*whole.labels, Label("9.9.9", "computes:x", "real", "seen"))),
+        BacktestNotes(whole.labels, (Fate("1.6.0", "computes:gone", "reverted", "so", "https://example.org"),)),
     ):
         assert held(FOUND, hand)[1]
 
 
 def test_without_labels_nothing_is_claimed() -> None:
-    text = backtest_md(FOUND, Hand())
+    text = backtest_md(FOUND, BacktestNotes())
     assert "False alarms are not known yet" in text
     assert "are noise" not in text
 
 
 def test_what_people_wrote_stands_beside_the_fact() -> None:
-    hand = Hand(
+    hand = BacktestNotes(
         (Label("2.12.1", "computes:f0", "real", "seen"),),
         (Fate("2.12.1", "computes:f0", "reverted", "in *1.8*", "https://example.org"),),
     )

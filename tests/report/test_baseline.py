@@ -10,14 +10,14 @@ import pytest
 
 from torch_compat.cli import main
 from torch_compat.errors import UsageError
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.baseline import beside, beside_json, beside_lines, read_baseline
 from torch_compat.report.to_json import report_json
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 
 def before(report: Report) -> dict[str, tuple[tuple[str, int, str], ...]]:

@@ -6,12 +6,12 @@ import datetime as dt
 
 import pytest
 
+from torch_compat.judging.timelines import Seen, State, TimelineRow
 from torch_compat.policy.deprecations import Deprecation, Event, Step, Timeline
 from torch_compat.policy.model import CalendarRelease
-from torch_compat.policy.timeline import Axis, History, Kept
+from torch_compat.policy.timeline import Axis, DeprecationHistory, TimelineState
 from torch_compat.releases.calendar import Calendar
 from torch_compat.report.deprecations import LEGEND, MARKS, deprecation_lines, deprecations_md
-from torch_compat.rules.timelines import Row, Seen, State
 
 DAYS = {"1.9.1": dt.date(2021, 9, 21), "1.10.2": dt.date(2022, 1, 27), "2.0.0": dt.date(2023, 3, 15)}
 TIMELINE = Timeline(
@@ -22,7 +22,9 @@ TIMELINE = Timeline(
 )
 
 
-def row(name: str, *events: tuple[str, str], verdict: Kept | None = None, why: tuple[str, ...] = (), **states: State) -> Row:
+def row(
+    name: str, *events: tuple[str, str], verdict: TimelineState | None = None, why: tuple[str, ...] = (), **states: State
+) -> TimelineRow:
     calendar = Calendar(
         CalendarRelease(version=version, date=day, pythons=("3.7",), install="whole", numpy="<2") for version, day in DAYS.items()
     )
@@ -35,15 +37,17 @@ def row(name: str, *events: tuple[str, str], verdict: Kept | None = None, why: t
         probe=name,
         events=tuple(Event(what=what, release=release) for what, release in events),  # type: ignore[arg-type]
     )
-    history = History(deprecation, TIMELINE, Axis(calendar), dt.date(2022, 6, 28))
+    history = DeprecationHistory(deprecation, TIMELINE, Axis(calendar), dt.date(2022, 6, 28))
     snapshot = history.at(dt.date(2026, 1, 1))
     seen = {release.removeprefix("r").replace("_", "."): Seen(state) for release, state in states.items()}
-    return Row(history, snapshot, verdict or snapshot.verdict, why, seen, not why)
+    return TimelineRow(history, snapshot, verdict or snapshot.verdict, why, seen, not why)
 
 
 KEPT = row("kept", ("warned", "1.9.1"), r1_9_1=State.WARNED, r1_10_2=State.WARNED, r2_0_0=State.SILENT)
 EARLY = row("early", ("warned", "1.10.2"), ("removed", "2.0.0"), r1_9_1=State.ABSENT, r2_0_0=State.REMOVED)
-UNCLEAR = row("unclear", ("warned", "1.9.1"), verdict=Kept.CANNOT_TELL, why=("1.9.1: it crashes",), r1_9_1=State.CANNOT_TELL)
+UNCLEAR = row(
+    "unclear", ("warned", "1.9.1"), verdict=TimelineState.CANNOT_TELL, why=("1.9.1: it crashes",), r1_9_1=State.CANNOT_TELL
+)
 
 
 def test_every_state_has_a_mark_of_its_own_and_stands_in_the_legend() -> None:
@@ -88,6 +92,6 @@ def test_what_was_promised_and_what_was_not_stand_apart() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [KEPT]])
-def test_the_same_rows_give_the_same_text(rows: list[Row]) -> None:
+def test_the_same_rows_give_the_same_text(rows: list[TimelineRow]) -> None:
     assert deprecations_md(rows) == deprecations_md(rows)
     assert deprecation_lines(rows)[-1] == LEGEND

@@ -11,14 +11,14 @@ import pytest
 from tests.counted import relock
 from torch_compat.cli import _generating
 from torch_compat.cli._generating import predict, regenerate
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import examine
 from torch_compat.policy.counts import LOCK, read_lock
-from torch_compat.report.documents import REGENERATED, Judged, with_block
-from torch_compat.report.predictions import Reader, stated
+from torch_compat.report.documents import REGENERATED, JudgedTree, with_block
+from torch_compat.report.predictions import ReaderCounts, stated
 from torch_compat.report.release.report import release_report
-from torch_compat.rules.judge import examine
+from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).parents[2]
 SLIP = """
@@ -125,10 +125,10 @@ def test_counts_that_are_not_final_are_not_written(small_tree: Path, tmp_path: P
     assert (root / "policies/torch" / LOCK).read_bytes() == before
 
 
-def judged_anew(root: Path) -> Judged:
+def judged_anew(root: Path) -> JudgedTree:
     """What judging says of a tree as it is."""
     evidence = gather(Root(root), Root(root).policy(), as_of=None)
-    return Judged(evidence, *examine(evidence))
+    return JudgedTree(evidence, *examine(evidence))
 
 
 @pytest.mark.parametrize("count", [3, 0])
@@ -142,7 +142,7 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     lock = (policies / LOCK).read_bytes()
     before = {key: one for key, one in read_lock(policies).counts.items() if key[0] != "slip"}
     counts = {key: one + 1 for key, one in before.items() if key[0] == "quirk"} | {("slip", "dies"): count}
-    reader = Reader("1.6.0", 7, 6, count, Counter({"dies": count}))
+    reader = ReaderCounts("1.6.0", 7, 6, count, Counter({"dies": count}))
     monkeypatch.setattr(_generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
     monkeypatch.setattr(_generating, "rules_of", lambda _: None)
     monkeypatch.setattr(_generating, "explained", lambda *_: counts)

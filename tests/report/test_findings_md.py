@@ -12,19 +12,19 @@ from tests.counted import relock
 from tests.deprecated_tree import make_deprecated_tree
 from tests.report.conftest import finding as made
 from tests.small_tree import once
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.operator_changes import PairCounts
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
 from torch_compat.report.findings_md import findings_md
-from torch_compat.rules.judge import judge
-from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.operator_changes import PairCounts
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 
 def sections(text: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import torch_compat
 from torch_compat.report.to_json import report_json
 
 if TYPE_CHECKING:
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 SCHEMA = json.loads((Path(torch_compat.__file__).parent / "schemas" / "report.schema.json").read_text(encoding="utf-8"))
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judge import ReaderSource
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, MARKS
 from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
-from torch_compat.rules.judge import Source
-from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -215,12 +216,12 @@ def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -
 
 def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
     assert shown(report).splitlines()[0] == "Observed now: nothing; recorded evidence only."
-    recorded = (Source("torch-1.5.1", False, "2026-11-01", 19), Source("torch-1.6.0+cpu", False, "2026-11-18", 2))
+    recorded = (ReaderSource("torch-1.5.1", False, "2026-11-01", 19), ReaderSource("torch-1.6.0+cpu", False, "2026-11-18", 2))
     first = "Only recorded: 2 readers, last observed 2 to 19 days before 2026-11-20 (longest ago: torch-1.5.1)."
     assert (
         shown(replace(report, sources=recorded), 300).splitlines()[0] == f"Observed now: nothing; recorded evidence only. {first}"
     )
-    now = (*recorded[:1], Source("torch-2.0.0", True, "2026-11-20", 0))
+    now = (*recorded[:1], ReaderSource("torch-2.0.0", True, "2026-11-20", 0))
     assert shown(replace(report, sources=now), 300).splitlines()[0] == (
         "Observed now: torch-2.0.0. Only recorded: 1 reader, last observed 19 days before 2026-11-20."
     )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.small_tree import once
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather, print_formatted
+from torch_compat.cli.judge import print_formatted
 from torch_compat.corpus.corpus import Corpus, load_corpus
-from torch_compat.rules.judge import Report, judge
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import Report, judge
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.gathering import gather
 from torch_compat.operators.differences import differences
 from torch_compat.operators.history import History
 from torch_compat.operators.schema import parse
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Outcome
+from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).parents[2]
 PREFIX = "default_of_"

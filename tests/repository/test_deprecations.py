@@ -10,8 +10,8 @@ import pytest
 
 from tests.recordings import readers_of
 from torch_compat.corpus.recipes import read_deprecation
+from torch_compat.judging.evidence import deprecation_key
 from torch_compat.policy import Policy, load_policy
-from torch_compat.rules.evidence import deprecation_key
 
 if TYPE_CHECKING:
     from torch_compat.corpus.observations import ObservedReader

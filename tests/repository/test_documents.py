@@ -18,15 +18,15 @@ from click.testing import CliRunner
 
 import torch_compat
 from torch_compat.cli import main, top_level
-from torch_compat.cli._days import day_of
 from torch_compat.extension import OperatorApiWarning
 from torch_compat.policy import load_policy
 from torch_compat.report.to_text import summary_text
+from torch_compat.workspace import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 REQUIRED = (

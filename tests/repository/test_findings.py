@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from torch_compat.cli import top_level
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
 from torch_compat.policy import load_policy
 from torch_compat.report.findings_md import findings_md
-from torch_compat.rules.judge import judge
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND = re.compile(r"`torch-compat (observe --reader torch-(\S+) .*--fixture (\S+) .*--recorded)`")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import jsonschema
 
 import torch_compat
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy import load_policy
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = Path(torch_compat.__file__).parent / "schemas"

@@ -25,7 +25,7 @@ from torch_compat.runtime import slips
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.verdict import Item
+    from torch_compat.needs.item import Item
     from torch_compat.runtime.slips import Slip
 
 REPOSITORY = Path(__file__).parents[2]

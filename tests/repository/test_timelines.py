@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.cli._root import Root
 from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
-from torch_compat.cli.judge import gather, uncollected
-from torch_compat.policy.timeline import Kept, histories
-from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.sweep import sweep
-from torch_compat.rules.timelines import rows
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.sweep import sweep
+from torch_compat.judging.timelines import rows
+from torch_compat.policy.timeline import TimelineState, histories
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 ROOT = Root(Path(__file__).parents[2])
 FIRST, LAST = dt.date(2017, 1, 1), dt.date(2026, 12, 31)
@@ -36,11 +36,15 @@ def test_each_is_judged_against_enough_releases_and_none_is_unclear(evidence: Ev
     assert len(found) >= DEPRECATIONS
     for row in found:
         assert len(row.states) >= READERS, row.history.deprecation.id
-        assert row.verdict is not Kept.CANNOT_TELL, row.why
+        assert row.verdict is not TimelineState.CANNOT_TELL, row.why
 
 
 def test_every_kind_of_verdict_is_met(evidence: Evidence) -> None:
-    assert {row.verdict for row in rows(evidence, evidence.as_of)} == {Kept.KEPT, Kept.BROKEN, Kept.NO_PROMISE}
+    assert {row.verdict for row in rows(evidence, evidence.as_of)} == {
+        TimelineState.KEPT,
+        TimelineState.BROKEN,
+        TimelineState.NO_PROMISE,
+    }
 
 
 def test_no_day_of_ten_years_gives_an_alarm() -> None:
@@ -67,7 +71,7 @@ def test_judging_any_day_of_change_gives_none_either(evidence: Evidence) -> None
 def test_a_profile_asks_for_more(evidence: Evidence) -> None:
     (strict,) = (one for one in evidence.policy.profiles if one.id == "strict")
     broken = [
-        sum(row.verdict is Kept.BROKEN for row in rows(evidence, evidence.as_of, policy))
+        sum(row.verdict is TimelineState.BROKEN for row in rows(evidence, evidence.as_of, policy))
         for policy in (evidence.policy, evidence.policy.under(strict))
     ]
     assert 0 < broken[0] < broken[1]

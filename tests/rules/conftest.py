@@ -16,6 +16,8 @@ from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe, cell_key
 from torch_compat.corpus.recipes import ProbeFile, Recipe
+from torch_compat.judging import judge as judging
+from torch_compat.judging.evidence import Evidence
 from torch_compat.policy import Policy
 from torch_compat.policy.model import (
     CalendarRelease,
@@ -26,26 +28,23 @@ from torch_compat.policy.model import (
     MayRefuse,
     Milestone,
     OptionSet,
-    Phrase,
     RuleEntry,
     Tolerance,
     Waiver,
-    Wording,
 )
+from torch_compat.policy.sayings import Phrase, Wording
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.rules import judge as judging
-from torch_compat.rules.evidence import Evidence
 
 if TYPE_CHECKING:
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.corpus.proofs import Proofs
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.judgement import Judgement
+    from torch_compat.judging.readers import Reader
     from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.model import Family
-    from torch_compat.rules.evidence import Cells
-    from torch_compat.rules.judge import Report
-    from torch_compat.rules.judgement import Judgement
-    from torch_compat.rules.readers import Reader
+    from torch_compat.policy.shapes import Family
 
 DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
 AS_OF = dt.date(2026, 1, 1)

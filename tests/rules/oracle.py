@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import SYNTHETIC, Synthetic, release_folder
 from torch_compat.corpus.observations import Observation, cell_key
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.cell import Cells, Outcome
+from torch_compat.judging.cells import judge_cells, kind_of
+from torch_compat.judging.differences import Differences
+from torch_compat.judging.judgement import Cause, Verdict, slug
+from torch_compat.judging.relaxed import Relaxations
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.releases.release import Release
 from torch_compat.rules import forward_window, newer_computes, older_never_differs, reads_back, synthetic_loads
-from torch_compat.rules.cells import judge_cells, kind_of
-from torch_compat.rules.differences import Differences
-from torch_compat.rules.evidence import Cells
-from torch_compat.rules.judgement import Cause, Outcome, Verdict, slug
-from torch_compat.rules.observations_reproduce import _like_its_golden, agreement
+from torch_compat.rules.observations_reproduce import _like_its_golden
 from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
     from torch_compat.policy.model import Covers, OptionSet, Waiver
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
 
 RULES = (
     "newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads", "pairs-observed",
@@ -348,7 +350,7 @@ class _Oracle:
         return Differences(self.evidence).digest(cell.alone)
 
     def _by(self, table: Mapping[Outcome, Verdict], cell: Cell) -> Verdict:
-        if cell.outcome is Outcome.RELAXED and self.evidence.relaxations.named(cell.alone):
+        if cell.outcome is Outcome.RELAXED and self.evidence.derived(Relaxations).named(cell.alone):
             return Verdict.NO_PROMISE
         return table.get(cell.outcome, Verdict.FAIL)
 

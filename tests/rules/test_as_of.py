@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.rules.conftest import DATES, STRICT, file_format, waiver
+from torch_compat.judging.sweep import Sweep, spans, sweep
 from torch_compat.policy.model import CorpusScope, Milestone
-from torch_compat.rules.sweep import Sweep, spans, sweep
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.rules.conftest import FACTS, ONE, OTHER, STRICT, observed
-from torch_compat.rules.judgement import Outcome
+from torch_compat.judging.cell import Outcome
 from torch_compat.values.compare import Difference
 
 if TYPE_CHECKING:

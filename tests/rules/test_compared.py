@@ -9,7 +9,7 @@ import pytest
 
 from torch_compat.corpus.deprecations import Use
 from torch_compat.corpus.observations import Observation
-from torch_compat.rules.compared import _is_better, subject_of, tell
+from torch_compat.judging.compared import _is_better, subject_of, tell
 from torch_compat.values.compare import Difference
 
 PROGRAM: Any = SimpleNamespace(recipe="ties", family="torchscript")

@@ -11,9 +11,9 @@ import pytest
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.recipes import DeprecationFile
+from torch_compat.judging.evidence import Evidence, deprecation_key
 from torch_compat.policy import RuleEntry
 from torch_compat.rules import observations_reproduce, pairs_observed
-from torch_compat.rules.evidence import Evidence, deprecation_key
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

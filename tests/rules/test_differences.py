@@ -11,10 +11,10 @@ import pytest
 
 from tests.rules.conftest import ERROR, FACTS, World
 from torch_compat.corpus.observations import Observation
+from torch_compat.judging.differences import DIGITS, Differences
 from torch_compat.policy.model import Disregard
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
-from torch_compat.rules.differences import DIGITS, Differences
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture

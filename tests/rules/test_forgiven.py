@@ -7,8 +7,8 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from tests.rules.conftest import TOLERANCE
+from torch_compat.judging.forgiven import forgiven
 from torch_compat.report.tolerances_md import tolerances_md
-from torch_compat.rules.forgiven import forgiven
 from torch_compat.values.compare import compare
 from torch_compat.values.delta import departures
 

@@ -12,21 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules.conftest import STRICT, covers, file_format, observed, rule, waiver
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.corpus.corpus import Damage
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge as judge_evidence
+from torch_compat.judging.judge import measure
+from torch_compat.judging.judgement import Asks, Verdict, slug
 from torch_compat.policy.model import CorpusScope
-from torch_compat.rules.judge import ENGINE, measure
-from torch_compat.rules.judge import judge as judge_evidence
-from torch_compat.rules.judgement import Asks, Verdict, slug
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.rules.conftest import World
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
 
 CELL_RULES = ("newer-loads", "newer-computes", "reads-back", "older-never-differs", "forward-window", "synthetic-loads")
 REFUSED = "newer-loads:refused:version-n-is-too-new-3806cd"
@@ -406,7 +407,7 @@ def test_a_policy_that_expects_nothing_at_all_checks_nothing(world: World) -> No
     assert world.judge().exit_status == 4
 
 
-@pytest.mark.parametrize("name", ["newer-load", "nothing", *sorted(name.replace("_", "-") for name in ENGINE)])
+@pytest.mark.parametrize("name", ["newer-load", "nothing", "judge", "evidence"])
 def test_a_rule_that_does_not_exist(name: str, world: World) -> None:
     world.promise(rules=(rule(name),))
     with pytest.raises(UsageError, match=f"the policy names the rule '{name}', which does not exist"):

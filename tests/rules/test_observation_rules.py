@@ -9,8 +9,8 @@ import pytest
 
 from tests.rules.conftest import FAR, STRICT, covers, extent, waiver
 from torch_compat.corpus.observations import Observation
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import CorpusScope
-from torch_compat.rules.judgement import Verdict
 from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from tests.counted import CountedGap
 from tests.rules.conftest import DATES, file_format, rule
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import CorpusError
+from torch_compat.judging.operator_changes import operators_became
 from torch_compat.policy.deprecations import Planned
 from torch_compat.policy.model import CorpusScope
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver, digest_of
-from torch_compat.rules.operator_changes import operators_became
 
 if TYPE_CHECKING:
     from collections.abc import Callable

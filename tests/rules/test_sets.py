@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from tests.rules import oracle
 from tests.rules.conftest import DATES, DEFAULT, FACTS, FAR, NEAR, STRICT, World, covers, file_format, rule, waiver, wording
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.readers import Reader, Readers, Sums, highest, lowest, places
 from torch_compat.policy.model import CorpusScope, Milestone
-from torch_compat.rules.judgement import Outcome
-from torch_compat.rules.readers import Reader, Readers, Sums, highest, lowest, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy.model import Waiver, Wording
-    from torch_compat.rules.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
+    from torch_compat.policy.model import Waiver
+    from torch_compat.policy.sayings import Wording
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -12,7 +12,7 @@ from torch_compat.values.delta import departures
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World
-    from torch_compat.rules.judgement import Judgement
+    from torch_compat.judging.judgement import Judgement
 
 
 def skipped(first: str = "1.0.0", last: str | None = None, **more: Any) -> Format:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import DATES, ERROR, STRICT, World, covers, rule, waiver
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import CorpusScope
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 RULES = (
     "newer-loads",
@@ -257,7 +257,7 @@ def test_a_recipe_that_there_was_does_not_continue(world: World) -> None:
 
 def test_what_continues_joins_the_lock_and_a_new_difference_does_not(known: World) -> None:
     """As generating does it: what is measured under the lock as it is."""
-    from torch_compat.rules.judge import measure  # noqa: PLC0415
+    from torch_compat.judging.judge import measure  # noqa: PLC0415
 
     later(known)
     one, other = known.fixtures
@@ -269,7 +269,7 @@ def test_what_continues_joins_the_lock_and_a_new_difference_does_not(known: Worl
 
 
 def test_what_is_gone_stays_in_the_lock_until_it_is_accepted(known: World) -> None:
-    from torch_compat.rules.judge import measure  # noqa: PLC0415
+    from torch_compat.judging.judge import measure  # noqa: PLC0415
 
     known.observe(add(known), "1.1.1", "same")
     before = known.policy.accepted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import STRICT
-from torch_compat.policy.model import KnownWarning, Saying
+from torch_compat.policy.sayings import KnownWarning, Saying
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.values.delta import departures
 

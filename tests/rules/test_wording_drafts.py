@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.rules.conftest import wording
 from tests.rules.test_calls_heard import observe, raised
-from torch_compat.rules.wording_drafts import drafts, phrase
+from torch_compat.judging.wording_drafts import drafts, phrase
 
 if TYPE_CHECKING:
     from tests.rules.conftest import World

@@ -9,13 +9,12 @@ import pytest
 
 from tests.rules.conftest import FAR, World, wording
 from tests.rules.test_calls_heard import observe, raised
-from torch_compat.rules.differences import Differences
-from torch_compat.rules.wordings import Wordings
+from torch_compat.judging.differences import Differences
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
-    from torch_compat.policy.model import Wording
+    from torch_compat.policy.sayings import Wording
 
 OLD, NEW, ASSERTED = "shape mismatch of f", "shapes of f do not match", "INTERNAL ASSERT FAILED"
 WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match", "1.1.1.."))
@@ -65,8 +64,8 @@ def test_texts_of_two_wordings_are_two_errors(world: World) -> None:
 def test_what_no_release_wrote_has_the_words_of_none(world: World) -> None:
     world.promise(wordings=(wording((OLD, ".."), (NEW, "..")),))
     fixture, seen = heard(world)
-    assert Wordings(world.evidence()).others(fixture, seen, "2.0.0") == ()
-    (pair,) = Wordings(world.evidence()).others(replace(fixture, release="synthetic"), seen, "2.0.0")
+    assert world.evidence().wordings.others(fixture, seen, "2.0.0") == ()
+    (pair,) = world.evidence().wordings.others(replace(fixture, release="synthetic"), seen, "2.0.0")
     assert pair[1::2] == (OLD, NEW)
 
 

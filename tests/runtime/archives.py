@@ -9,8 +9,8 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.runtime.limits import LIMITS
+from torch_compat.runtime.load import load
 from torch_compat.runtime.module import Module
-from torch_compat.runtime.program import load
 
 if TYPE_CHECKING:
     from torch_compat.runtime.horizons import Horizon

@@ -18,7 +18,7 @@ from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.releases.release import Release as Version
 from torch_compat.runtime import dtypes
-from torch_compat.runtime.module import translated
+from torch_compat.runtime.faults import translated
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device, text_in

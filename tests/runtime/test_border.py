@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.archives import HEAD, program
 from torch_compat.errors import HarnessError, Raised
-from torch_compat.runtime import registry
+from torch_compat.runtime import registration, registry
 from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
@@ -48,7 +48,7 @@ def functions() -> list[tuple[str, str, Any]]:
     registry.known()
     return [
         (name, kind, one.function)
-        for name, kinds in registry._table.items()
+        for name, kinds in registration.registered.items()
         for kind, versions in kinds.items()
         for one in versions
     ]

@@ -17,7 +17,7 @@ from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 

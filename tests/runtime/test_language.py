@@ -328,7 +328,7 @@ def test_files_may_refer_to_each_other_in_circles() -> None:
     return 3
 """
     )
-    from torch_compat.runtime.program import load  # noqa: PLC0415
+    from torch_compat.runtime.load import load  # noqa: PLC0415
 
     assert load(archive({"__torch__/m.py": source, "__torch__/other.py": other})).run("forward") == 3
 

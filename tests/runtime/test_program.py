@@ -19,7 +19,7 @@ from torch_compat.errors import Corrupt, HarnessError, Raised, Refused, Unsuppor
 from torch_compat.releases.release import Release
 from torch_compat.runtime import upgraders
 from torch_compat.runtime.encoding import perform
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import NEWEST
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.values.compare import compare

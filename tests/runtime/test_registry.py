@@ -7,7 +7,7 @@ import pytest
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime import registry
+from torch_compat.runtime import registration, registry
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -15,7 +15,7 @@ from torch_compat.runtime.tensor import Tensor
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty table, and back to the real one afterwards."""
-    monkeypatch.setattr(registry, "_table", {})
+    monkeypatch.setattr(registration, "registered", {})
     monkeypatch.setattr(registry, "_resolved", {})
     monkeypatch.setattr(registry, "_discovered", True)
 

@@ -13,15 +13,15 @@ from tests.runtime.archives import archive, described, program
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs.verdict import Item
+from torch_compat.needs.item import Item
 from torch_compat.policy import load_policy
-from torch_compat.policy.model import SLIP_SIGN
+from torch_compat.policy.shapes import SLIP_SIGN
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
 from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.horizons import horizon as horizon_of
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.slipping import SIGNS, Slipping, storing_methods
 from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip

@@ -54,6 +54,33 @@ def test_what_is_planted_is_counted(title: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from torch_compat.inner.two import TWO\n",
+        "import torch_compat.inner.two\n",
+        "from .two import TWO\n",
+        "from . import two\n",
+        "from torch_compat.inner import two\n",
+        "def f():\n    from torch_compat.inner import two\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch_compat.inner.two import Two\n",
+    ],
+)
+def test_files_of_one_package_that_import_each_other_are_above_the_limit(back: str, tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    inner = root / "harness" / "torch_compat" / "inner"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("from torch_compat.inner.two import TWO\n", encoding="utf-8")
+    (inner / "two.py").write_text("from torch_compat.inner import one\n", encoding="utf-8")
+    (inner / "one.py").write_text("ONE = 1\n", encoding="utf-8")
+    command: list[str | Path] = [sys.executable, TOOL, "--root", root, "--check"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    (inner / "one.py").write_text(back, encoding="utf-8")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "torch_compat.inner.one, torch_compat.inner.two" in ended.stdout
+
+
 def test_every_count_but_that_of_policy_tables_is_planted() -> None:
     assert {row.title for row in HOUSE["COUNTS"]} == {*PLANTS, "policy tables"}
 

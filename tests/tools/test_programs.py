@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from tests.recordings import readers_of
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import CorpusError
+from torch_compat.judging.gathering import gather
 from torch_compat.needs import packaged_rules
+from torch_compat.workspace import Root
 
 TOOL = Path(__file__).parents[2] / "tools" / "programs.py"
 CELL = ("torch-1.5.1/div", "default")

@@ -23,7 +23,7 @@ def git(root: Path, *arguments: str) -> str:
 def commit(root: Path, version: str = "0.2.0", changelog: str = "## Unreleased\n\n## 0.2.0 (2026-12-01)\n\n- New.\n") -> None:
     (root / "harness/torch_compat").mkdir(parents=True, exist_ok=True)
     (root / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n', encoding="utf-8")
-    (root / "harness/torch_compat/__init__.py").write_text('__version__ = "0.2.0"\n', encoding="utf-8")
+    (root / "harness/torch_compat/version.py").write_text('__version__ = "0.2.0"\n', encoding="utf-8")
     (root / "CHANGELOG.md").write_text(f"# Changelog\n\n{changelog}", encoding="utf-8")
     git(root, "init", "--quiet")
     git(root, "config", "user.name", "A")

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.cli._counting import LOCK_FILE
 from torch_compat.cli._generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
-from torch_compat.cli.judge import gather, uncollected
-from torch_compat.cli.observe import Asked, is_missing, observe_reader, record_survey
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judgement import Verdict
 from torch_compat.places import read_whole
 from torch_compat.policy.calendar_files import add_release, drop_planned, planned_releases, written_calendar
 from torch_compat.readers.commands import run_command
@@ -31,17 +32,16 @@ from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce
 from torch_compat.report.documents import NOTES, RELEASES
-from torch_compat.rules.judgement import Verdict
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
     from torch_compat.releases.calendar import Calendar
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.workspace import Root
 
 __all__ = ["STEPS", "Admission", "Ended"]
 

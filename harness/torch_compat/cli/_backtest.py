@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from torch_compat.cli._candidate import Said, classified, only_with_cuda
 from torch_compat.cli._candidate_items import Beside, Items
-from torch_compat.cli._operator_check import Known, check_operators
+from torch_compat.cli._operator_check import KnownOperators, check_operators
+from torch_compat.judging.cell import Outcome
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
-from torch_compat.rules.judgement import Outcome
 
 if TYPE_CHECKING:
     from torch_compat.cli._operator_check import Checked
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.replay.day_before import DayBefore
-    from torch_compat.report.candidate import Item
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.report.candidate import CandidateItem
 
 __all__ = ["backtest"]
 
@@ -70,7 +70,7 @@ def _operators(evidence: Evidence, day: DayBefore) -> Checked | None:
     version, base = day.release.version, day.base.release
     if recorded is None or version not in recorded.releases or base not in day.operators[0].releases:
         return None
-    known = Known(*day.operators)
+    known = KnownOperators(*day.operators)
     bit = recorded.bit(version)
     texts = frozenset(text for text, _, bits in recorded.facts() if bits & bit)
     new = known.set_of(base)._replace(
@@ -102,7 +102,7 @@ def _gone_with(evidence: Evidence, version: str, fact: Fact) -> str:
     return ""
 
 
-def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[Item, ...]) -> list[str]:
+def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...]) -> list[str]:
     """The changes that are known of the release today, and whose operators no item reaches."""
     before, line = Release(day.base.release), Release(day.release.version)
     reached: set[str] = set()

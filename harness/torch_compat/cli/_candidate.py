@@ -8,12 +8,20 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.cli._candidate_items import Beside, Candidate, Items, Programs, collides
+from torch_compat.cli._observing import damage_of
 from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
-from torch_compat.cli.observe import damage_of
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture
 from torch_compat.corpus.recorded import write_recorded
 from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.judging.compared import (
+    Compared,
+    compare_cells,
+    compare_deprecations,
+    compare_probes,
+)
+from torch_compat.judging.judge import judge_reader
+from torch_compat.judging.judgement import Verdict
 from torch_compat.operators.breaks import operator_of
 from torch_compat.operators.history import History
 from torch_compat.readers.builds import unchanged
@@ -24,15 +32,7 @@ from torch_compat.replay.dump import dump_operators
 from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
 from torch_compat.replay.produce import produce
-from torch_compat.report.candidate import CandidateReport, Item
-from torch_compat.rules.compared import (
-    Compared,
-    compare_cells,
-    compare_deprecations,
-    compare_probes,
-)
-from torch_compat.rules.judge import judge_reader
-from torch_compat.rules.judgement import Verdict
+from torch_compat.report.candidate import CandidateItem, CandidateReport
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["Classified", "Said", "base_of", "classified", "examined", "only_with_cuda", "sample_of", "shard_of"]
 
@@ -176,8 +176,8 @@ class Said(NamedTuple):
 class Classified(NamedTuple):
     """What is new and what is mended, with the comparisons of cells, deprecations and probes that show it."""
 
-    new: tuple[Item, ...]
-    mended: tuple[Item, ...]
+    new: tuple[CandidateItem, ...]
+    mended: tuple[CandidateItem, ...]
     parts: tuple[Compared, Compared, Compared]
 
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.cli.plan import allowed_from
 from torch_compat.corpus.manifest import Fixture, release_folder, same_but_for_varying
 from torch_compat.corpus.observations import Observation
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
+from torch_compat.judging.judge import judge_reader
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import STORED
 from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
-from torch_compat.report.candidate import Item, Policy
-from torch_compat.rules.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
-from torch_compat.rules.judge import judge_reader
-from torch_compat.rules.judgement import Outcome, Verdict
+from torch_compat.report.candidate import CandidateItem, Policy
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import headline
 from torch_compat.writes import changing, put
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
     from torch_compat.cli._output import Progress
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import ReaderJudgement
     from torch_compat.policy import CalendarRelease
     from torch_compat.policy import Policy as Promises
     from torch_compat.readers.isolation import Trust
     from torch_compat.replay.trees import BuildTree
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Judged
 
 __all__ = ["Beside", "Candidate", "Items", "Programs", "collides"]
 
@@ -135,9 +136,9 @@ def collides(corpus: Corpus, release: CalendarRelease) -> bool:
     return any(manifest.release == release.version for manifest in corpus.manifests)
 
 
-def _merged(items: Iterable[Item]) -> list[Item]:
+def _merged(items: Iterable[CandidateItem]) -> list[CandidateItem]:
     """The same items, each cause once: the first recipe is its witness."""
-    found: dict[str, Item] = {}
+    found: dict[str, CandidateItem] = {}
     for item in items:
         same = found.get(item.id)
         found[item.id] = item if same is None else replace(same, count=same.count + item.count)
@@ -161,7 +162,7 @@ class Items:
             if (report := tree.report())
         ]
 
-    def moved(self, parts: Iterable[Compared], state: str) -> list[Item]:
+    def moved(self, parts: Iterable[Compared], state: str) -> list[CandidateItem]:
         """What moved from the release to the build, one item for each cause."""
         groups: dict[str, list[Moved]] = {}
         for part in parts:
@@ -170,7 +171,7 @@ class Items:
                     groups.setdefault(one.group, []).append(one)
         return [self._of(group, members) for group, members in groups.items()]
 
-    def _of(self, group: str, members: list[Moved]) -> Item:
+    def _of(self, group: str, members: list[Moved]) -> CandidateItem:
         grave = [one for one in members if verdict_of(one.judged) is BREAKS] or members
         witness = min(grave, key=lambda one: (one.options != "default", self._size(one), one.fixture, one.options))
         verdict = verdict_of(itertools.chain.from_iterable(one.judged for one in members))
@@ -194,9 +195,9 @@ class Items:
         fixture = self._fixture(one.fixture)
         return fixture.size if fixture is not None else 0
 
-    def _item(self, **facts: Any) -> Item:
+    def _item(self, **facts: Any) -> CandidateItem:
         first = next((tree.name for tree, ids in self._reports if facts["id"] in ids), None)
-        return Item(**facts, first=first or (self._asked.release.name if self._reports else None))
+        return CandidateItem(**facts, first=first or (self._asked.release.name if self._reports else None))
 
     def _policy(self, one: Moved, verdict: Verdict, rule: str) -> tuple[Policy, str, str | None]:
         """What the policy says of something new, and from which day it is allowed."""
@@ -239,13 +240,13 @@ class Items:
 
     # ---------------------------------------------------------------------------------------------------------- writing
 
-    def written(self, own: Corpus, failures: dict[str, str], judged: Mapping[str, Judged]) -> list[Item]:
+    def written(self, own: Corpus, failures: dict[str, str], judged: Mapping[str, ReaderJudgement]) -> list[CandidateItem]:
         """Recipes that the build writes differently from the release.
 
         Parameters:
             judged: the rule that an archive of the build breaks by what it states, by the fixture.
         """
-        items: list[Item] = []
+        items: list[CandidateItem] = []
         for recipe, reason in sorted(failures.items()):
             items.append(self._write(recipe, f"{recipe}: {headline(reason)}", "writes it", "does not write it", "breaks"))
         for recipe, old, new in self._pairs(own):
@@ -256,7 +257,7 @@ class Items:
                 items += self._differing(recipe, old, new, judged.get(new.id))
         return _merged(items)
 
-    def mended_writes(self, own: Corpus) -> list[Item]:
+    def mended_writes(self, own: Corpus) -> list[CandidateItem]:
         """Recipes that the build writes and the release does not."""
         return [
             self._write(recipe, f"{recipe}: can be written now", headline(old.message), "writes it", "allowed")
@@ -270,7 +271,7 @@ class Items:
         }
         return [(entry.recipe, known[entry.recipe], entry) for entry in own.entries if entry.recipe in known]
 
-    def _differing(self, recipe: str, old: Fixture, new: Fixture, judged: Judged | None) -> list[Item]:
+    def _differing(self, recipe: str, old: Fixture, new: Fixture, judged: ReaderJudgement | None) -> list[CandidateItem]:
         fields = set(same_but_for_varying(old, new)) - {"release", "recipe_sha256"}
         items = []
         if "versions" in fields:
@@ -304,7 +305,7 @@ class Items:
 
     def _write(
         self, group: str, cause: str, before: str, after: str, policy: Policy, witness: str = "", reproduce: str | None = None
-    ) -> Item:
+    ) -> CandidateItem:
         says = {
             "breaks": "breaks a promise (recipes-written): what the release writes, the build has to write",
             "needs": "needs a deprecation first, or a version that announces it",
@@ -316,7 +317,7 @@ class Items:
             rule="recipes-written" if policy == "breaks" else "", allowed_from=None, count=1, witness=name, reproduce=reproduce,
         )  # fmt: skip
 
-    def own(self, evidence: Evidence, fresh: ObservedReader, judged: dict[tuple[str, str], Any]) -> list[Item]:
+    def own(self, evidence: Evidence, fresh: ObservedReader, judged: dict[tuple[str, str], Any]) -> list[CandidateItem]:
         """What the build does wrong with its own archives, where the release does it right with its own."""
         mine = {
             fixture.id: fixture for fixture in evidence.corpus.fixtures.values() if fixture.release == self._asked.release.version
@@ -325,7 +326,7 @@ class Items:
             return []
         return self._against_own(evidence, fresh, mine, judged, "own")
 
-    def older(self, evidence: Evidence, older: ObservedReader | None) -> list[Item]:
+    def older(self, evidence: Evidence, older: ObservedReader | None) -> list[CandidateItem]:
         """What the release does wrong with archives of the build, where it does it right with its own."""
         if older is None:
             return []
@@ -337,7 +338,7 @@ class Items:
 
     def _against_own(
         self, evidence: Evidence, reader: ObservedReader, mine: dict[str, Fixture], judged: dict[tuple[str, str], Any], what: str
-    ) -> list[Item]:
+    ) -> list[CandidateItem]:
         groups: dict[str, list[Moved]] = {}
         options = {entry.id: entry for entry in evidence.policy.options}
         base = release_folder(self._asked.base.release)
@@ -367,7 +368,7 @@ class Items:
 
     # -------------------------------------------------------------------------------------------------------- operators
 
-    def operators(self, checked: Checked | None) -> list[Item]:
+    def operators(self, checked: Checked | None) -> list[CandidateItem]:
         """Operators that the build lacks or has with another schema, so that programs of the release do not work."""
         if checked is None:
             return []

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from torch_compat import __version__
-from torch_compat.cli import COMMANDS, EPILOG
+from torch_compat.cli._listed import COMMANDS, EPILOG
+from torch_compat.version import __version__
 
 __all__ = ["by_click", "top_level"]
 

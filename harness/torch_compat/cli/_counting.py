@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.errors import PolicyError
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import measure
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.accepted import WAIVERS_LOCK, Accepted, read_accepted
 from torch_compat.policy.counts import (
@@ -22,28 +23,38 @@ from torch_compat.policy.counts import (
     rewritten,
 )
 from torch_compat.policy.source import read_folder
-from torch_compat.rules.judge import measure
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Measured
+    from torch_compat.judging.waiving import Waiving
     from torch_compat.policy.accepted import Block
     from torch_compat.policy.counts import Counts, Key, Value
     from torch_compat.policy.operator_waivers import Changed
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Measured
-    from torch_compat.rules.waiving import Waiving
+    from torch_compat.workspace import Root
 
-__all__ = ["ACCEPTED_FILE", "LOCK_FILE", "Change", "Counted", "Difference", "count", "few", "locked", "words_of", "write_lock"]
+__all__ = [
+    "ACCEPTED_FILE",
+    "LOCK_FILE",
+    "CellDifference",
+    "Counted",
+    "LockChange",
+    "count",
+    "few",
+    "locked",
+    "words_of",
+    "write_lock",
+]
 
 LOCK_FILE = f"policies/torch/{LOCK}"
 ACCEPTED_FILE = f"policies/torch/{WAIVERS_LOCK}"
 
 
 @dataclass(frozen=True)
-class Change:
+class LockChange:
     """An entry of the lock that changed. None stands for no entry: ``old`` of a new one, ``new`` of one that is gone.
 
     Attributes:
@@ -66,7 +77,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class CellDifference:
     """A difference that waivers.lock has not, or has and that is there no more.
 
     Attributes:
@@ -108,10 +119,10 @@ class Counted:
 
     evidence: Evidence
     entries: Counts
-    changes: tuple[Change, ...]
+    changes: tuple[LockChange, ...]
     waiving: Waiving
     accepted: Accepted
-    differences: tuple[Difference, ...]
+    differences: tuple[CellDifference, ...]
     unread: tuple[str, ...]
     unused: dict[Key, str]
     not_checked: tuple[str, ...]
@@ -170,7 +181,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
         evidence=evidence,
         entries=new,
         changes=tuple(
-            Change(key, old.get(key), new.get(key), measured.became.get(key, ()))
+            LockChange(key, old.get(key), new.get(key), measured.became.get(key, ()))
             for key in sorted({*old, *new})
             if old.get(key) != new.get(key)
         ),
@@ -186,21 +197,21 @@ def count(place: Root, *, accepting: bool) -> Counted:
     )
 
 
-def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) -> Iterator[Difference]:
+def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) -> Iterator[CellDifference]:
     """Where what waivers cover is not what the lock states."""
     before = {} if stated is None else {line: line.partition(" ")[0] for line in stated.lines}
     now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, accepted.recipes, (block,)).lines}
     for line, block in now.items():
         if line not in before:
             texts, show = words_of(waiving, block)
-            yield Difference(block.waiver, new=True, line=line, told=texts, show=show)
+            yield CellDifference(block.waiver, new=True, line=line, told=texts, show=show)
     findings = {f"{waiver} finding {digest} {name}": (waiver, name) for (waiver, name), digest in accepted.findings.items()}
     for line, (waiver, name) in findings.items():
         if line not in before:
-            yield Difference(waiver, new=True, line=line, told=(name,), show="torch-compat judge --full")
+            yield CellDifference(waiver, new=True, line=line, told=(name,), show="torch-compat judge --full")
     for line, waiver in before.items():
         if line not in now and line not in findings:
-            yield Difference(waiver, new=False, line=line)
+            yield CellDifference(waiver, new=False, line=line)
 
 
 def words_of(waiving: Waiving, block: Block) -> tuple[tuple[str, ...], str]:

@@ -10,11 +10,12 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from torch_compat.cli._observing import Asked, observe_reader
 from torch_compat.cli._readers import trusted
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.recipes import read_recipe
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.recipes import Recipe
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.workspace import Root
 
 __all__ = ["FREE_BYTES", "Everywhere", "Job"]
 
@@ -138,8 +139,6 @@ class Everywhere:
 
     def _read(self, release: CalendarRelease) -> None:
         """Record what a release makes of the fixtures. Nothing is recorded of them yet that it could be compared with."""
-        from torch_compat.cli.observe import Asked, observe_reader  # noqa: PLC0415 - that module asks this one
-
         evidence = self._gathered()
         mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
         if not mine or not self._unread(evidence, release):

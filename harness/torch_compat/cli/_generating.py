@@ -6,35 +6,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
-from torch_compat.cli.judge import gather, uncollected
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import NothingSelected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine
 from torch_compat.needs import load_rules
 from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
-from torch_compat.report.documents import HAND, NOTES, PUBLISHED, REGENERATED, RELEASES, Generated, Judged, release_documents
+from torch_compat.report.documents import HAND, NOTES, PUBLISHED, REGENERATED, RELEASES, Generated, JudgedTree, release_documents
 from torch_compat.report.predictions import document, stated
-from torch_compat.rules.judge import examine
 from torch_compat.writes import changing, holding, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
-    from torch_compat.report.predictions import Reader
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.report.predictions import ReaderCounts
+    from torch_compat.workspace import Root
 
 __all__ = ["GENERATED", "PREDICTIONS", "predict", "prediction_texts", "predictions_current", "regenerate", "rules_of"]
 
 PREDICTIONS = "reports/predictions.md"
 
 
-def _refusals(root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
+def _refusals(root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
     rules = load_rules(inside(root, "policies/torch"), inside(root, "fixtures"))
     return weights_only_refusals(load_corpus(inside(root, "fixtures")), rules)
 
@@ -48,7 +48,7 @@ GENERATED = tuple(
 """Every generated file that takes seconds, those that judging reads first. One of them is made from archives, which reports do not open."""
 
 
-def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], Judged]:
+def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:
     """Rewrite every generated file that the tree has and that is not current; which changed, and what judging says in the end.
 
     A tree that has a folder for the reports of releases is given one for each minor line, with its notes.
@@ -63,11 +63,11 @@ def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tupl
         return _regenerated(place, say)
 
 
-def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Judged]:
-    known: list[Judged] = []
+def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], JudgedTree]:
+    known: list[JudgedTree] = []
     changed: list[str] = []
 
-    def judged() -> Judged:
+    def judged() -> JudgedTree:
         if not known:
             counted = count(place, accepting=False)
             if write_lock(place, counted):
@@ -77,7 +77,7 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
                     say(str(one))
             with uncollected():
                 evidence = replace(counted.evidence, policy=place.policy())
-                known.append(Judged(evidence, *examine(evidence)))
+                known.append(JudgedTree(evidence, *examine(evidence)))
         return known[0]
 
     for one in GENERATED:
@@ -162,7 +162,9 @@ def rules_of(place: Root) -> Rules:
     return load_rules(place.inside("policies/torch"), place.fixtures)
 
 
-def prediction_texts(place: Root, evidence: Evidence, readers: Sequence[Reader], counts: Mapping[Key, int]) -> dict[str, str]:
+def prediction_texts(
+    place: Root, evidence: Evidence, readers: Sequence[ReaderCounts], counts: Mapping[Key, int]
+) -> dict[str, str]:
     """The new text of each file that states what was predicted, by its path in the tree.
 
     Parameters:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.kinds import kind_of
-from torch_compat.formats.tree import shown
+from torch_compat.formats.tree import contents, shown
 from torch_compat.inspected import NATIVE
 from torch_compat.needs import packaged_rules
 from torch_compat.pickles import brief
@@ -45,7 +45,7 @@ def screen(found: Inspected, *, tree: bool, code: bool) -> str:
     lines = [_plain(found.path), *_labelled(_entries(found))]
     if found.facts is not None:
         if tree:
-            lines += ["", "Contents", *(f"  {_plain(one)}" for one in found.facts.tree())]
+            lines += ["", "Contents", *(f"  {_plain(one)}" for one in contents(found.facts))]
         if code:
             lines += ["", *_code(found.facts)]
     return "\n".join(lines) + "\n"

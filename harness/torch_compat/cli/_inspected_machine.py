@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.releases.data import entries as entries_of
 from torch_compat.releases.data import packaged
-from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, Entry, Run
+from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, CommandReport, FindingEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,9 +54,9 @@ def _marks(found: Inspected) -> Iterator[tuple[str, str, str]]:
             yield "inspect-release", ERROR, f"torch {release} does not load it with default arguments"
 
 
-def run_of(marks: Iterable[Mark], exit_status: int) -> Run:
+def run_of(marks: Iterable[Mark], exit_status: int) -> CommandReport:
     """A run over files. It is dated by the newest release that is known, never by the clock, and its evidence are the files."""
-    found: list[Entry] = []
+    found: list[FindingEntry] = []
     digest = hashlib.sha256()
     files = 0
     levels: dict[str, int] = {ERROR: 0, WARNING: 0, NOTE: 0}
@@ -66,7 +66,7 @@ def run_of(marks: Iterable[Mark], exit_status: int) -> Run:
             digest.update(f"{text}\0{path}\0".encode("utf-8", "surrogateescape"))
             continue
         levels[level] += 1
-        found.append(Entry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
+        found.append(FindingEntry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
     title = f"torch-compat inspect: {files} files"
     newest = max(release["date"] for release in entries_of(packaged("policies", "torch"), ["releases"])["release"]).isoformat()
-    return Run(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(found), dict(RULES))
+    return CommandReport(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(found), dict(RULES))

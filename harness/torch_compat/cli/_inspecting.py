@@ -53,7 +53,7 @@ def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] |
     return (tuple(paths), tree, code, format_) if paths else None
 
 
-class Asked(NamedTuple):
+class InspectOptions(NamedTuple):
     """What is asked of each file.
 
     Attributes:
@@ -92,7 +92,7 @@ def inspected(
         form = "screen" + " tree" * tree + " code" * code
     else:
         form = "line"
-    asked = Asked(form, frozenset(paths), conditions, write is not None)
+    asked = InspectOptions(form, frozenset(paths), conditions, write is not None)
     marks: list[Mark] = []
     status = _print(_noted(_rendered(first, files, asked), marks), form, conditions)
     if write is not None:
@@ -201,7 +201,7 @@ def _writable(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ one file
 
 
-def _render(path: str, asked: Asked) -> Rendered:
+def _render(path: str, asked: InspectOptions) -> Rendered:
     """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
     form = asked.form
     try:
@@ -218,7 +218,7 @@ def _render(path: str, asked: Asked) -> Rendered:
     return status, _text(failed, form), _marks(failed, asked)
 
 
-def _marks(found: Inspected, asked: Asked) -> tuple[Mark, ...]:
+def _marks(found: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
     if not asked.marked:
         return ()
     from torch_compat.cli._inspected_machine import marks_of  # noqa: PLC0415 - only --output needs it
@@ -248,7 +248,7 @@ def _text(found: Inspected, form: str) -> str:
 # ----------------------------------------------------------------------------------------------------------- many files
 
 
-def _rendered(first: list[str], rest: Iterable[str], asked: Asked) -> Iterator[Rendered]:
+def _rendered(first: list[str], rest: Iterable[str], asked: InspectOptions) -> Iterator[Rendered]:
     """The text of each file, in order; many files by as many processes as there are processors."""
     workers = len(os.sched_getaffinity(0))
     files = chain(first, rest)
@@ -257,7 +257,7 @@ def _rendered(first: list[str], rest: Iterable[str], asked: Asked) -> Iterator[R
     return in_processes(files, lambda path: _render(path, asked), lambda path: _crashed(path, asked), workers)
 
 
-def _crashed(path: str, asked: Asked) -> Rendered:
+def _crashed(path: str, asked: InspectOptions) -> Rendered:
     message = "the process that read the file died: internal error in torch-compat, or out of memory"
     failed = _failed(path, message, "crashed")
     return 3, _text(failed, asked.form), _marks(failed, asked)

@@ -18,12 +18,12 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.operators.shape import Argument
     from torch_compat.policy import Policy
     from torch_compat.policy.upgraders import Upgrader
+    from torch_compat.workspace import Root
 
-__all__ = ["UPGRADERS", "Begun", "Step", "begun", "steps"]
+__all__ = ["UPGRADERS", "Begun", "UpgraderStep", "begun", "steps"]
 
 UPGRADERS: Final = "policies/torch/upgraders.toml"
 ANNOTATIONS: Final = {
@@ -96,7 +96,7 @@ class Begun(NamedTuple):
     files: dict[Path, str]
 
 
-class Step(NamedTuple):
+class UpgraderStep(NamedTuple):
     """One step on the way to a proven upgrader."""
 
     done: bool
@@ -209,7 +209,7 @@ def _since(schemas: History, operator: str, policy: Policy) -> str:
     )
 
 
-def steps(place: Root, one: Upgrader) -> list[Step]:
+def steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
     """What is to do for an upgrader, in order, and what of it is done."""
     recipe = f"upgrade_{one.id}".lower()
     program = place.inside(f"fixtures/recipes/{recipe}.py")
@@ -222,25 +222,25 @@ def steps(place: Root, one: Upgrader) -> list[Step]:
     except CorpusError:
         proven = False
     return [
-        Step(
+        UpgraderStep(
             not itself,
             f"write the body of {one.id} in {UPGRADERS}: what {one.operator} gave, in operators that do not change",
             f"torch-compat prove {one.id}",
         ),
-        Step(
+        UpgraderStep(
             finished,
             f"replace the placeholders in fixtures/recipes/{recipe}.py",
             f"torch-compat produce torch-{one.old} --recipe {recipe}",
         ),
-        Step(proven, "record the proof", f"torch-compat prove {one.id} --record"),
-        Step(False, "see that the proof would notice a wrong body", f"torch-compat prove {one.id} --mutate"),
-        Step(False, "judge this change alone", f"torch-compat judge --upgrader {one.id}"),
-        Step(
+        UpgraderStep(proven, "record the proof", f"torch-compat prove {one.id} --record"),
+        UpgraderStep(False, "see that the proof would notice a wrong body", f"torch-compat prove {one.id} --mutate"),
+        UpgraderStep(False, "judge this change alone", f"torch-compat judge --upgrader {one.id}"),
+        UpgraderStep(
             False,
             "with a build of the change: let it load programs of the old release",
             f"torch-compat prove {one.id} --record --reader torch-{one.old} --reader python:PATH",
         ),
-        Step(
+        UpgraderStep(
             False,
             "before it is merged: let every release write and read the recipe",
             f"torch-compat observe --recipe {recipe} --everywhere",

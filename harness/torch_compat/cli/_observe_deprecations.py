@@ -17,10 +17,10 @@ from torch_compat.writes import changing
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.workspace import Root
 
 __all__ = ["deprecation_rows", "observe_deprecations", "print_deprecations", "print_recorded"]
 

@@ -13,7 +13,7 @@ from torch_compat.errors import UsageError
 from torch_compat.operators.breaks import (
     DROPPED,
     Break,
-    Entry,
+    UpgraderEntry,
     Upgraders,
     breaks,
     consecutive,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.operator_waivers import Became, OperatorWaiver
 
-__all__ = ["Checked", "Known", "SchemaSet", "check_lines", "check_operators", "read_set"]
+__all__ = ["Checked", "KnownOperators", "SchemaSet", "check_lines", "check_operators", "read_set"]
 
 UPGRADER: Final = "write an upgrader for the old schema and raise the file format version (torch/csrc/jit/operator_upgraders)"
 DO: Final = {
@@ -78,7 +78,7 @@ class SchemaSet(NamedTuple):
     """Why something may be missing."""
 
 
-class Known(NamedTuple):
+class KnownOperators(NamedTuple):
     """What is recorded of the operators of releases."""
 
     schemas: History
@@ -86,7 +86,7 @@ class Known(NamedTuple):
     imported: SetHistory
 
     @classmethod
-    def load(cls) -> Known:
+    def load(cls) -> KnownOperators:
         """What came with this package."""
         versions, imported = (packaged("fixtures", "operators", f"{name}.txt") for name in ("operator_versions", "imported"))
         return cls(History.load(), FactHistory(versions), SetHistory(imported))
@@ -205,7 +205,7 @@ def read_set(name: str) -> SchemaSet:
     except UsageError as error:
         message = f"{name!r} is neither a file nor a release whose operators are recorded"
         raise UsageError(message, hint=error.hint, code=error.code) from None
-    return Known.load().set_of(release)
+    return KnownOperators.load().set_of(release)
 
 
 def _read_file(path: Path) -> SchemaSet:
@@ -269,7 +269,7 @@ def check_operators(
     waivers: Sequence[OperatorWaiver] = (),
     became: Became | None = None,
     as_of: dt.date | None = None,
-    known: Known | None = None,
+    known: KnownOperators | None = None,
 ) -> Checked:
     """Compare two sets.
 
@@ -280,12 +280,12 @@ def check_operators(
         as_of: the day for waivers that expire.
         known: what is recorded of releases; all that came with this package unless given.
     """
-    known = known or Known.load()
+    known = known or KnownOperators.load()
     history, versions, imported = known
     entries = upgrader_entries(versions, new.release or versions.releases[-1])
     for text in upgraders:
         try:
-            entries.append(Entry(parse(text, recorded=True).operator, COMING, "given with --upgrader", text))
+            entries.append(UpgraderEntry(parse(text, recorded=True).operator, COMING, "given with --upgrader", text))
         except SchemaError as error:
             message = f"is not an operator schema: expected {error.expected}, found {error.found}"
             raise UsageError(message, where=f"--upgrader, column {error.column}", hint=text, code="schema") from None
@@ -351,9 +351,9 @@ def _waive(
     broken: list[Break],
     waivers: Sequence[OperatorWaiver],
     became: Became,
-    entries: Sequence[Entry],
+    entries: Sequence[UpgraderEntry],
     as_of: dt.date | None,
-    known: Known,
+    known: KnownOperators,
     *,
     forward: bool,
 ) -> tuple[list[Break], list[tuple[Break, str]], list[tuple[str, str]]]:
@@ -397,8 +397,8 @@ def _step_by_step(
     new: SchemaSet,
     broken: Sequence[Break],
     waivers: Sequence[OperatorWaiver],
-    entries: Sequence[Entry],
-    known: Known,
+    entries: Sequence[UpgraderEntry],
+    known: KnownOperators,
 ) -> dict[Break, str]:
     """Breaks of operators whose every break on the way from a recorded release to a newer set has a waiver; with the last one's id."""
     history, versions, _ = known

@@ -6,24 +6,24 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.judging.judgement import Verdict
 from torch_compat.places import inside
 from torch_compat.readers.reference import NAME, is_reference
 from torch_compat.replay.observe import Observing, code_digest
 from torch_compat.replay.plan import sampled
 from torch_compat.replay.reference import observe_reference, plan_reference
-from torch_compat.rules.judgement import Verdict
 from torch_compat.rules.reference_agrees import agreement
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from torch_compat.cli._output import Progress
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.replay.plan import Sample
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.workspace import Root
 
 __all__ = ["NAME", "is_reference", "let_reference_read", "reference_row"]
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._days import newest_known
 from torch_compat.corpus.corpus import Corpus, load_deprecations
+from torch_compat.judging.evidence import Evidence
+from torch_compat.judging.judge import judge
+from torch_compat.judging.timelines import TimelineRow
 from torch_compat.policy.timeline import histories
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import judge
-from torch_compat.rules.timelines import Row
+from torch_compat.workspace import newest_known
 
 if TYPE_CHECKING:
     import datetime as dt
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.judge import Report
     from torch_compat.policy import Policy
-    from torch_compat.rules.judge import Report
+    from torch_compat.workspace import Root
 
 __all__ = ["RULES", "gather_deprecations", "judge_deprecations", "judge_timelines", "timeline_rows"]
 
@@ -53,9 +53,11 @@ def judge_deprecations(evidence: Evidence) -> Report:
 # ---------------------------------------------------------------------------------------------------------- outside a tree
 
 
-def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[Row, ...]:
+def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[TimelineRow, ...]:
     """Every deprecation as of a day by the policy and the calendar alone, where nothing is recorded of releases."""
-    found = (Row(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy))
+    found = (
+        TimelineRow(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy)
+    )
     return tuple(found)
 
 

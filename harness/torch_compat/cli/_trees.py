@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._days import newest_known
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import cell_key
@@ -16,6 +15,7 @@ from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.replay.trees import KEPT_DAYS, trees_at
+from torch_compat.workspace import newest_known
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture, Manifest
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.replay.trees import BuildTree
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["with_trees"]
 

@@ -14,7 +14,7 @@ from torch_compat.report.machine.forms import FORMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from torch_compat.report.machine.entries import Run
+    from torch_compat.report.machine.entries import CommandReport
 
 __all__ = ["machine_outputs_option", "outputs_of", "outputs_option", "write_outputs"]
 
@@ -68,7 +68,7 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
     return found
 
 
-def write_outputs(outputs: Mapping[Path, str], run: Run, whole: Mapping[str, Callable[[], str]]) -> None:
+def write_outputs(outputs: Mapping[Path, str], run: CommandReport, whole: Mapping[str, Callable[[], str]]) -> None:
     """Write every file that was asked for.
 
     Parameters:

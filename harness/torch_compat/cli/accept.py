@@ -10,10 +10,11 @@ from rich.text import Text
 
 from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, few, words_of, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
+from torch_compat.judging.wording_drafts import drafts, phrase
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
-from torch_compat.rules.wording_drafts import drafts, phrase
+from torch_compat.workspace import find_root
 from torch_compat.writes import holding
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_compat.cli._counting import Change, Counted
+    from torch_compat.cli._counting import Counted, LockChange
 
 __all__ = ["accept"]
 
@@ -108,7 +109,7 @@ def _show(counted: Counted, console: Console) -> None:
             console.print(Text(f"    {phrase(evidence, error, readers)}  # {cells} cells"), soft_wrap=True)
 
 
-def _became(change: Change) -> dict[str, object]:
+def _became(change: LockChange) -> dict[str, object]:
     """What an operator became, where the entry is of one."""
     shown = [
         {

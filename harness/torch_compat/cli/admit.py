@@ -9,8 +9,9 @@ import click
 
 from torch_compat.cli._admission import STEPS, Admission, Ended
 from torch_compat.cli._output import exit_status, format_option, print_json, stderr, stdout, trust_option
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -15,10 +15,11 @@ import click
 from torch_compat.cli._builds import build_of, builds_folder, is_build_name, with_build
 from torch_compat.cli._output import Progress, format_option, print_json, say, stderr, stdout, trust_option
 from torch_compat.cli._readers import trusted, warn_unless_isolated
-from torch_compat.cli._root import find_root, root_option
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.cli._root import root_option
 from torch_compat.errors import BuildError, EnvironmentUnavailable, ReaderError, UsageError
+from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.report.candidate import candidate_lines
+from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_option, span_of, under_profile
+from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import PACKAGED, find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli._timelines import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
-from torch_compat.rules.timelines import rows as rows_of
+from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, newest_known, span_of, under_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy import Policy
-    from torch_compat.rules.timelines import Row
+    from torch_compat.workspace import Root
 
 __all__ = ["deprecations"]
 
@@ -114,7 +115,7 @@ def _tree(given: Path | None) -> Root | None:
         return None
 
 
-def _chosen(rows: tuple[Row, ...], names: tuple[str, ...]) -> tuple[Row, ...]:
+def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[TimelineRow, ...]:
     """The rows of these deprecations.
 
     Raises:
@@ -145,8 +146,8 @@ def _days(text: str | None) -> int | None:
 
 def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
     """Every day of a span; days of which the same can be said are printed together."""
-    from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - reads the whole corpus, which only a sweep needs
-    from torch_compat.rules.sweep import spans  # noqa: PLC0415
+    from torch_compat.judging.gathering import gather, uncollected  # noqa: PLC0415 - reads the whole corpus, which only a sweep needs
+    from torch_compat.judging.sweep import spans  # noqa: PLC0415
 
     first, last = span_of(text, policy)
     with uncollected():

@@ -14,20 +14,21 @@ from rich.text import Text
 
 import torch_compat
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
 from torch_compat.report.timelines import earliest_text, step_text
+from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torch_compat.policy import Policy
-    from torch_compat.policy.model import Table
     from torch_compat.policy.operator_waivers import OperatorWaiver
-    from torch_compat.policy.timeline import History
+    from torch_compat.policy.shapes import Table
+    from torch_compat.policy.timeline import DeprecationHistory
 
 __all__ = ["explain"]
 
@@ -206,7 +207,7 @@ def _rule_says(name: str) -> dict[str, Any]:
     return says
 
 
-def _deprecation_says(history: History) -> dict[str, Any]:
+def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
     """What a deprecation's file says, what its timeline asks, and how it stands in the end."""
     deprecation, timeline = history.deprecation, history.timeline
     snapshot = history.snapshots[-1]

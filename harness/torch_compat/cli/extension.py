@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_compat.operators.dispatch import Dispatch, Dispatches
-    from torch_compat.operators.extensions import Fit, Recorded
-    from torch_compat.operators.manifest import Manifest
+    from torch_compat.operators.extensions import Fit, RecordedReleases
+    from torch_compat.operators.manifest import ExtensionManifest
     from torch_compat.readers.environments import Environment
 
 __all__ = ["extension"]
@@ -93,9 +93,9 @@ def record(
     Loading executes the extension's code. Of your files, it can read only the directory of the library and each --path, and it has no
     access to the network. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
     """
-    from torch_compat.operators.extensions import Recorded, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
+    from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 
-    recorded = Recorded()
+    recorded = RecordedReleases()
     loads = library is not None or module is not None
     if not loads and listing is None:
         raise UsageError(
@@ -138,7 +138,7 @@ def record(
     return 0
 
 
-def _give(manifest: Manifest, output: Path | None, format_: str) -> None:
+def _give(manifest: ExtensionManifest, output: Path | None, format_: str) -> None:
     text = manifest.text()
     if output is not None:
         write_output(output, text)
@@ -190,13 +190,13 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
     sufficient to decide.
     """
     from torch_compat.cli._format import exit_status  # noqa: PLC0415
-    from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
+    from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
     from torch_compat.operators.extensions import check as fit  # noqa: PLC0415
     from torch_compat.operators.manifest import read_manifest  # noqa: PLC0415
 
     if bool(releases) == every:
         raise UsageError("no releases were given", hint="give --release X.Y.Z or --all, not both")
-    recorded = Recorded()
+    recorded = RecordedReleases()
     found = read_manifest(manifest)
     asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.known) for release in releases)
     fits = [fit(found, release, recorded) for release in asked]
@@ -217,7 +217,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
     return exit_status(STATUS[one.verdict] for one in fits)
 
 
-def _print_fits(manifest: Manifest, fits: Sequence[Fit], *, verbose: bool) -> None:
+def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bool) -> None:
     say(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
     for one in fits:
         faults, unknown = one.of("fault"), one.of("unknown")
@@ -252,13 +252,13 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
 
     Also shows where this information comes from. Exit status 4 if the dispatch of an operator is not known.
     """
-    from torch_compat.operators.extensions import Recorded, known_release  # noqa: PLC0415
+    from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
 
     if (release is None) == (changes is None):
         raise UsageError("no release was given", hint="give --release X.Y.Z or --changes OLD NEW, not both")
     if breaks and changes is None:
         raise UsageError("--breaks requires --changes", hint="give --changes OLD NEW")
-    recorded = Recorded()
+    recorded = RecordedReleases()
     if changes is not None:
         old, new = (known_release(one, recorded.known) for one in changes)
         for operator in operators:
@@ -283,7 +283,7 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
     return 4 if any(one.kind == "unknown" for one in found) else 0
 
 
-def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: Recorded) -> None:
+def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: RecordedReleases) -> None:
     """Refuse an operator that none of these releases has, and that no release may have without its being recorded."""
     from torch_compat.operators.extensions import known_operator  # noqa: PLC0415
 

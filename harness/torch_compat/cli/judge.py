@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._days import as_of_option, day_of, newest_known, profile_note, profile_option, under_profile
+from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._format import format_option, write_output
 from torch_compat.cli._output import stdout
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
-from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import release_folder
-from torch_compat.corpus.operators import SCHEMAS, read_operators
-from torch_compat.corpus.proofs import read_proofs
-from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine, judge_upgrader
 from torch_compat.places import read_whole
 from torch_compat.report.baseline import beside, beside_lines, read_baseline
 from torch_compat.report.findings_md import findings_md
@@ -29,20 +26,15 @@ from torch_compat.report.page.page import DATA, DIGITS
 from torch_compat.report.page.page import page as page_of
 from torch_compat.report.to_json import report_json
 from torch_compat.report.to_text import print_report, summary_text
-from torch_compat.rules.evidence import Evidence
-from torch_compat.rules.judge import examine, judge_upgrader
+from torch_compat.workspace import day_of, find_root, profile_note, under_profile
 from torch_compat.writes import put, remove
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterator
-
-    from torch_compat.cli._root import Root
-    from torch_compat.policy import Policy
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
     from torch_compat.report.baseline import Beside
-    from torch_compat.rules.judge import Report
 
-__all__ = ["full_option", "gather", "judge", "print_formatted", "uncollected", "write_report"]
+__all__ = ["full_option", "judge", "print_formatted", "write_report"]
 
 
 def full_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -174,44 +166,6 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, f
     table = f"```text\n{summary_text(report)}\n```\n"
     whole = {"json": lambda: report_json(report, found), "markdown": lambda: findings_md(report)}
     write_outputs(outputs, of_report(report, rules, files, table), whole)
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Without cyclic garbage collection: evidence is a million objects that all stay, and walking them took half of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.freeze()
-            gc.unfreeze()  # all of it counts as old now, and is not walked at once
-            gc.enable()
-
-
-def gather(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
-    """Read everything that judging looks at, as of the day given, else of the newest that is known.
-
-    Raises:
-        NothingSelected: there is no corpus.
-        CorpusError: operators are recorded of a release that the calendar does not have.
-    """
-    if not place.fixtures.is_dir():
-        raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")
-    corpus = load_corpus(place.fixtures)
-    found = place.observations()
-    if as_of is None:
-        as_of = newest_known(policy, found.readers.values())
-    files = dict.fromkeys(found.readers, found.digest)
-    operators, proofs = read_operators(place.fixtures), read_proofs(place.inside("reports/proofs"))
-    unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
-    if unknown:
-        raise CorpusError(
-            f"records the operators of torch {', '.join(unknown)}, which the release calendar does not have",
-            where=str(place.fixtures / "operators" / SCHEMAS), hint="add the release to policies/torch/releases.toml", code="unknown-release",
-        )  # fmt: skip
-    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators, proofs=proofs)
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False, found: Beside | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import PACKAGED, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import FROZEN, read_frozen
 from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import UsageError
@@ -19,19 +19,20 @@ from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy import Family
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.deprecations import KINDS
-from torch_compat.policy.model import IDENTIFIER
+from torch_compat.policy.shapes import IDENTIFIER
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
+from torch_compat.workspace import PACKAGED, find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
+    from torch_compat.judging.findings import Finding
     from torch_compat.policy import CalendarRelease, Policy
-    from torch_compat.rules.judge import Finding
+    from torch_compat.workspace import Root
 
 __all__ = ["new"]
 
@@ -253,13 +254,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["judge"]
 
@@ -547,9 +548,9 @@ def _findings(place: Root, policy: Policy, ids: tuple[str, ...]) -> list[Finding
     Raises:
         UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
     """
-    from torch_compat.cli.judge import gather, uncollected  # noqa: PLC0415 - only where findings are named
-    from torch_compat.rules.judge import judge  # noqa: PLC0415
-    from torch_compat.rules.judgement import Verdict  # noqa: PLC0415
+    from torch_compat.judging.gathering import gather, uncollected  # noqa: PLC0415 - only where findings are named
+    from torch_compat.judging.judge import judge  # noqa: PLC0415
+    from torch_compat.judging.judgement import Verdict  # noqa: PLC0415
 
     with uncollected():
         report = judge(gather(place, policy, as_of=None))

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from torch_compat.cli._format import write_output
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli.report import reported
 from torch_compat.places import read_whole
 from torch_compat.report.documents import HAND, NOTES
 from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
-    from torch_compat.cli._root import Root
     from torch_compat.report.release.report import ReleaseReport
+    from torch_compat.workspace import Root
 
 __all__ = ["hand_of", "notes"]
 

@@ -148,7 +148,7 @@ def check(
     waivers: tuple[Any, ...] = ()
     became: Mapping[tuple[str, str], str] = {}
     if not no_waivers:
-        from torch_compat.cli._root import find_policy  # noqa: PLC0415 - pydantic
+        from torch_compat.workspace import find_policy  # noqa: PLC0415 - pydantic
 
         policy = find_policy(root)
         waivers, became = policy.operator_waivers, policy.became
@@ -185,7 +185,7 @@ def dump(build: str, output: Path | None) -> int:
         environment = python_of(Path(path))
     elif colon:
         from torch_compat.cli._builds import build_of  # noqa: PLC0415 - pydantic
-        from torch_compat.cli._root import find_policy  # noqa: PLC0415
+        from torch_compat.workspace import find_policy  # noqa: PLC0415
 
         environment = build_of(build, find_policy(None)).environment
     else:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.text import Text
 
-from torch_compat.cli._days import day_of, profile_option, under_profile
+from torch_compat.cli._days import profile_option
 from torch_compat.cli._output import format_option, print_json, stdout
-from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
-from torch_compat.policy.model import IDENTIFIER
+from torch_compat.policy.shapes import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.timelines import earliest_text
+from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ SILENT: Final = frozenset({"operator", "default", "behaviour"})
 
 
 @dataclass(frozen=True)
-class Planned:
+class ScheduledStep:
     """One step of a schedule.
 
     Attributes:
@@ -128,7 +129,7 @@ def plan(
     return 4 if unknown else 0
 
 
-def _row(step: Planned) -> dict[str, Any]:
+def _row(step: ScheduledStep) -> dict[str, Any]:
     return {
         "what": step.what,
         "event": step.event or None,
@@ -140,10 +141,10 @@ def _row(step: Planned) -> dict[str, Any]:
     }
 
 
-def _steps(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.date, *, silent: bool) -> list[Planned]:
+def _steps(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.date, *, silent: bool) -> list[ScheduledStep]:
     """The schedule."""
     window = policy.forward_window_days
-    steps: list[Planned] = []
+    steps: list[ScheduledStep] = []
     after = begin  # the day from which programs may change
     if kind in {"operator", "file-format"}:
         versions = {
@@ -159,7 +160,7 @@ def _steps(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.date, 
     return steps + _deprecation(axis, timeline, after)
 
 
-def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple[int, int], window: int) -> list[Planned]:
+def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple[int, int], window: int) -> list[ScheduledStep]:
     """What comes first where programs that were saved could be read wrongly: fixtures, readers, then writers.
 
     Parameters:
@@ -170,7 +171,7 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     reader, writer = _first(axis, begin), _first(axis, writers)
     named = f"the current {subject}" if kind == "operator" else f"everything that {subject} changes, in its current form"
     steps = [
-        Planned(
+        ScheduledStep(
             f"fixtures of {named} are produced with the newest release and observed with all releases", "", begin, None,
             "after the change, no release can write them any more",
         ),
@@ -178,21 +179,21 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     if kind == "operator":
         upgrader = re.sub(r"[^A-Za-z0-9_]+", "_", subject.rpartition("::")[2])
         steps.append(
-            Planned(
+            ScheduledStep(
                 f"the upgrader {upgrader}_{since}_{version - 1} and a [[change]] are added; file format {version} announces the change", "", begin, begin,
                 "any change that can affect an older serialized TorchScript model requires an upgrader: programs of file format "
                 f"{version - 1} or older must keep computing the same results",
             )
         )  # fmt: skip
     steps.append(
-        Planned(
+        ScheduledStep(
             f"readers accept file format {version}; writers still write {version - 1}", reader.release, reader.day, begin,
             f"day D, {begin}: a reader up to {window} days older than the writer must load and run its archives",
             planned=reader.planned,
         )
     )  # fmt: skip
     steps.append(
-        Planned(
+        ScheduledStep(
             f"writers write file format {version}, in archives that need it", writer.release, writer.day, writers,
             f"day D+{window}: readers that are {window} days old accept it",
             planned=writer.planned,
@@ -217,9 +218,9 @@ def _first(axis: Axis, day: dt.date) -> _Spot:
     return _Spot("", None, planned=False, point=None)
 
 
-def _deprecation(axis: Axis, timeline: Timeline, begin: dt.date) -> list[Planned]:
+def _deprecation(axis: Axis, timeline: Timeline, begin: dt.date) -> list[ScheduledStep]:
     """Every step of a timeline at its earliest."""
-    steps: list[Planned] = []
+    steps: list[ScheduledStep] = []
     taken: dict[str, tuple[Point | None, dt.date | None]] = {}
     for step in timeline.steps:
         what = step.what[0]
@@ -242,7 +243,7 @@ def _deprecation(axis: Axis, timeline: Timeline, begin: dt.date) -> list[Planned
             release, day, planned = bound.release, bound.day, bound.planned
             because = f"{_count(step)} after {before.release} of {before.day}: {_because(bound)}"
         documented = "; the documentation says so" if step.documented else ""
-        steps.append(Planned(f"{_do(what, timeline.kind)}{documented}", release, day, landed, because, what, planned))
+        steps.append(ScheduledStep(f"{_do(what, timeline.kind)}{documented}", release, day, landed, because, what, planned))
         for name in step.what:
             taken[name] = (point, landed)
     return steps
@@ -269,7 +270,9 @@ def _do(what: str, kind: str) -> str:
     }[what]
 
 
-def _draft(kind: str, subject: str, steps: list[Planned], name: str, alternative: str | None, *, silent: bool) -> str | None:
+def _draft(
+    kind: str, subject: str, steps: list[ScheduledStep], name: str, alternative: str | None, *, silent: bool
+) -> str | None:
     """The policy file of the plan. Steps whose release the calendar does not know are left out, and said to be."""
     text = json.dumps
     lines = [
@@ -298,7 +301,7 @@ def _draft(kind: str, subject: str, steps: list[Planned], name: str, alternative
     return "\n".join(lines) + "\n"
 
 
-def _write(root: Path | None, name: str, draft: str | None, alternative: str | None, steps: list[Planned]) -> str:
+def _write(root: Path | None, name: str, draft: str | None, alternative: str | None, steps: list[ScheduledStep]) -> str:
     """Write the draft, and make sure that the policy loads with it.
 
     Raises:

@@ -12,7 +12,7 @@ import click
 from torch_compat.cli._builds import BuildRelease, builds_folder, is_build_name, resolved
 from torch_compat.cli._output import format_option, print_json, stderr, stdout
 from torch_compat.cli._readers import built, warn_unless_isolated
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.manifest import Fixture
 from torch_compat.errors import NothingSelected, UsageError
@@ -20,6 +20,7 @@ from torch_compat.readers.builds import unchanged
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce as run_recipes
 from torch_compat.replay.trees import open_tree
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
     from torch_compat.replay.produce import Produced

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._format import format_option, print_json, say
-from torch_compat.cli._root import find_policy, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli._values import plain
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
+from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
-    from torch_compat.cli._root import Root
     from torch_compat.corpus.proofs import Call, RecordedProof
+    from torch_compat.proving.examples import Counterexample
     from torch_compat.proving.oracles import Real
-    from torch_compat.proving.proof import Counterexample, Proof
+    from torch_compat.proving.proof import Proof
     from torch_compat.proving.stated import Stated
     from torch_compat.readers.builds import Build
     from torch_compat.readers.environments import Environment
+    from torch_compat.workspace import Root
 
 __all__ = ["prove"]
 

@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_compat.cli._output import say, stderr, stdout
-from torch_compat.cli._root import find_policy, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.errors import EnvironmentUnavailable, ReaderError, UsageError
 from torch_compat.readers.commands import run_command
 from torch_compat.readers.environments import Cuda, Environment, Environments
 from torch_compat.readers.index import entry_text, new_releases
 from torch_compat.readers.interpreters import find_interpreters, fitting
+from torch_compat.workspace import find_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

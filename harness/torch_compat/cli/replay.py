@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from torch_compat.cli._builds import BuildRelease, is_build_name, resolved
-from torch_compat.cli._days import as_of_option, day_of, profile_note, profile_option, under_profile
+from torch_compat.cli._days import as_of_option, profile_option
+from torch_compat.cli._observing import damage_of, observe_release
 from torch_compat.cli._output import Progress, format_option, stderr, trust_option
 from torch_compat.cli._readers import built, trusted
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read
-from torch_compat.cli._root import Root, find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option
-from torch_compat.cli.judge import full_option, gather, print_formatted, uncollected, write_report
-from torch_compat.cli.observe import damage_of, observe_release
+from torch_compat.cli.judge import full_option, print_formatted, write_report
 from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import judge
 from torch_compat.readers.builds import unchanged
 from torch_compat.report.to_json import report_json
-from torch_compat.rules.judge import judge
+from torch_compat.workspace import Root, day_of, find_root, profile_note, under_profile
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:

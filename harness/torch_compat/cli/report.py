@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 import click
 
 from torch_compat.cli._output import stdout
-from torch_compat.cli._root import find_root, root_option
+from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine
 from torch_compat.report.machine.entries import of_release
 from torch_compat.report.release.report import release_report
 from torch_compat.report.release.to_json import release_json
 from torch_compat.report.release.to_md import release_md
 from torch_compat.report.release.to_text import print_release
-from torch_compat.rules.judge import examine
+from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.cli._root import Root
+    from torch_compat.workspace import Root
 from torch_compat.report.release.report import ReleaseReport
 
 __all__ = ["report", "reported"]

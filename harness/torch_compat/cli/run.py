@@ -134,10 +134,10 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
 def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float, *, trust: bool) -> dict[str, Any]:
     from torch_compat.cli._builds import BuildRelease, resolved  # noqa: PLC0415 - policies take longer to import than a program to run
     from torch_compat.cli._readers import built, trusted  # noqa: PLC0415
-    from torch_compat.cli._root import find_policy, find_root  # noqa: PLC0415
     from torch_compat.readers.builds import unchanged  # noqa: PLC0415
     from torch_compat.readers.isolation import refuse_unless_trusted  # noqa: PLC0415
     from torch_compat.readers.torch_release import TorchRelease  # noqa: PLC0415
+    from torch_compat.workspace import find_policy, find_root  # noqa: PLC0415
 
     _, (release,) = resolved(find_policy(None), [reader])
     head: dict[str, Any] = {"reader": release.name, "notes": []}

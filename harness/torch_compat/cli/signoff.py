@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from torch_compat.cli._format import say
-from torch_compat.cli._root import find_root, root_option
-from torch_compat.cli.judge import gather, uncollected
+from torch_compat.cli._root import root_option
 from torch_compat.cli.notes import hand_of
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.escapes import escaped
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine
 from torch_compat.places import is_plain, read_whole
 from torch_compat.releases.release import named
 from torch_compat.report.release.notes import notes_md
@@ -39,11 +40,11 @@ from torch_compat.report.release.signoff import (
     statement,
     statement_text,
 )
-from torch_compat.rules.judge import examine
+from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
-    from torch_compat.cli._root import Root
+    from torch_compat.workspace import Root
 
 __all__ = ["signoff"]
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "FILES",
     "RELEASES",
-    "Section",
     "Survey",
+    "SurveySection",
     "drop_surveys",
     "parse_survey",
     "read_survey",
@@ -70,7 +70,7 @@ Fact = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Section:
+class SurveySection:
     """One set.
 
     Attributes:
@@ -100,7 +100,7 @@ class Survey:
     release: str
     identity: Mapping[str, Any]
     recorded: dt.date
-    sections: Mapping[str, Section]
+    sections: Mapping[str, SurveySection]
 
 
 # ---------------------------------------------------------------------------------------------------------- what was said
@@ -119,7 +119,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
     for name, section in survey.items():
         at = f"section {name!r}"
         need(isinstance(section, dict), f"{at} is not an object")
-        need(section.keys() == Section.__annotations__.keys(), f"{at} has the keys {sorted(section)}")
+        need(section.keys() == SurveySection.__annotations__.keys(), f"{at} has the keys {sorted(section)}")
         need(_one_line(section["obtained"]), f"{at} does not say how it was obtained, in one line")
         need(isinstance(section["complete"], bool), f"{at} does not say whether it is complete")
         why = section["why_incomplete"]
@@ -135,7 +135,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
                 f"{at}: entries are not of the form of that section: {error!r}", where=where, code="survey"
             ) from error
         need(again == section["entries"], f"{at}: its entries would not be read back as they are")
-    return Survey(release, dict(identity), recorded, {name: Section(**survey[name]) for name in FILES})
+    return Survey(release, dict(identity), recorded, {name: SurveySection(**survey[name]) for name in FILES})
 
 
 def _one_line(text: object) -> bool:
@@ -284,7 +284,7 @@ def read_survey(fixtures: Path, release: str) -> Survey:
         bit = recorded.bit(release)
         why = recorded.why_incomplete(release)
         facts = [(key, value) for key, value, bits in recorded.facts() if bits & bit]
-        sections[name] = Section(recorded.how(release), why is None, why, _entries(name, facts))
+        sections[name] = SurveySection(recorded.how(release), why is None, why, _entries(name, facts))
     entry = told[release]
     try:
         day = dt.date.fromisoformat(entry["recorded"])
@@ -456,7 +456,7 @@ def survey_differences(old: Survey, new: Survey) -> list[str]:
     return lines
 
 
-def _section_differences(old: Section, new: Section) -> Iterator[str]:
+def _section_differences(old: SurveySection, new: SurveySection) -> Iterator[str]:
     if old.obtained != new.obtained:
         yield f"obtained in another way: was {old.obtained!r}, is {new.obtained!r}"
     if old.complete != new.complete:

@@ -42,7 +42,7 @@ __all__ = [
     "METADATA",
     "SHARDS",
     "Checkpoint",
-    "Entry",
+    "CheckpointEntry",
     "Shard",
     "entry_archive",
     "files_of",
@@ -82,7 +82,7 @@ class Shard(NamedTuple):
     transforms: tuple[str, ...]
 
 
-class Entry(NamedTuple):
+class CheckpointEntry(NamedTuple):
     """One value of the checkpoint.
 
     Attributes:
@@ -112,7 +112,7 @@ class Checkpoint(NamedTuple):
         unpickled: the pickle.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CheckpointEntry, ...]
     strided: bool
     version: str | None
     unpickled: Unpickled
@@ -155,7 +155,7 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
         keys = paths.get(name) if isinstance(paths, dict) else None
         keys = keys if isinstance(keys, tuple) and keys and all(isinstance(key, str | int) for key in keys) else (name,)
         if _class(value) == "BytesStorageMetadata":
-            entries.append(Entry(name, None, None, tuple(parts.values()), () if parts else ((),), keys))
+            entries.append(CheckpointEntry(name, None, None, tuple(parts.values()), () if parts else ((),), keys))
         else:
             entry, more = _tensor(name, value, parts, keys, path, allowance)
             entries.append(entry)
@@ -218,7 +218,7 @@ def _is_inside(file: str) -> bool:
 
 def _tensor(
     name: str, value: Any, parts: dict[tuple[int, ...] | None, Shard], keys: tuple[Any, ...], where: str, allowance: Allowance
-) -> tuple[Entry, bool]:
+) -> tuple[CheckpointEntry, bool]:
     """A tensor, and whether its strides are stated."""
     state = _state(value, "TensorStorageMetadata", where)
     shape = _numbers(state.get("size"), where, f"the size of {brief(name, 40)}")
@@ -251,7 +251,7 @@ def _tensor(
     if elements != _product(shape):
         raise _bad(where, f"has chunks of {brief(name, 40)} with {elements} elements together, expected {_product(shape)}")
     strided = isinstance(told, tuple) and len(told) >= STRIDED
-    return Entry(name, ALIASES.get(dtype.name, dtype.name), shape, tuple(shards), tuple(missing), keys), strided
+    return CheckpointEntry(name, ALIASES.get(dtype.name, dtype.name), shape, tuple(shards), tuple(missing), keys), strided
 
 
 def _product(sizes: Iterable[int]) -> int:
@@ -278,7 +278,7 @@ def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True
     facts.pickles[METADATA] = found.unpickled
     facts.producer = _producer(found)
     facts.extra["checkpoint"] = found
-    by_file: dict[str, list[tuple[Entry, Shard]]] = {}
+    by_file: dict[str, list[tuple[CheckpointEntry, Shard]]] = {}
     for entry in found.entries:
         for start in entry.missing:
             said = (
@@ -306,7 +306,7 @@ def shown(name: str) -> str:
     return brief(cut(name, 80), 100)
 
 
-def _key(entry: Entry, shard: Shard) -> str:
+def _key(entry: CheckpointEntry, shard: Shard) -> str:
     whole = shard.start is None or shard.sizes == entry.shape
     return entry.name if whole else f"{entry.name}[{', '.join(map(str, shard.start or ()))}]"
 
@@ -323,7 +323,7 @@ def _producer(found: Checkpoint) -> Producer:
 
 
 def _read_file(
-    folder: str, file: str, parts: list[tuple[Entry, Shard]], facts: Facts, allowance: Allowance, *, verify: bool
+    folder: str, file: str, parts: list[tuple[CheckpointEntry, Shard]], facts: Facts, allowance: Allowance, *, verify: bool
 ) -> None:
     """Look at the entries of one file; what is wrong with them is damage."""
     try:

@@ -12,7 +12,7 @@ from torch_compat.formats.model import Call, Facts, Producer, StorageRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.formats.identify import Format, OtherFormat
+    from torch_compat.formats.identify import OtherFormat, ZipFormat
 
 __all__ = ["Call", "Facts", "Producer", "StorageRecord", "fill", "read_facts"]
 
@@ -44,7 +44,7 @@ def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
         return facts
 
 
-def fill(facts: Facts, module: Format | OtherFormat, archive: Any, *, verify: bool = True) -> None:
+def fill(facts: Facts, module: ZipFormat | OtherFormat, archive: Any, *, verify: bool = True) -> None:
     """Fill facts in, as far as the archive can be read.
 
     Raises:

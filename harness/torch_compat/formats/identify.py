@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Identity", "add_versions", "identify", "is_exported", "recognised"]
 
 
-class Format(Protocol):
+class ZipFormat(Protocol):
     """What every module of a format in a zip archive has."""
 
     LAYOUT: str
@@ -71,7 +71,7 @@ class OtherFormat(Protocol):
         """Fill in what the archive says."""
 
 
-IN_ZIP: tuple[Format, ...] = (
+IN_ZIP: tuple[ZipFormat, ...] = (
     export_pt2, export_plain, package, mobile_pickle, torchscript_json, torchscript, torch_save_zip,
 )  # fmt: skip
 MARKERS = frozenset({
@@ -114,7 +114,7 @@ def identify(path: Path) -> Identity:
         return Identity(facts.family, facts.container, facts.versions)
 
 
-def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
+def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
     """Facts that say which format an archive is and nothing more, and the format, which can fill in the rest.
 
     Raises:
@@ -146,14 +146,14 @@ def recognised(archive: Archive) -> tuple[Facts, Format | OtherFormat]:
     return facts, found
 
 
-def add_versions(facts: Facts, module: Format | OtherFormat, archive: Archive) -> None:
+def add_versions(facts: Facts, module: ZipFormat | OtherFormat, archive: Archive) -> None:
     """Fill in the version numbers.
 
     Raises:
         ArchiveError: one of them cannot be read.
     """
     if isinstance(archive, ZipArchive):
-        facts.versions = cast("Format", module).versions(archive, facts.records)
+        facts.versions = cast("ZipFormat", module).versions(archive, facts.records)
     else:
         facts.versions = cast("OtherFormat", module).versions(archive)
 
@@ -168,7 +168,7 @@ def is_exported(archive: Archive) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _among(markers: frozenset[str]) -> tuple[Format | None, tuple[str, ...]]:
+def _among(markers: frozenset[str]) -> tuple[ZipFormat | None, tuple[str, ...]]:
     """The format that these records tell; and what they all tell, if that is more than one writer's."""
     found = [(one, record) for one in IN_ZIP if (record := one.recognise(markers))]
     if not found:

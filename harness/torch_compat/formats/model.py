@@ -168,12 +168,6 @@ class Facts:
         """What its pickles name, each once, in the order of first use."""
         return list(dict.fromkeys(one.path for unpickled in self.pickles.values() for one in unpickled.globals))
 
-    def tree(self) -> list[str]:
-        """The contents, with dtypes and shapes, as lines of text."""
-        from torch_compat.formats.tree import tree  # noqa: PLC0415 - only who asks for it needs it
-
-        return tree(self)
-
     def code(self) -> dict[str, str]:
         """TorchScript source by record."""
         return self.sources

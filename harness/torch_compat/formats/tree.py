@@ -25,7 +25,7 @@ from torch_compat.pickles.values import Deque, Size
 if TYPE_CHECKING:
     from torch_compat.formats.model import Facts
 
-__all__ = ["tree"]
+__all__ = ["contents"]
 
 # What of an archive its users put in: not the parts that only frame it.
 FRAMES = frozenset({"magic", "protocol", "keys", "system", "sys_info", "bytecode.pkl"})
@@ -36,7 +36,7 @@ MOST_SIZES = 64  # of a shape: tensors may share one
 Parts = Iterable[tuple[str, Any]]
 
 
-def tree(facts: Facts) -> list[str]:
+def contents(facts: Facts) -> list[str]:
     """The contents, as lines of text without control characters: what is none of printable text is shown as escapes."""
     return [printable(line) for line in _tree(facts)]
 

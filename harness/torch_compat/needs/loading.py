@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Facts
+    from torch_compat.needs.item import Item
     from torch_compat.needs.rules import Rules
-    from torch_compat.needs.verdict import Item
     from torch_compat.pickles.weights_only import WeightsOnly
 
 __all__ = ["Advisory", "Loading", "Module", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]

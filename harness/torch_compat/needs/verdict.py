@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
 from torch_compat.needs.fit import fits, read_schema
+from torch_compat.needs.item import Item
 from torch_compat.needs.loading import Loading, asked_of, is_foreign, packaged_loading
 from torch_compat.needs.rules import packaged_rules
 from torch_compat.needs.signs import signs_of
@@ -127,25 +128,6 @@ class Needs:
         """The releases of ``readable_by`` as a set, which is open to the future while the newest reads it."""
         newest = self.readable_by[-1:] if self.maximum_release is None else ()
         return ReleaseSet(Interval(Release(span[0]), None if span in newest else Release(span[1])) for span in self.readable_by)
-
-
-class Item(NamedTuple):
-    """A need that not every release meets.
-
-    Attributes:
-        takers: the releases that meet it, as bits.
-        what: what is needed.
-        where: the record that asks for it.
-        because: what is to be said of it; of an operator, how it is called.
-        kind: "default" where another argument meets it; "beside" where something meets it that the user can put beside torch, a module or
-            an extension; "loader" where something else than torch's loaders takes the archive; "" where only the release counts.
-    """
-
-    takers: int
-    what: str
-    where: str
-    because: str | CallShape | Call
-    kind: str = ""
 
 
 class Judge:

@@ -34,7 +34,7 @@ __all__ = [
     "DROPPED",
     "UNKNOWN",
     "Break",
-    "Entry",
+    "UpgraderEntry",
     "Upgraders",
     "breaks",
     "change_of",
@@ -52,7 +52,7 @@ UNREADABLE: Final = "unreadable"
 UNKNOWN: Final = "unknown"
 
 
-class Entry(NamedTuple):
+class UpgraderEntry(NamedTuple):
     """One entry of a release's table of upgraders."""
 
     operator: str
@@ -74,7 +74,7 @@ class Entry(NamedTuple):
 class Upgraders(NamedTuple):
     """What the newer release does for programs of the older one."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[UpgraderEntry]
     """The table of the newer release."""
     writer: Writer
     """The older release, which decides the file format versions that the programs have."""
@@ -272,7 +272,7 @@ def _takes(text: str, old: Schema) -> bool:
     return not isinstance(new, str) and backward(new._replace(overload=old.overload), old).compatible
 
 
-def upgrader_entries(versions: FactHistory, release: str) -> list[Entry]:
+def upgrader_entries(versions: FactHistory, release: str) -> list[UpgraderEntry]:
     """The table of upgraders of a release; of one that does not show its table, the first that is recorded later: what it lists are
     changes of the past, and an upgrader serves whoever still reads the old programs.
     """
@@ -287,12 +287,12 @@ def upgrader_entries(versions: FactHistory, release: str) -> list[Entry]:
     for operator, value, bits in versions.facts():
         first = 0
         for bump, upgrader, old in sorted(loads(value)) if bits & bit else ():
-            found.append(Entry(operator, bump, upgrader, old, first))
+            found.append(UpgraderEntry(operator, bump, upgrader, old, first))
             first = bump
     return found
 
 
-def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[Entry]:
+def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[UpgraderEntry]:
     """The upgraders that a release has no more, though an older one had them; none where one of the two does not show its table."""
     if not {older, newer} <= {*versions.releases} or not (versions.complete(older) and versions.complete(newer)):
         return []

@@ -29,7 +29,7 @@ from torch_compat.extension import Parameter, kernel_fault, python_fault
 from torch_compat.operators.compatibility import backward
 from torch_compat.operators.dispatch import DECOMPOSES, NEEDS_KERNEL, UNKNOWN, Dispatches
 from torch_compat.operators.history import GlobalNames
-from torch_compat.operators.manifest import Entry, Kernel, Manifest
+from torch_compat.operators.manifest import ExtensionManifest, ExtensionOperator, Kernel
 from torch_compat.operators.schema import SchemaError, canonical, parse
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ __all__ = [
     "CANNOT_BE_TOLD",
     "DOES_NOT_FIT",
     "FITS",
-    "Finding",
+    "ExtensionFinding",
     "Fit",
     "ListError",
-    "Recorded",
+    "RecordedReleases",
     "check",
     "from_dispatcher",
     "from_list",
@@ -71,7 +71,7 @@ _LISTED: Final = "From a list of operators; their schemas are those recorded of 
 _ASKED: Final = "Loaded in this torch, whose dispatcher was dumped before and after."
 
 
-class Finding(NamedTuple):
+class ExtensionFinding(NamedTuple):
     """What is to be said of one operator in one release."""
 
     operator: str
@@ -90,14 +90,14 @@ class Fit(NamedTuple):
     release: str
     verdict: str
     """``fits``, ``does-not-fit`` or ``cannot-be-told``."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ExtensionFinding, ...]
 
-    def of(self, verdict: str) -> tuple[Finding, ...]:
+    def of(self, verdict: str) -> tuple[ExtensionFinding, ...]:
         """The findings of one verdict."""
         return tuple(finding for finding in self.findings if finding.verdict == verdict)
 
 
-class Recorded:
+class RecordedReleases:
     """What is recorded of the releases: operators, their dispatch, and the names of Python modules."""
 
     def __init__(self, dispatches: Dispatches | None = None, names: GlobalNames | None = None) -> None:
@@ -130,7 +130,7 @@ class Recorded:
 # --------------------------------------------------------------------------------------------------------------------- checking
 
 
-def check(manifest: Manifest, release: str, recorded: Recorded) -> Fit:
+def check(manifest: ExtensionManifest, release: str, recorded: RecordedReleases) -> Fit:
     """Whether an extension fits a release.
 
     Raises:
@@ -148,19 +148,23 @@ def check(manifest: Manifest, release: str, recorded: Recorded) -> Fit:
     return Fit(release, verdict, tuple(findings))
 
 
-def _needs(manifest: Manifest, release: str, recorded: Recorded) -> Iterator[Finding]:
+def _needs(manifest: ExtensionManifest, release: str, recorded: RecordedReleases) -> Iterator[ExtensionFinding]:
     for name in manifest.needs:
         module, _, attribute = name.rpartition(".")
         has = recorded.names.has(module, attribute, release)
         if has is None:
-            yield Finding(name, "needs", NOT_KNOWN, "needs", "whether this release has it is not recorded")
+            yield ExtensionFinding(name, "needs", NOT_KNOWN, "needs", "whether this release has it is not recorded")
         elif not has:
-            yield Finding(name, "needs", FAULT, "needs", "this release has no such name, so importing the extension fails")
+            yield ExtensionFinding(
+                name, "needs", FAULT, "needs", "this release has no such name, so importing the extension fails"
+            )
 
 
-def _entry(manifest: Manifest, entry: Entry, release: str, recorded: Recorded) -> Iterator[Finding]:
-    def finding(verdict: str, cause: str, reason: str) -> Finding:
-        return Finding(entry.operator, entry.use, verdict, cause, reason)
+def _entry(
+    manifest: ExtensionManifest, entry: ExtensionOperator, release: str, recorded: RecordedReleases
+) -> Iterator[ExtensionFinding]:
+    def finding(verdict: str, cause: str, reason: str) -> ExtensionFinding:
+        return ExtensionFinding(entry.operator, entry.use, verdict, cause, reason)
 
     known = recorded.of(entry.operator, release)
     if entry.use == "defines":
@@ -187,7 +191,7 @@ def _entry(manifest: Manifest, entry: Entry, release: str, recorded: Recorded) -
         yield from (finding(*one) for one in _decomposes(manifest, entry, release, recorded))
 
 
-def _registers(entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
+def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
     """What becomes of the kernels of an operator that has another schema now."""
     for kernel in dict.fromkeys((kernel.language, kernel.signature) for kernel in entry.kernels):
         language, signature = kernel
@@ -210,7 +214,7 @@ def _registers(entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, st
             yield NOTE, "argument", WHOLE
 
 
-def _calls(_entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
+def _calls(_entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
     verdict = backward(now, was)
     if not verdict.compatible:
         yield FAULT, "call", f"{verdict.reason}: {now}"
@@ -218,7 +222,9 @@ def _calls(_entry: Entry, now: Schema, was: Schema) -> Iterator[tuple[str, str, 
         yield NOTE, "blind", blind
 
 
-def _decomposes(manifest: Manifest, entry: Entry, release: str, recorded: Recorded) -> Iterator[tuple[str, str, str]]:
+def _decomposes(
+    manifest: ExtensionManifest, entry: ExtensionOperator, release: str, recorded: RecordedReleases
+) -> Iterator[tuple[str, str, str]]:
     """Follow an operator that the backend has no kernel for to one that it has, as far as it is recorded where calls go."""
     for step in recorded.dispatches.steps(entry.operator, release):
         if step.operator != entry.operator and manifest.has_kernel(step.operator):
@@ -267,7 +273,7 @@ class _Listed(NamedTuple):
     backend: str | None
     fallback: bool
     needs: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[ExtensionOperator, ...]
 
 
 def known_release(release: str, known: Known) -> str:
@@ -287,7 +293,7 @@ def known_release(release: str, known: Known) -> str:
     )
 
 
-def known_operator(operator: str, release: str, recorded: Recorded) -> str:
+def known_operator(operator: str, release: str, recorded: RecordedReleases) -> str:
     """The schema of an operator in a release. Where it has several of one name, give the schema instead of the name.
 
     Raises:
@@ -314,7 +320,7 @@ def known_operator(operator: str, release: str, recorded: Recorded) -> str:
     return known[0]
 
 
-def _nearest(operator: str, release: str, recorded: Recorded) -> str:
+def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
     """What may have been meant by the name of an operator that a release lacks."""
     bits = 0
     for text, found in recorded.schemas.with_bits(operator):
@@ -332,7 +338,9 @@ def _nearest(operator: str, release: str, recorded: Recorded) -> str:
     return f"did you mean {' or '.join(near)}?" if near else "give a name such as aten::add.Tensor"
 
 
-def from_list(text: str, where: str, release: str, recorded: Recorded, *, extension: str, backend: str | None = None) -> Manifest:
+def from_list(
+    text: str, where: str, release: str, recorded: RecordedReleases, *, extension: str, backend: str | None = None
+) -> ExtensionManifest:
     """The manifest of a list that somebody wrote.
 
     Raises:
@@ -348,12 +356,12 @@ def from_list(text: str, where: str, release: str, recorded: Recorded, *, extens
 def from_dispatcher(
     answer: dict[str, object],
     release: str,
-    recorded: Recorded,
+    recorded: RecordedReleases,
     *,
     extension: str,
     listed: tuple[str, str] | None = None,
     backend: str | None = None,
-) -> Manifest:
+) -> ExtensionManifest:
     """The manifest of what a release's dispatcher said of an extension that was loaded (see harness/torch_compat/readers/extension.py).
 
     Parameters:
@@ -379,20 +387,20 @@ def from_dispatcher(
     return _manifest(extension, release, whole, _ASKED, recorded, str(answer["torch"]))
 
 
-def _answered(operators: object, use: str) -> Iterator[Entry]:
+def _answered(operators: object, use: str) -> Iterator[ExtensionOperator]:
     assert isinstance(operators, list)  # noqa: S101 - our own script
     for one in operators:
         kernels = tuple(Kernel(kernel["key"], kernel["language"], kernel["signature"]) for kernel in one["kernels"])
         if kernels or use == "defines":
-            yield Entry(one["operator"], use, one["schema"], kernels)
+            yield ExtensionOperator(one["operator"], use, one["schema"], kernels)
 
 
 def _manifest(
-    extension: str, release: str, listed: _Listed, obtained: str, recorded: Recorded, torch: str | None = None
-) -> Manifest:
+    extension: str, release: str, listed: _Listed, obtained: str, recorded: RecordedReleases, torch: str | None = None
+) -> ExtensionManifest:
     own = {entry.operator for entry in listed.entries if listed.backend in entry.keys}
     entries = [entry._replace(relies_on_decomposition=_relies(entry, listed, own, release, recorded)) for entry in listed.entries]
-    return Manifest(
+    return ExtensionManifest(
         extension,
         release,
         entries,
@@ -404,17 +412,17 @@ def _manifest(
     )
 
 
-def _relies(entry: Entry, listed: _Listed, own: Iterable[str], release: str, recorded: Recorded) -> bool:
+def _relies(entry: ExtensionOperator, listed: _Listed, own: Iterable[str], release: str, recorded: RecordedReleases) -> bool:
     """Whether a call on the backend works because the operator decomposes."""
     if entry.use != "calls" or listed.backend is None or entry.operator in own:
         return False
     return recorded.dispatches.of(entry.operator, release).kind == DECOMPOSES
 
 
-def _read_list(text: str, where: str, release: str, recorded: Recorded, backend: str | None) -> _Listed:
+def _read_list(text: str, where: str, release: str, recorded: RecordedReleases, backend: str | None) -> _Listed:
     problems: list[Problem] = []
     fallback, needs = False, []
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], ExtensionOperator] = {}
     at_backend: list[tuple[str, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
@@ -428,16 +436,16 @@ def _read_list(text: str, where: str, release: str, recorded: Recorded, backend:
                 needs.append(rest[0])
             elif verb == "defines" and rest:
                 schema = " ".join(rest)
-                entry = Entry(parse(schema).operator, "defines", schema)
+                entry = ExtensionOperator(parse(schema).operator, "defines", schema)
             elif verb == "registers" and rest:
                 spelled, keys = (" ".join(rest), []) if "(" in rest[0] else (rest[0], rest[1:])
                 schema = known_operator(spelled, release, recorded)
-                entry = Entry(schema.partition("(")[0], "registers", schema, tuple(Kernel(key) for key in keys))
+                entry = ExtensionOperator(schema.partition("(")[0], "registers", schema, tuple(Kernel(key) for key in keys))
                 if not keys:
                     at_backend.append((entry.operator, "registers"))
             elif verb == "calls" and (len(rest) == 1 or (rest and "(" in rest[0])):
                 schema = known_operator(" ".join(rest), release, recorded)
-                entry = Entry(schema.partition("(")[0], "calls", schema)
+                entry = ExtensionOperator(schema.partition("(")[0], "calls", schema)
             else:
                 expected = "backend KEY [fallback], needs NAME, registers OPERATOR [KEY...], calls OPERATOR or defines SCHEMA"
                 problems.append(Problem(where, number, "", f"expected {expected}, found {line.strip()!r}"))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["USES", "Entry", "Kernel", "Manifest", "ManifestError", "read_manifest"]
+__all__ = ["USES", "ExtensionManifest", "ExtensionOperator", "Kernel", "ManifestError", "read_manifest"]
 
 USES: Final = ("registers", "defines", "calls")
 LANGUAGES: Final = ("c++", "python", None)
@@ -67,7 +67,7 @@ class Kernel(NamedTuple):
     """What the dispatcher inferred from compiled code: ``(Tensor _0, int _1) -> Tensor _0``."""
 
 
-class Entry(NamedTuple):
+class ExtensionOperator(NamedTuple):
     """One operator of an extension."""
 
     operator: str
@@ -82,7 +82,7 @@ class Entry(NamedTuple):
         return frozenset(kernel.key for kernel in self.kernels)
 
 
-class Manifest:
+class ExtensionManifest:
     """What an extension registers, defines and calls.
 
     Attributes:
@@ -100,7 +100,7 @@ class Manifest:
         self,
         extension: str,
         built_against: str,
-        operators: list[Entry] | tuple[Entry, ...],
+        operators: list[ExtensionOperator] | tuple[ExtensionOperator, ...],
         *,
         torch: str | None = None,
         obtained: str = "From a list of operators.",
@@ -141,7 +141,7 @@ class Manifest:
         return frozenset(entry.operator for entry in self.operators if self.backend in entry.keys)
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> ExtensionManifest:
     """The manifest in a file.
 
     Raises:
@@ -179,7 +179,7 @@ class _Reading:
             lines = dict(_lines(self.text))
             raise ManifestError([Problem(self.where, _line(lines, path), _shown(path), message) for path, message in self.found])
 
-    def manifest(self, document: Any) -> Manifest:
+    def manifest(self, document: Any) -> ExtensionManifest:
         if not isinstance(document, dict):
             self.wrong((), f"expected an object, found {_what(document)}")
             self.finish()
@@ -208,7 +208,7 @@ class _Reading:
         entries = [self._entry(item, ("operators", index), document) for index, item in enumerate(operators)]
         self._twice(operators)
         self.finish()
-        return Manifest(
+        return ExtensionManifest(
             document["extension"],
             document["built_against"],
             [entry for entry in entries if entry is not None],
@@ -219,7 +219,7 @@ class _Reading:
             needs=tuple(needs),
         )
 
-    def _entry(self, item: Any, path: tuple[str | int, ...], document: dict[str, Any]) -> Entry | None:
+    def _entry(self, item: Any, path: tuple[str | int, ...], document: dict[str, Any]) -> ExtensionOperator | None:
         if not isinstance(item, dict):
             self.wrong(path, f"expected an object, found {_what(item)}")
             return None
@@ -251,7 +251,7 @@ class _Reading:
         made = [self._kernel(kernel, (*path, "kernels", index)) for index, kernel in enumerate(kernels)]
         if len(self.found) != before:
             return None
-        return Entry(
+        return ExtensionOperator(
             item["operator"], item["use"], item["schema"], tuple(one for one in made if one), item["relies_on_decomposition"]
         )
 

@@ -12,20 +12,20 @@ from torch_compat.policy.model import (
     CorpusScope,
     Disregard,
     Dtype,
-    Family,
     Format,
     FormatKind,
     LoadOptions,
     MayRefuse,
     Milestone,
     OptionSet,
-    Policy,
     PolicyTable,
     RuleEntry,
     Tolerance,
     Waiver,
 )
+from torch_compat.policy.policy import Policy
 from torch_compat.policy.schema import policy_schema
+from torch_compat.policy.shapes import Family
 
 __all__ = [
     "CalendarRelease",

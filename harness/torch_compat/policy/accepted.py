@@ -11,7 +11,7 @@ NEWLINE is one line feed, and words are separated by one blank::
     cells    = waiver direction outcome options digest writers readers recipe { "," recipe } NEWLINE
     finding  = waiver "finding" digest id NEWLINE
     direction = "backward" | "forward" | "own" | "synthetic"
-    digest   = twelve hexadecimal digits; of what: :mod:`torch_compat.rules.differences`
+    digest   = twelve hexadecimal digits; of what: :mod:`torch_compat.judging.differences`
 
 The header's releases are those that were recorded, oldest first; its recipes those that there were, sorted: what fails of another
 release or recipe may continue what is here, what fails of these cannot. ``writers`` and ``readers`` are sets of them (see

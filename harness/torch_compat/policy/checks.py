@@ -16,8 +16,8 @@ from torch_compat.policy.deprecations import What
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
+from torch_compat.policy.policy import REGISTRY
 from torch_compat.policy.slips import slip_conditions
-from torch_compat.policy.source import OWN_FILE, SINGLE, Entry
 from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
@@ -26,73 +26,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from torch_compat.errors import Problem
+    from torch_compat.policy.entry import Entry
     from torch_compat.policy.positions import Path
     from torch_compat.releases.release import Release
 
 __all__ = ["CHECKS", "missing_tables"]
 
-_IDENTITY: Final[dict[str, tuple[str, ...]]] = {
-    "release": ("version",),
-    "format": ("kind", "version"),
-    "layout": ("id",),
-    "undeclared": ("recipe", "writers"),
-    "warning": ("id",),
-    "wording": ("id",),
-    "options": ("id",),
-    "rule": ("id",),
-    "waiver": ("id",),
-    "need": ("id",),
-    "quirk": ("id",),
-    "beside": ("package", "version"),
-    "builtin": ("operator", "readers"),
-    "conversion": ("given", "readers"),
-    "change": ("id",),
-    "slip": ("id",),
-    "upgrader": ("id",),
-    "deprecation": ("id",),
-    "planned": ("version",),
-    "profile": ("id",),
-    "operator_waiver": ("id",),
-    "operator_gap": ("release",),
-    "ability": ("id",),
-    "package": ("package",),
-    "renamed": ("module",),
-    "advisory": ("id",),
-}
-_RELEASE_NAMES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
-    "format": (("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
-    "options": (("since",),),
-    "corpus": (("writers",), ("readers",), ("besides",)),
-    "change": (("since",),),
-    "upgrader": (("old",), ("since",), ("dropped",)),
-    "operator_gap": (("release",),),
-}
-_RELEASE_SETS: Final = frozenset(
-    {"ability", "advisory", "builtin", "conversion", "layout", "need", "quirk", "slip", "weights_only", "weights_only_refusal"}
-)
-"""Tables whose key 'readers' is a set of releases."""
+_KINDS: Final = {kind.name: kind for kind in REGISTRY}
 _WHATS: Final = frozenset(get_args(What))
-_REQUIRED: Final = {
-    "release": "no [[release]]: without a calendar no reader is older or newer than another",
-    "options": "no [[options]]: nothing would be loaded",
-    "rule": "no [[rule]]: nothing would be checked",
-    "policy": "no [policy]: its name, its first day and its forward window are missing",
-    "corpus": "no [corpus]: its writers and readers, or the rule that gives them, are missing",
-}
 
 
 def missing_tables(mentioned: Collection[str]) -> Iterator[str]:
     """What the folder as a whole lacks; a policy without it would check nothing, or nothing in particular."""
-    return (message for table, message in _REQUIRED.items() if table not in mentioned)
+    return (f"no {kind.header}: {kind.required}" for kind in REGISTRY if kind.required and kind.name not in mentioned)
 
 
 def duplicates(entries: list[Entry]) -> Iterator[Problem]:
     """The same release, format, option set, rule or waiver twice; a table that may stand once, twice."""
     first: dict[tuple[object, ...], Entry] = {}
     for entry in entries:
-        keys = _IDENTITY.get(entry.table, ())
+        keys = _KINDS[entry.table].keys
         values = tuple(entry.get(key) for key in keys)
-        if (keys or entry.table in SINGLE) and all(isinstance(value, str | int) for value in values):
+        if (keys or _KINDS[entry.table].single) and all(isinstance(value, str | int) for value in values):
             earlier = first.setdefault((entry.table, *values), entry)
             if earlier is not entry:
                 what = " ".join([entry.table, *map(found, values)])
@@ -128,11 +83,11 @@ def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
         return  # said once, not for every name
     planned = [version for entry in _of(entries, "planned") if isinstance(version := entry.get("version"), str)]
     for entry in entries:
-        if entry.table in _RELEASE_SETS:
-            for name in _ends(entry.get("readers")):
+        for key in _KINDS[entry.table].sets:
+            for name in _ends(entry.get(key)):
                 if name not in known:
-                    yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", "readers")
-        for path in _RELEASE_NAMES.get(entry.table, ()):
+                    yield entry.problem(f"release {found(name)} is not in the calendar{suggestion(name, known)}", key)
+        for path in _KINDS[entry.table].releases:
             value = entry.get(*path)
             places: list[Path] = [(*path, index) for index in range(len(value))] if isinstance(value, list) else [path]
             for place in places:
@@ -190,7 +145,7 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
     """A waiver or a deprecation whose file has another name than it has."""
     for entry in entries:
         name = entry.get("id")
-        if entry.table in OWN_FILE and isinstance(name, str) and name != entry.file.stem:
+        if _KINDS[entry.table].folder and isinstance(name, str) and name != entry.file.stem:
             message = f"{entry.table} {found(name)} stands in {entry.file.name}; the file must have the {entry.table}'s name"
             yield entry.problem(message, "id")
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from torch_compat.policy.source import Entry
+    from torch_compat.policy.entry import Entry
 
 __all__ = [
     "ACCEPT",
@@ -84,7 +84,7 @@ _ENTRY: Final = re.compile(
 _CONFLICT: Final = re.compile(r"<{7}|={7}|>{7}|\|{7}")
 
 
-class Row(NamedTuple):
+class LockRow(NamedTuple):
     """One entry and its line, counted from 1."""
 
     line: int
@@ -105,7 +105,7 @@ class Lock:
 
     file: str
     text: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[LockRow, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -144,7 +144,9 @@ def read_lock(folder: Path) -> Lock:
         if entry is not None:
             is_count = entry[1] is not None
             rows.append(
-                Row(number, (entry[1], entry[2]), int(entry[3])) if is_count else Row(number, (entry[4], entry[5]), entry[6])
+                LockRow(number, (entry[1], entry[2]), int(entry[3]))
+                if is_count
+                else LockRow(number, (entry[4], entry[5]), entry[6])
             )
         elif _CONFLICT.match(line):
             problems.append(

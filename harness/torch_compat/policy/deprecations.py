@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
 from pydantic_core import PydanticCustomError
 
-from torch_compat.policy.model import (
+from torch_compat.policy.shapes import (
     IDENTIFIER,
     NAME,
     ONE_LINE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -10,39 +10,12 @@ from torch_compat.errors import PolicyError, Problem
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_lock
-from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
-from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
-from torch_compat.policy.model import (
-    Beside,
-    Builtin,
-    CalendarRelease,
-    Change,
-    Conversion,
-    CorpusScope,
-    Disregard,
-    Format,
-    KnownWarning,
-    Layout,
-    Need,
-    OptionSet,
-    Policy,
-    PolicyTable,
-    RuleEntry,
-    Table,
-    Tolerance,
-    Undeclared,
-    Waiver,
-    WeightsOnly,
-    WeightsOnlyRefusal,
-    Wording,
-)
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-from torch_compat.policy.slips import Slip
-from torch_compat.policy.source import Entry, read_folder
-from torch_compat.policy.upgraders import Upgrader
+from torch_compat.policy.model import CalendarRelease, CorpusScope, PolicyTable, Waiver
+from torch_compat.policy.policy import REGISTRY, Kind, Policy
+from torch_compat.policy.shapes import Table
+from torch_compat.policy.source import read_folder
 from torch_compat.releases.calendar import Calendar
-from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,6 +23,7 @@ if TYPE_CHECKING:
 
     from torch_compat.policy.accepted import Accepted
     from torch_compat.policy.counts import Counts
+    from torch_compat.policy.entry import Entry
 
 __all__ = ["load_policy"]
 
@@ -132,6 +106,11 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
     (head,) = _all(tables, PolicyTable)
     (corpus,) = _all(tables, CorpusScope)
     calendar = Calendar(_all(tables, CalendarRelease))
+    fields: dict[str, Any] = {
+        kind.field: tuple(_ordered(kind, [table for table in tables if isinstance(table, kind.model)], calendar))
+        for kind in REGISTRY
+        if kind.field
+    }
     return Policy(
         name=head.name,
         in_force_from=head.in_force_from,
@@ -139,37 +118,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         nightly_index=head.nightly_index,
         corpus=corpus.resolved(calendar),
         calendar=calendar,
-        formats=tuple(sorted(_all(tables, Format), key=lambda item: (item.kind, item.version))),
-        options=tuple(sorted(_all(tables, OptionSet), key=lambda item: _introduced(item, calendar))),
-        rules=tuple(_all(tables, RuleEntry)),
-        tolerances=tuple(sorted(_all(tables, Tolerance), key=lambda item: (item.dtype, item.operators))),
-        disregarded=tuple(sorted(_all(tables, Disregard), key=lambda item: (item.kind, item.families))),
-        waivers=tuple(sorted(_all(tables, Waiver), key=lambda item: item.id)),
-        weights_only=tuple(sorted(_all(tables, WeightsOnly), key=lambda item: _asked(item, calendar))),
-        weights_only_refusals=tuple(
-            sorted(_all(tables, WeightsOnlyRefusal), key=lambda item: (item.recipe, str(item.writers), str(item.readers)))
-        ),
-        needs=tuple(sorted(_all(tables, Need), key=lambda item: item.id)),
-        beside=tuple(sorted(_all(tables, Beside), key=lambda item: (item.package, item.version))),
-        changes=tuple(sorted(_all(tables, Change), key=lambda item: (calendar[item.since].date, item.id))),
-        layouts=tuple(sorted(_all(tables, Layout), key=lambda item: item.id)),
-        undeclared=tuple(sorted(_all(tables, Undeclared), key=lambda item: (item.recipe, str(item.writers)))),
-        warnings=tuple(sorted(_all(tables, KnownWarning), key=lambda item: item.id)),
-        wordings=tuple(sorted(_all(tables, Wording), key=lambda item: item.id)),
-        slips=tuple(_all(tables, Slip)),
-        upgraders=tuple(_all(tables, Upgrader)),
-        conversions=tuple(sorted(_all(tables, Conversion), key=lambda item: (item.given, str(item.readers)))),
-        deprecations=tuple(sorted(_all(tables, Deprecation), key=lambda item: item.id)),
-        timelines=tuple(sorted(_all(tables, Timeline), key=lambda item: (KINDS.index(item.kind), item.silent))),
-        planned=tuple(sorted(_all(tables, Planned), key=lambda item: Release(item.version))),
-        profiles=tuple(sorted(_all(tables, Profile), key=lambda item: item.id)),
-        operator_waivers=tuple(sorted(_all(tables, OperatorWaiver), key=lambda item: item.id)),
-        operator_gaps=tuple(sorted(_all(tables, OperatorGap), key=lambda item: calendar[item.release].parsed)),
-        builtins=tuple(sorted(_all(tables, Builtin), key=lambda item: (item.operator, str(item.readers)))),
-        abilities=tuple(sorted(_all(tables, Ability), key=lambda item: item.id)),
-        packages=tuple(sorted(_all(tables, Package), key=lambda item: item.package)),
-        renamed=tuple(sorted(_all(tables, Renamed), key=lambda item: item.module)),
-        advisories=tuple(sorted(_all(tables, Advisory), key=lambda item: item.id)),
+        **fields,
         counts={key: count for key, count in counts.items() if isinstance(count, int)},
         became={(waiver, operator): one for waiver, operator, one in _became(counts)},
         accepted=accepted,
@@ -188,12 +137,7 @@ def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
     return [table for table in tables if isinstance(table, kind)]
 
 
-def _asked(item: WeightsOnly, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
-    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
-    return calendar.known.bits_of(item.readers), item.model_dump_json(exclude_none=True)
-
-
-def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
-    """Sorts option sets: those of every release first, then in the order in which releases learned them."""
-    age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
-    return age, options.id
+def _ordered(kind: Kind, tables: list[Table], calendar: Calendar[CalendarRelease]) -> list[Table]:
+    """The tables of a kind in their order in a policy."""
+    order = kind.order
+    return tables if order is None else sorted(tables, key=lambda table: order(table, calendar))

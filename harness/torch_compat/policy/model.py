@@ -7,82 +7,78 @@ is immutable and refuses unknown keys and lenient conversions (``"3"`` is no num
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 (pydantic evaluates the annotations)
-import functools
-import hashlib
-import json
 import re
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     NonNegativeInt,
-    PlainSerializer,
     PlainValidator,
     PositiveInt,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
-from torch_compat.errors import UsageError
+from torch_compat.policy.shapes import (
+    GLOBAL,
+    IDENTIFIER,
+    NAME,
+    ONE_LINE,
+    OPCODE,
+    OPERATOR,
+    PACKAGE_VERSION,
+    PYTHON,
+    QUALIFIED,
+    SIGN,
+    URL,
+    Family,
+    Identifier,
+    NamedReleases,
+    ReleaseName,
+    Releases,
+    Several,
+    Table,
+    Text,
+)
 from torch_compat.releases.release import Release
 from torch_compat.releases.scope import corpus_scope
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.values.dtypes import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
-    from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
-    from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
-    from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-    from torch_compat.policy.slips import Slip
-    from torch_compat.policy.upgraders import Upgrader
-    from torch_compat.releases.calendar import Calendar
     from torch_compat.values.compare import Distances
 
 __all__ = [
     "STORED",
     "Beside",
-    "Builtin",
     "CalendarRelease",
     "Change",
-    "Conversion",
     "CorpusScope",
     "Covers",
     "Dtype",
-    "Family",
     "Format",
     "FormatKind",
-    "KnownWarning",
     "Layout",
     "LoadOptions",
     "Milestone",
-    "NamedReleases",
     "Need",
     "OptionSet",
-    "Phrase",
-    "Policy",
     "PolicyTable",
     "Quirk",
-    "Releases",
     "RuleEntry",
-    "Saying",
     "Tolerance",
     "Undeclared",
     "Waiver",
     "WeightsOnly",
     "WeightsOnlyRefusal",
-    "Wording",
 ]
 
-Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
 FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
 if TYPE_CHECKING:
     Dtype: TypeAlias = str
@@ -91,53 +87,6 @@ else:
 
 STORED: Final = frozenset({"torch-save"})
 """The families whose values are stored and given back: the same bits, or others."""
-RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
-_ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
-_SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"
-RELEASES: Final = f"^(none|{_SPAN}(, {_SPAN})*)$"
-MODULE: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$"
-PACKAGE_VERSION: Final = r"^[0-9]+([.][0-9]+)+$"
-PYTHON: Final = r"^[0-9]+\.[0-9]+$"
-SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
-IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
-ONE_LINE: Final = r"^\S.*\S$"
-NAME: Final = r"^[a-z][a-z0-9_]*$"
-GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
-URL: Final = r"^(https?|file)://[^\s#]+$"
-OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
-SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
-SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
-OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
-QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
-UPGRADER: Final = r"^[A-Za-z_][A-Za-z0-9_]*_[0-9]+_[0-9]+$"
-SHAPES: Final = {
-    RELEASE: "a full release such as '1.12.0'",
-    PACKAGE_VERSION: "the version of a package such as '1.26.4'",
-    PYTHON: "a Python version such as '3.11'",
-    ONE_LINE: "one line of text",
-    URL: "a URL that begins with https://, http:// or file://",
-    NAME: "lower-case words joined by underscores such as 'floor_divide'",
-    SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
-    MODULE: "a module such as 'numpy.core'",
-    GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
-    OPCODE: "an opcode of pickletools such as 'BINPERSID'",
-    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
-    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
-    IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
-    QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
-    UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
-    OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
-}
-"""What each pattern asks for, in the words of an error message."""
-
-T = TypeVar("T")
-
-
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    twice = sorted({str(value) for value in values if values.count(value) > 1})
-    if twice:
-        raise PydanticCustomError("distinct", "names {twice} more than once", {"twice": ", ".join(twice)})
-    return values
 
 
 def _specifier(value: str) -> str:
@@ -166,63 +115,16 @@ def _format_version(value: object) -> int | str:
     raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
 
 
-def _release_set(value: object) -> ReleaseSet:
-    if isinstance(value, ReleaseSet):
-        return value
-    try:
-        if isinstance(value, str):
-            return ReleaseSet.parse(value)
-    except UsageError as error:
-        if error.code == "backward-releases":
-            raise PydanticCustomError("releases", "must run from an older release to a newer one") from None
-    raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
-
-
-@functools.cache
-def _with_names(text: str) -> re.Pattern[str]:
-    """What finds a text in which '*' stands for one name, or for itself."""
-    return re.compile(r"(?:[\w.]+|\*)".join(map(re.escape, text.split("*"))))
-
-
-def _named_ends(value: ReleaseSet) -> ReleaseSet:
-    if value.first is None or value.last is None:
-        raise PydanticCustomError("releases", "must name a first and a last release, such as '1.5.0..1.8.1'")
-    return value
-
-
 _SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}
 _PARAMETERS_SCHEMA: Final = {
     "type": "object",
     "additionalProperties": {"anyOf": [_SCALAR_SCHEMA, {"type": "array", "items": _SCALAR_SCHEMA}]},
 }
-
-# TOML has arrays where the model has tuples: `strict=False` admits the list, the items stay strict.
-Several: TypeAlias = Annotated[
-    tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
-]
-Text: TypeAlias = Annotated[str, Field(min_length=1)]
 FormatVersion: TypeAlias = Annotated[
     int | str,
     PlainValidator(_format_version),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": IDENTIFIER}]}),
 ]
-ReleaseName: TypeAlias = Annotated[str, Field(pattern=RELEASE)]
-Releases: TypeAlias = Annotated[
-    ReleaseSet,
-    PlainValidator(_release_set),
-    PlainSerializer(str, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": RELEASES}),
-]
-"""A set of releases, in the form of :mod:`torch_compat.releases.sets`: '1.5.0..1.8.1, 2.0.0..', 'none'."""
-NamedReleases: TypeAlias = Annotated[Releases, AfterValidator(_named_ends)]
-"""A set of releases with a first and a last one: no release that comes later is ever in it."""
-Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
-
-
-class Table(BaseModel):
-    """The base of every table: immutable, strict, closed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class CalendarRelease(Table):
@@ -420,7 +322,7 @@ class RuleEntry(Table):
     """Where the promise comes from."""
     expect_empty: Text | None = None
     """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
-    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = {}
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = Field(default={})
     """The rule's own settings: scalars and arrays of scalars. `bumps-in-time` has `kinds`, the kinds of formats that it judges."""
 
 
@@ -601,108 +503,6 @@ class Quirk(Need):
     """The same for what no general rule explains."""
 
 
-class Saying(Table):
-    """What some releases say, word for word."""
-
-    readers: Releases
-    """The releases that say it so."""
-    category: Annotated[str, Field(pattern=MODULE)]
-    """The class of the warning, as 'FutureWarning'."""
-    text: Text
-    """What it says, without what varies from machine to machine; '*' stands for one name in it, or for itself."""
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(r"(?:[\w.]+|[*])".join(map(re.escape, self.text.split("*"))))
-
-    def is_in(self, text: str) -> bool:
-        """Whether a text is this one."""
-        return self._pattern.fullmatch(text) is not None
-
-
-class KnownWarning(Table):
-    """A warning that releases are known to give on archives."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "not": {
-                "anyOf": [{"required": ["always", "once"]}, {"required": ["always", "varies"]}, {"required": ["once", "varies"]}]
-            },
-            "dependencies": {"operators": {"required": ["during"], "properties": {"during": {"const": "running"}}}},
-        }
-    )
-
-    id: Identifier
-    """Its name."""
-    families: Several[Family]
-    """The families of archives of which they say it."""
-    options: Several[Identifier] | None = None
-    """The sets of load options under which they do; any unless given."""
-    during: Literal["loading", "running"] = "loading"
-    """When they say it: on loading an archive, or in calls of its program."""
-    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
-    """The operators of which a program must use one, each of which has programs in which it is said; any unless given. Only of calls."""
-    always: bool = False
-    """Whether they say it of every archive of these families that they load, or in every call. Otherwise all of them do, or none, of each
-    archive and in each call."""
-    varies: Text | None = None
-    """Why some of these releases say it of an archive, or in a call, and others do not."""
-    once: bool = False
-    """Whether a process says it once. Which of the archives that it loads hears it depends on what it loaded before, so silence is no finding,
-    and two observations may differ in it."""
-    because: Text
-    """Why it is said."""
-    says: Several[Saying]
-    """What is said by which releases: one for each wording and category that it has had."""
-
-    def concerns(self, family: str, options: str, operators: Collection[str]) -> bool:
-        """Whether it is about archives of this family with programs of these operators, read under these load options."""
-        return (
-            family in self.families and (self.options is None or options in self.options) and bool(self.operators_of(operators))
-        )
-
-    def operators_of(self, operators: Collection[str]) -> set[str]:
-        """Which of the operators that it names a program of these has; '*' alone where it names none."""
-        if self.operators is None:
-            return {"*"}
-        return set(self.operators) & {name for operator in operators for name in (operator, operator.partition(".")[0])}
-
-    @property
-    def may_be_silent(self) -> bool:
-        """Whether a release that comes so far may leave it out."""
-        return self.once or self.varies is not None
-
-    def said(self, text: str) -> bool:
-        """Whether a text is this warning's, by whomever it is said."""
-        return any(one.is_in(text) for one in self.says)
-
-
-class Phrase(Table):
-    """What some releases raise where they make a check."""
-
-    type: Annotated[str, Field(pattern=MODULE)]
-    """The class of the error, as 'RuntimeError'."""
-    text: Text
-    """The line of it that says the cause, with what varies as judging tells texts apart ('N' for a number); '*' stands for one name in it, or for itself."""
-    releases: Releases
-    """The releases that say it, as writers or as readers; open to the future for the newest."""
-
-    def says(self, kind: str, text: str) -> bool:
-        """Whether an error is this one, given its class and its text without what varies."""
-        return kind == self.type and _with_names(self.text).fullmatch(text) is not None
-
-
-class Wording(Table):
-    """One check of PyTorch's, and what releases raise where it does not hold: the same refusal in other words."""
-
-    id: Identifier
-    """Its name: what is checked."""
-    says: Several[Phrase]
-    """What is raised, and by which releases; two at least."""
-    because: Text
-    """Why it is the same refusal."""
-
-
 class Beside(Table):
     """The version of a package that is expected beside some releases, and may be named by pickles: numpy."""
 
@@ -714,30 +514,6 @@ class Beside(Table):
     """The releases beside which it stands."""
     because: Text
     """Why this one."""
-
-
-class Conversion(Table):
-    """Arguments of operators that are taken for another type than they have, by some releases."""
-
-    given: Literal["None", "bool", "complex", "float", "int", "str"]
-    """The type of the argument."""
-    taken_as: Several[Text]
-    """The types that it is taken for."""
-    readers: Releases
-    """The releases that do so."""
-    because: Text
-    """Why."""
-
-
-class Builtin(Table):
-    """An operator that a release has, though its own list of operators leaves it out."""
-
-    operator: Annotated[str, Field(pattern=SCHEMA)]
-    """Its schema."""
-    readers: Releases
-    """The releases that have it so."""
-    because: Text
-    """Why it is left out."""
 
 
 class CorpusScope(Table):
@@ -807,148 +583,3 @@ class Change(Table):
     """Waivers whose cause is this very change: a report tells them as one item."""
     deprecations: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
     """Deprecations whose event in the same release is this very change: a report tells them as one item."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """Everything that the files of one policy folder say, cross-checked. Made by :func:`torch_compat.policy.load_policy`.
-
-    Its order does not depend on how the tables are spread over files, except for the rules, which keep theirs.
-    """
-
-    name: str
-    in_force_from: dt.date
-    forward_window_days: int
-    corpus: CorpusScope
-    calendar: Calendar[CalendarRelease]
-    formats: tuple[Format, ...]
-    options: tuple[OptionSet, ...]
-    rules: tuple[RuleEntry, ...]
-    tolerances: tuple[Tolerance, ...]
-    disregarded: tuple[Disregard, ...]
-    waivers: tuple[Waiver, ...]
-    weights_only: tuple[WeightsOnly, ...] = ()
-    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = ()
-    needs: tuple[Need, ...] = ()
-    beside: tuple[Beside, ...] = ()
-    builtins: tuple[Builtin, ...] = ()
-    conversions: tuple[Conversion, ...] = ()
-    changes: tuple[Change, ...] = ()
-    layouts: tuple[Layout, ...] = ()
-    undeclared: tuple[Undeclared, ...] = ()
-    warnings: tuple[KnownWarning, ...] = ()
-    wordings: tuple[Wording, ...] = ()
-    slips: tuple[Slip, ...] = ()
-    upgraders: tuple[Upgrader, ...] = ()
-    deprecations: tuple[Deprecation, ...] = ()
-    timelines: tuple[Timeline, ...] = ()
-    planned: tuple[Planned, ...] = ()
-    profiles: tuple[Profile, ...] = ()
-    operator_waivers: tuple[OperatorWaiver, ...] = ()
-    operator_gaps: tuple[OperatorGap, ...] = ()
-    abilities: tuple[Ability, ...] = ()
-    packages: tuple[Package, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
-    advisories: tuple[Advisory, ...] = ()
-    counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
-    became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
-    accepted: Accepted | None = None
-    """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
-    nightly_index: str | None = None
-    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
-
-    def under(self, profile: Profile) -> Policy:
-        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
-        window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
-        return replace(
-            self,
-            name=profile.id,
-            in_force_from=profile.in_force_from or self.in_force_from,
-            forward_window_days=window,
-            timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
-        )
-
-    @property
-    def releases(self) -> tuple[CalendarRelease, ...]:
-        """Every release of the calendar, by version."""
-        return tuple(self.calendar)
-
-    def day_of(self, release: str) -> dt.date:
-        """The day of a release of the calendar, else the day that is planned for it; KeyError if the policy knows neither."""
-        if release in self.calendar:
-            return self.calendar[release].date
-        return {one.version: one.date for one in self.planned}[release]
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
-        content = {
-            "name": self.name,
-            "in_force_from": self.in_force_from.isoformat(),
-            "forward_window_days": self.forward_window_days,
-            "corpus": _plain(self.corpus),
-            "releases": [_plain(release) for release in self.releases],
-            "formats": [_plain(item) for item in self.formats],
-            "options": [_plain(item) for item in self.options],
-            "rules": [_plain(item) for item in self.rules],
-            "tolerances": [_plain(item) for item in self.tolerances],
-            "disregarded": [_plain(item) for item in self.disregarded],
-            "waivers": [_plain(item) for item in self.waivers],
-            "weights_only": [_plain(item) for item in self.weights_only],
-            "weights_only_refusals": [_plain(item) for item in self.weights_only_refusals],
-            "needs": [_plain(item) for item in self.needs],
-            "beside": [_plain(item) for item in self.beside],
-            "builtins": [_plain(item) for item in self.builtins],
-            "conversions": [_plain(item) for item in self.conversions],
-            "changes": [_plain(item) for item in self.changes],
-            "layouts": [_plain(item) for item in self.layouts],
-            "undeclared": [_plain(item) for item in self.undeclared],
-            "warnings": [_plain(item) for item in self.warnings],
-            "wordings": [_plain(item) for item in self.wordings],
-            "slips": [_plain(item) for item in self.slips],
-            "upgraders": [_plain(item) for item in self.upgraders],
-            "deprecations": [_plain(item) for item in self.deprecations],
-            "timelines": [_plain(item) for item in self.timelines],
-            "planned": [_plain(item) for item in self.planned],
-            "operator_waivers": [_plain(item) for item in self.operator_waivers],
-            "operator_gaps": [_plain(item) for item in self.operator_gaps],
-            "abilities": [_plain(item) for item in self.abilities],
-            "packages": [_plain(item) for item in self.packages],
-            "renamed": [_plain(item) for item in self.renamed],
-            "advisories": [_plain(item) for item in self.advisories],
-            "counts": [[*key, count] for key, count in sorted(self.counts.items())],
-            "accepted": None if self.accepted is None else self.accepted.text,
-            "became": [[*key, one] for key, one in sorted(self.became.items())],
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-    def option_sets(self, family: Family, release: CalendarRelease) -> tuple[OptionSet, ...]:
-        """The sets of load options with which this release reads archives of this family."""
-        return tuple(
-            options
-            for options in self.options
-            if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
-        )
-
-    def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
-        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
-
-        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
-
-        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
-        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
-        """
-        if family in STORED:
-            return None
-        fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
-        return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
-
-    def disregards(self, kind: str, family: str) -> bool:
-        """Whether a kind of difference is not held against readers of a family."""
-        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
-
-
-def _plain(table: Table) -> Mapping[str, Any]:
-    return table.model_dump(mode="json", exclude_none=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from torch_compat.policy.source import DEPRECATION, OPERATOR_WAIVER, REPEATED, SINGLE, WAIVER
+from torch_compat.policy.policy import REGISTRY
 
 __all__ = ["policy_schema"]
 
@@ -20,16 +20,17 @@ def policy_schema() -> dict[str, Any]:
     It says what one file can be held to. What only the whole folder shows (unknown releases, duplicates) is checked by
     :func:`torch_compat.policy.load_policy`, which is also stricter about numbers in quotes and the like.
     """
-    models = {**SINGLE, **REPEATED, **WAIVER, **DEPRECATION, **OPERATOR_WAIVER}
-    references, document = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REFERENCE)
-    reference = {name: references[model, "validation"] for name, model in models.items()}
+    references, document = models_json_schema([(kind.model, "validation") for kind in REGISTRY], ref_template=_REFERENCE)
     return {
         "$schema": _DRAFT,
         "title": "A policy file of torch-compat",
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            name: {"type": "array", "items": reference[name]} if name in REPEATED else reference[name] for name in models
+            kind.name: {"type": "array", "items": references[kind.model, "validation"]}
+            if kind.repeated
+            else references[kind.model, "validation"]
+            for kind in REGISTRY
         },
         "definitions": {name: _without_null(schema) for name, schema in sorted(document["$defs"].items())},
     }

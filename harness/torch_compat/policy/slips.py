@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from torch_compat.policy.messages import found
-from torch_compat.policy.model import SLIP_SIGN, Identifier, Releases, Several, Table, Text
+from torch_compat.policy.shapes import SLIP_SIGN, Identifier, Releases, Several, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.errors import Problem
-    from torch_compat.policy.source import Entry
+    from torch_compat.policy.entry import Entry
 
 __all__ = ["Slip", "slip_conditions"]
 

@@ -2,148 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import CorpusError, PolicyError, Problem
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
-from torch_compat.policy.deprecations import Deprecation, Planned, Profile, Timeline
-from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
+from torch_compat.policy.entry import Entry
 from torch_compat.policy.messages import HALF_DONE, UNFINISHED, unknown_key
-from torch_compat.policy.model import (
-    Beside,
-    Builtin,
-    CalendarRelease,
-    Change,
-    Conversion,
-    CorpusScope,
-    Disregard,
-    Format,
-    KnownWarning,
-    Layout,
-    Need,
-    OptionSet,
-    PolicyTable,
-    Quirk,
-    RuleEntry,
-    Table,
-    Tolerance,
-    Undeclared,
-    Waiver,
-    WeightsOnly,
-    WeightsOnlyRefusal,
-    Wording,
-)
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-from torch_compat.policy.positions import Lines, Path, line_of, scan
-from torch_compat.policy.slips import Slip
-from torch_compat.policy.upgraders import Upgrader
+from torch_compat.policy.policy import REGISTRY
+from torch_compat.policy.positions import Path, line_of, scan
 from torch_compat.releases.data import parsed
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterator
 
-__all__ = [
-    "DEPRECATION",
-    "DEPRECATIONS",
-    "OPERATOR_WAIVER",
-    "OPERATOR_WAIVERS",
-    "OWN_FILE",
-    "REPEATED",
-    "SINGLE",
-    "WAIVER",
-    "WAIVERS",
-    "Entry",
-    "Sources",
-    "read_folder",
-]
+__all__ = ["Sources", "read_folder"]
 
-REPEATED: Final[dict[str, type[Table]]] = {
-    "release": CalendarRelease,
-    "format": Format,
-    "layout": Layout,
-    "undeclared": Undeclared,
-    "warning": KnownWarning,
-    "wording": Wording,
-    "options": OptionSet,
-    "rule": RuleEntry,
-    "tolerance": Tolerance,
-    "disregard": Disregard,
-    "weights_only": WeightsOnly,
-    "weights_only_refusal": WeightsOnlyRefusal,
-    "need": Need,
-    "quirk": Quirk,
-    "beside": Beside,
-    "builtin": Builtin,
-    "conversion": Conversion,
-    "change": Change,
-    "slip": Slip,
-    "upgrader": Upgrader,
-    "timeline": Timeline,
-    "planned": Planned,
-    "profile": Profile,
-    "operator_gap": OperatorGap,
-    "ability": Ability,
-    "package": Package,
-    "renamed": Renamed,
-    "advisory": Advisory,
-}
-"""The tables that are written ``[[name]]``, in any file and any number."""
-SINGLE: Final[dict[str, type[Table]]] = {"policy": PolicyTable, "corpus": CorpusScope}
-"""The tables that are written ``[name]``, once in the whole folder."""
-WAIVER: Final[dict[str, type[Table]]] = {"waiver": Waiver}
-"""The one table of a file in the folder of waivers."""
-WAIVERS: Final = "waivers"
-DEPRECATION: Final[dict[str, type[Table]]] = {"deprecation": Deprecation}
-"""The one table of a file in the folder of deprecations."""
-DEPRECATIONS: Final = "deprecations"
-OPERATOR_WAIVER: Final[dict[str, type[Table]]] = {"operator_waiver": OperatorWaiver}
-"""The one table of a file in the folder of waivers for operators."""
-OPERATOR_WAIVERS: Final = "operator_waivers"
-OWN_FILE: Final = {"waiver": WAIVERS, "deprecation": DEPRECATIONS, "operator_waiver": OPERATOR_WAIVERS}
-"""Tables that stand in a file of their own, named after their id, and the folder of these files."""
-
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One table as it was written: what it is, what it holds, and where it stands."""
-
-    table: str
-    model: type[Table]
-    raw: dict[str, Any]
-    file: pathlib.Path
-    path: Path
-    lines: Lines
-
-    def problem(self, message: str, *inner: str | int) -> Problem:
-        """A problem of this table, or of a value inside it."""
-        path = (*self.path, *inner)
-        return Problem(self.file.as_posix(), line_of(self.lines, path), spell(path), message)
-
-    def get(self, *inner: str | int) -> Any:
-        """The value at a path inside the table; None when there is none."""
-        value: Any = self.raw
-        for key in inner:
-            if isinstance(value, dict):
-                value = value.get(key)
-            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-                value = value[key]
-            else:
-                return None
-        return value
-
-
-def spell(path: Path) -> str:
-    """A path as it is written in messages: ``release[3].date``; a key that TOML wants quoted is quoted."""
-    return "".join(f"[{key}]" if isinstance(key, int) else f".{_spell_key(key)}" for key in path).removeprefix(".")
-
-
-def _spell_key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else repr(key)
+_KINDS: Final = {kind.name: kind for kind in REGISTRY}
+_FOLDERS: Final = {kind.folder: kind.name for kind in REGISTRY if kind.folder}
 
 
 @dataclass
@@ -159,9 +36,7 @@ class Sources:
 def read_folder(folder: pathlib.Path) -> Sources:
     """Every table of every file of a policy folder, and what kept others from being read."""
     sources = Sources()
-    known: dict[str, dict[str, type[Table]]] = {"": {**REPEATED, **SINGLE}, WAIVERS: WAIVER, DEPRECATIONS: DEPRECATION}
-    known[OPERATOR_WAIVERS] = OPERATOR_WAIVER
-    for place, tables in known.items():
+    for place in ("", *_FOLDERS):
         for file in sorted((folder / place).glob("*.toml")):
             try:
                 inside(folder, f"{place}/{file.name}".removeprefix("/"), where=file.as_posix())
@@ -169,12 +44,14 @@ def read_folder(folder: pathlib.Path) -> Sources:
                 sources.complete = False
                 sources.problems.append(Problem(file.as_posix(), 0, "", error.message))
             else:
-                _read_file(file, tables, sources)
+                _read_file(file, place, sources)
     return sources
 
 
-def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sources) -> None:
+def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
+    """Read a file of a folder of tables that stand alone; of the policy's own folder where that is ""."""
     name = file.as_posix()
+    known = {kind.name for kind in REGISTRY if kind.folder == folder}
     try:
         content = read_whole(file, MOST_OF_A_PROGRAM)
     except (OSError, CorpusError) as error:
@@ -195,17 +72,17 @@ def _read_file(file: pathlib.Path, known: dict[str, type[Table]], sources: Sourc
         return
     lines = scan(text)
     sources.problems += _unfinished(name, text)
-    (own,) = known if known in (WAIVER, DEPRECATION, OPERATOR_WAIVER) else (None,)
+    own = _FOLDERS.get(folder)
     if own is not None and own not in document:
         sources.problems.append(Problem(name, 1, "", f"holds no [{own}]"))
     for table, value in document.items():
         sources.mentioned.add(table)
         if table not in known:
-            sources.problems.append(Problem(name, line_of(lines, (table,)), "", _misplaced(table, known)))
+            sources.problems.append(Problem(name, line_of(lines, (table,)), "", _misplaced(table, folder)))
         elif (written := _tables(table, value)) is None:
             sources.problems.append(Problem(name, line_of(lines, (table,)), table, _wrong_brackets(table)))
         else:
-            sources.entries += (Entry(table, known[table], raw, file, path, lines) for path, raw in written)
+            sources.entries += (Entry(table, _KINDS[table].model, raw, file, path, lines) for path, raw in written)
 
 
 def _unfinished(name: str, text: str) -> Iterator[Problem]:
@@ -218,7 +95,7 @@ def _unfinished(name: str, text: str) -> Iterator[Problem]:
 
 def _tables(table: str, value: object) -> list[tuple[Path, dict[str, Any]]] | None:
     """The tables of one name with their paths; None when the value is not written the way this table is written."""
-    if table not in REPEATED:
+    if not _KINDS[table].repeated:
         return [((table,), value)] if isinstance(value, dict) else None
     elements = value if isinstance(value, list) else []
     written: list[tuple[Path, dict[str, Any]]] = [
@@ -228,13 +105,14 @@ def _tables(table: str, value: object) -> list[tuple[Path, dict[str, Any]]] | No
 
 
 def _wrong_brackets(table: str) -> str:
-    return f"must be written [[{table}]], once for each" if table in REPEATED else f"must be one table, written [{table}]"
+    kind = _KINDS[table]
+    return f"must be written {kind.header}, once for each" if kind.repeated else f"must be one table, written {kind.header}"
 
 
-def _misplaced(table: str, known: dict[str, type[Table]]) -> str:
-    own = next((own for own in OWN_FILE if own in known), None)
-    if table in OWN_FILE:
-        return f"a {table} stands in a file of its own, {OWN_FILE[table]}/<id>.toml"
-    if own is not None and (table in REPEATED or table in SINGLE):
-        return f"a file of {OWN_FILE[own]}/ holds one [{own}] and nothing else; '{table}' belongs in a file of the folder above"
-    return unknown_key(table, known, what="table")
+def _misplaced(table: str, folder: str) -> str:
+    kind, own = _KINDS.get(table), _FOLDERS.get(folder)
+    if kind is not None and kind.folder:
+        return f"a {table} stands in a file of its own, {kind.folder}/<id>.toml"
+    if kind is not None and own is not None:
+        return f"a file of {folder}/ holds one [{own}] and nothing else; '{table}' belongs in a file of the folder above"
+    return unknown_key(table, [one.name for one in REGISTRY if one.folder == folder], what="table")

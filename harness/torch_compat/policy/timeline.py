@@ -26,19 +26,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torch_compat.policy.deprecations import Deprecation, Event, Planned, Step, Timeline
-    from torch_compat.policy.model import CalendarRelease, Policy
+    from torch_compat.policy.model import CalendarRelease
+    from torch_compat.policy.policy import Policy
     from torch_compat.releases.calendar import Calendar
 
 __all__ = [
     "Axis",
     "Breach",
+    "DeprecationHistory",
     "Earliest",
     "Happened",
-    "History",
-    "Kept",
     "Next",
     "Point",
     "Snapshot",
+    "TimelineState",
     "earliest",
     "histories",
     "sweep",
@@ -47,7 +48,7 @@ __all__ = [
 BEGUN: Final = "not begun"
 
 
-class Kept(enum.StrEnum):
+class TimelineState(enum.StrEnum):
     """What can be said of a timeline."""
 
     KEPT = "kept"
@@ -219,7 +220,7 @@ class Snapshot:
 
     day: dt.date
     state: str
-    verdict: Kept
+    verdict: TimelineState
     happened: tuple[Happened, ...]
     breaches: tuple[Breach, ...]
     next: Next | None
@@ -229,7 +230,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class History:
+class DeprecationHistory:
     """A deprecation with its timeline, for any day.
 
     Attributes:
@@ -388,14 +389,14 @@ class History:
         days = max(0, ((until.day if until else due.day) - due.day).days)
         return Breach("too-long", "removed", due.release, due.day, releases, days, due.day >= self.in_force, text)
 
-    def _verdict(self, day: dt.date, by_then: tuple[Happened, ...], breaches: tuple[Breach, ...]) -> Kept:
+    def _verdict(self, day: dt.date, by_then: tuple[Happened, ...], breaches: tuple[Breach, ...]) -> TimelineState:
         if any(breach.promised for breach in breaches):
-            return Kept.BROKEN
+            return TimelineState.BROKEN
         if day < self.in_force or not by_then:
-            return Kept.NO_PROMISE
+            return TimelineState.NO_PROMISE
         ended = self.timeline.last
         finished = [one for one in by_then if one.event.what in ended.what]
-        return Kept.NO_PROMISE if finished and finished[0].point.day < self.in_force else Kept.KEPT
+        return TimelineState.NO_PROMISE if finished and finished[0].point.day < self.in_force else TimelineState.KEPT
 
     def _next(self, by_then: tuple[Happened, ...]) -> Next | None:
         """The first step that is not taken and whose predecessor is."""
@@ -417,14 +418,18 @@ class History:
         return None
 
 
-def histories(policy: Policy) -> tuple[History, ...]:
+def histories(policy: Policy) -> tuple[DeprecationHistory, ...]:
     """The history of every deprecation of a policy, by id."""
     axis = Axis(policy.calendar, policy.planned)
     timelines = {(timeline.kind, timeline.silent): timeline for timeline in policy.timelines}
-    return tuple(History(one, timelines[one.kind, one.silent], axis, policy.in_force_from) for one in policy.deprecations)
+    return tuple(
+        DeprecationHistory(one, timelines[one.kind, one.silent], axis, policy.in_force_from) for one in policy.deprecations
+    )
 
 
-def sweep(all_histories: Iterable[History], first: dt.date, last: dt.date) -> Iterator[tuple[dt.date, dict[str, Kept]]]:
+def sweep(
+    all_histories: Iterable[DeprecationHistory], first: dt.date, last: dt.date
+) -> Iterator[tuple[dt.date, dict[str, TimelineState]]]:
     """The verdict on every deprecation, for every day from the first to the last."""
     known = tuple(all_histories)
     for number in range((last - first).days + 1):

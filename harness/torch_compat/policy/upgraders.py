@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from torch_compat.policy.messages import found
-from torch_compat.policy.model import QUALIFIED, UPGRADER, Identifier, ReleaseName, Table, Text
+from torch_compat.policy.shapes import QUALIFIED, UPGRADER, Identifier, ReleaseName, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.errors import Problem
-    from torch_compat.policy.source import Entry
+    from torch_compat.policy.entry import Entry
 
 __all__ = ["Upgrader", "upgrader_names"]
 

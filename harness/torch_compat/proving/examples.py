@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import CorpusError
@@ -11,12 +12,36 @@ from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from torch_compat.proving.oracles import Outcome
-    from torch_compat.proving.proof import Counterexample
+    from torch_compat.proving.programs import Form
 
-__all__ = ["archive_name", "pytest_text", "shown", "told"]
+__all__ = ["Counterexample", "archive_name", "pytest_text", "shown", "told"]
 
 LONGEST: Final = 160
 CONTROL: Final = {"object", "dict", "tuple"}
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A call that the upgrader does not preserve, as small as it was found.
+
+    Attributes:
+        form: the program.
+        args: its inputs in the neutral form.
+        old: what it came to before, and who says so; new likewise.
+        said: the difference in words.
+        archive: the bytes of the program.
+        confirmed: whether real releases answered on both sides.
+        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
+    """
+
+    form: Form
+    args: list[Any]
+    old: Outcome
+    new: Outcome
+    said: str
+    archive: bytes
+    confirmed: bool
+    sort: str
 
 
 def shown(values: list[Any]) -> str:

@@ -18,7 +18,7 @@ from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import Release
 from torch_compat.runtime.encoding import NO_SUCH_DTYPE, Decoder, Encoder
 from torch_compat.runtime.horizons import horizon
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.values.compare import all_differences
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import UsageError
 from torch_compat.proving.cases import PER_FORM, cases
-from torch_compat.proving.examples import shown, told
+from torch_compat.proving.examples import Counterexample, shown, told
 from torch_compat.proving.obligations import Branches
 from torch_compat.proving.oracles import Modelled
 from torch_compat.proving.programs import Form, archive, forms
@@ -33,34 +33,10 @@ if TYPE_CHECKING:
     from torch_compat.proving.oracles import Oracle, Outcome
     from torch_compat.proving.stated import Stated
 
-__all__ = ["Counterexample", "Proof", "prove"]
+__all__ = ["Proof", "prove"]
 
 PROGRAMS_HAVE_COMPLEX: Final = Release("1.9.0")
 EXAMPLES: Final = 6
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A call that the upgrader does not preserve, as small as it was found.
-
-    Attributes:
-        form: the program.
-        args: its inputs in the neutral form.
-        old: what it came to before, and who says so; new likewise.
-        said: the difference in words.
-        archive: the bytes of the program.
-        confirmed: whether real releases answered on both sides.
-        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
-    """
-
-    form: Form
-    args: list[Any]
-    old: Outcome
-    new: Outcome
-    said: str
-    archive: bytes
-    confirmed: bool
-    sort: str
 
 
 @dataclass

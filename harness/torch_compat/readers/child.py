@@ -50,7 +50,7 @@ from torch_compat.runtime import registry
 from torch_compat.runtime.exchange import same_bytes
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.limits import Limits, bound_memory, meter
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import Tensor
 

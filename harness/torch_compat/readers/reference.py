@@ -17,7 +17,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from torch_compat import __version__
 from torch_compat.archive.base import open_file
 from torch_compat.errors import ReaderError, UsageError
 from torch_compat.fingerprint import code_fingerprint, content_fingerprint
@@ -26,6 +25,7 @@ from torch_compat.readers.wire import Gone
 from torch_compat.releases.data import packaged
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.limits import LIMITS, Limits
+from torch_compat.version import __version__
 
 if TYPE_CHECKING:
     from torch_compat.readers.isolated import Child, IsolatedModule, Spec, Workshop
@@ -106,7 +106,7 @@ def load(
         if lacking is None:
             return isolated.load_isolated(_workshop(), str(path), known.name, limits)
         warnings.warn(f"the program runs in this process: {lacking}", RuntimeWarning, stacklevel=2)
-    from torch_compat.runtime.program import load as load_program  # noqa: PLC0415 - brings every operator
+    from torch_compat.runtime.load import load as load_program  # noqa: PLC0415 - brings every operator
 
     return load_program(Path(path), known, limits=limits)
 

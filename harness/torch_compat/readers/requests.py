@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.errors import ArchiveError, HarnessError, Raised, Refused, Unsupported, UsageError
 from torch_compat.runtime.encoding import Decoder, Encoder, death, perform
 from torch_compat.runtime.horizons import horizon
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 
 if TYPE_CHECKING:

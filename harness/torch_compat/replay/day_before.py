@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Manifest
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy.model import CalendarRelease
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["DayBefore", "backtested", "day_before", "leaks"]
 

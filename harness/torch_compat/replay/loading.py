@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.formats.model import Facts
     from torch_compat.needs import Rules
-    from torch_compat.needs.verdict import Item
+    from torch_compat.needs.item import Item
 
 __all__ = ["LoadingEvidence", "loads", "takers_of"]
 

@@ -10,24 +10,24 @@ from torch_compat.errors import CorpusError
 from torch_compat.policy.model import Quirk
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.reference import observe_reference, plan_reference
-from torch_compat.report.predictions import Reader
+from torch_compat.report.predictions import ReaderCounts
 from torch_compat.rules.reference_agrees import agreement
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["explained", "predictions"]
 
 
 def predictions(
     evidence: Evidence, releases: Collection[str] | None = None, sample: Mapping[str, Sequence[Task]] | None = None
-) -> Iterator[tuple[Reader, list[str]]]:
+) -> Iterator[tuple[ReaderCounts, list[str]]]:
     """Each recorded reader as it is done, oldest first: what was counted of it, and the cells that are told wrongly, in words.
 
     One process reads many archives: each of them was verified when the corpus was loaded.
@@ -45,7 +45,7 @@ def predictions(
         yield _predicted(evidence, reader, tasks if sample is None else sample[reader.release])
 
 
-def explained(evidence: Evidence, readers: Iterable[Reader], rules: Rules) -> dict[Key, int]:
+def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules) -> dict[Key, int]:
     """How many cells each quirk and each slip of the policy explains: what the lock states of them.
 
     Parameters:
@@ -60,7 +60,7 @@ def explained(evidence: Evidence, readers: Iterable[Reader], rules: Rules) -> di
     return quirks | {("slip", one.id): slips[one.id] for one in evidence.policy.slips}
 
 
-def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]) -> tuple[Reader, list[str]]:
+def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]) -> tuple[ReaderCounts, list[str]]:
     """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
     today = dt.date.fromisoformat(reader.observed)
     met: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -83,4 +83,4 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
             wrong.append(
                 f"  {task.fixture.id}: {real.result} {real.signal} is told as {cell.result} {cell.signal}, {what}: {text}"
             )
-    return Reader(reader.release, len(tasks), agrees, by_slip, slips), wrong
+    return ReaderCounts(reader.release, len(tasks), agrees, by_slip, slips), wrong

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
-    from torch_compat.policy.model import KnownWarning
+    from torch_compat.policy.sayings import KnownWarning
 
 __all__ = ["DECIDED", "differences", "only_last_bits", "rounded_elsewhere"]
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from torch_compat.corpus.observations import Observation
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.needs import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.loading import LoadingEvidence
     from torch_compat.replay.plan import Task
-    from torch_compat.rules.evidence import Evidence
 
-__all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Sample", "draw"]
+__all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "ExecutedSample", "draw"]
 
 OTHERWISE, BORDER, REFUSED, ORDINARY, NAMED = REASONS = ("otherwise", "border", "refused", "ordinary", "named")
 DEATHS = 150  # of each reader: some hundred of each slip that is frequent
@@ -48,7 +48,7 @@ Cell = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Sample:
+class ExecutedSample:
     """What is executed, and why.
 
     Attributes:
@@ -73,7 +73,9 @@ class Sample:
         return sorted(key for key, count in self.explained.items() if not self.causes[key] and (self.programs[key] or not count))
 
 
-def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, rules: Rules, *, each: int, seed: str) -> Sample:
+def draw(
+    evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, rules: Rules, *, each: int, seed: str
+) -> ExecutedSample:
     """Choose what is executed.
 
     Parameters:
@@ -104,7 +106,7 @@ def draw(evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, ru
             reasons[Random(f"{seed} {' '.join(key)}").choice(shown)] = NAMED, True  # noqa: S311 - to be repeated, not to be secret
     chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
     programs = frozenset(task.fixture.id for task in tasks)
-    return Sample(
+    return ExecutedSample(
         {release: [task for task in tasks if (task.fixture.id, release) in chosen] for release in releases},
         Counter(reason for reason, taken in reasons.values() if taken),
         Counter(reason for reason, _ in reasons.values()),

@@ -1,7 +1,7 @@
 """``reports/backtest.md``: what ``torch-compat candidate`` would have said of each minor release on the day before it.
 
 Items of candidate that tell one fact are one :class:`Fact`. What a person who did not write the classifier says of facts, real or noise,
-and what PyTorch did with them, stands beside in ``reports/backtest/``: see :class:`Hand`.
+and what PyTorch did with them, stands beside in ``reports/backtest/``: see :class:`BacktestNotes`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import CorpusError
+from torch_compat.judging.cell import Outcome
 from torch_compat.releases.data import parsed
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Outcome
 from torch_compat.values.normalise import alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torch_compat.report.candidate import Item
+    from torch_compat.report.candidate import CandidateItem
 
 __all__ = [
     "FEW",
     "LABELS",
+    "BacktestNotes",
     "Backtested",
-    "Drawn",
+    "DrawnFact",
     "Fact",
-    "Hand",
     "Label",
     "backtest_md",
     "drawn",
@@ -112,9 +112,9 @@ class Backtested:
     unnamed: tuple[str, ...] = ()
 
 
-def facts_of(items: Sequence[Item]) -> tuple[Fact, ...]:
+def facts_of(items: Sequence[CandidateItem]) -> tuple[Fact, ...]:
     """Put items together that tell one fact: of one recipe or one message, of one deprecated thing, or of operators that changed alike."""
-    groups: list[list[Item]] = []
+    groups: list[list[CandidateItem]] = []
     place: dict[tuple[str, ...], int] = {}
     for item in items:
         keys = list(_keys(item))
@@ -131,7 +131,7 @@ def facts_of(items: Sequence[Item]) -> tuple[Fact, ...]:
     return tuple(_fact(group) for group in groups if group)
 
 
-def _fact(items: list[Item]) -> Fact:
+def _fact(items: list[CandidateItem]) -> Fact:
     first = items[0]
     cause = first.cause
     if first.what == "operator" and len(items) > 1:
@@ -142,7 +142,7 @@ def _fact(items: list[Item]) -> Fact:
     )
 
 
-def _keys(item: Item) -> Iterator[tuple[str, ...]]:
+def _keys(item: CandidateItem) -> Iterator[tuple[str, ...]]:
     """Names of the fact that an item tells. Items that share one tell the same."""
     kind, _, rest = item.id.partition(":")
     if item.what == "operator":
@@ -189,21 +189,21 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Hand:
+class BacktestNotes:
     """What people wrote beside the report: labels, and what became of facts."""
 
     labels: tuple[Label, ...] = ()
     fates: tuple[Fate, ...] = ()
 
 
-def read_hand(labels: bytes | None, fates: bytes | None) -> Hand:
+def read_hand(labels: bytes | None, fates: bytes | None) -> BacktestNotes:
     """The tables of ``reports/backtest/labels.toml`` and ``fates.toml``, where there are any.
 
     Raises:
         PolicyError: one of them is no TOML.
         CorpusError: one of them is not of its form.
     """
-    return Hand(
+    return BacktestNotes(
         tuple(Label(**one) for one in _rows(labels, "labels.toml", "label", Label)),
         tuple(Fate(**one) for one in _rows(fates, "fates.toml", "fate", Fate)),
     )
@@ -231,7 +231,7 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFact:
     """A fact that is to be labelled."""
 
     release: str
@@ -243,20 +243,20 @@ class Drawn:
         return self.release, self.fact.id
 
 
-def drawn(found: Iterable[Backtested]) -> tuple[Drawn, ...]:
+def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
     """The facts that a reader labels: all of releases that have few, since their limit counts each, and a seeded sample of the others.
 
     The sample is the facts with the lowest digests of the seed and their names, so that a fact that joins replaces at most one.
     """
-    few = [Drawn(one.release, fact) for one in found if len(one.facts) < FEW for fact in one.facts]
-    rest = [Drawn(one.release, fact) for one in found if len(one.facts) >= FEW for fact in one.facts]
+    few = [DrawnFact(one.release, fact) for one in found if len(one.facts) < FEW for fact in one.facts]
+    rest = [DrawnFact(one.release, fact) for one in found if len(one.facts) >= FEW for fact in one.facts]
     rest.sort(key=lambda one: hashlib.sha256(json.dumps([SEED, *one.key]).encode()).digest())
     some = [*few, *rest[: max(0, LABELS - len(few))]]
     Random(SEED).shuffle(some)  # noqa: S311 - so that no order of releases suggests an answer
     return tuple(some[:LABELS])
 
 
-def held(found: Sequence[Backtested], hand: Hand) -> tuple[list[str], list[str]]:
+def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], list[str]]:
     """What labels say against the limits, in words; and what is not labelled, or labelled and not drawn."""
     wanted = {one.key for one in drawn(found)}
     said = {(one.release, one.fact): one.says for one in hand.labels}
@@ -281,7 +281,7 @@ def held(found: Sequence[Backtested], hand: Hand) -> tuple[list[str], list[str]]
 # ------------------------------------------------------------------------------------------------------------------ text
 
 
-def backtest_md(found: Sequence[Backtested], hand: Hand) -> str:
+def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
     """The report."""
     broken, odd = held(found, hand)
     total = sum(len(one.facts) for one in found)
@@ -316,7 +316,7 @@ def backtest_md(found: Sequence[Backtested], hand: Hand) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _limits(found: Sequence[Backtested], hand: Hand, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
+def _limits(found: Sequence[Backtested], hand: BacktestNotes, broken: list[str], odd: list[str], total: int) -> Iterator[str]:
     wanted = drawn(found)
     few = sum(len(one.facts) < FEW for one in found)
     yield f"In all: {total} facts of {len(found)} releases, {few} of which have fewer than {FEW}."
@@ -333,7 +333,7 @@ def _limits(found: Sequence[Backtested], hand: Hand, broken: list[str], odd: lis
         yield f"The labels do not fit: {len(odd)} facts, such as {odd[0]}."
 
 
-def section(one: Backtested, hand: Hand) -> str:
+def section(one: Backtested, hand: BacktestNotes) -> str:
     """The part of the report about one release."""
     labels = {label.fact: label for label in hand.labels if label.release == one.release}
     fates: dict[str, list[Fate]] = {}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import UsageError
-from torch_compat.rules.judgement import Verdict
+from torch_compat.judging.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 __all__ = ["Beside", "beside", "beside_json", "beside_lines", "read_baseline"]
 

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import REFERENCE
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.release import named
-from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import OperatorWaiver
     from torch_compat.releases.release import Key
-    from torch_compat.rules.judge import Finding, Report
 
 __all__ = [
     "DIRECTIONS",
@@ -26,7 +28,7 @@ __all__ = [
     "MARKS",
     "OPERATORS",
     "WORST_FIRST",
-    "Break",
+    "BreakCause",
     "breaks",
     "direction",
     "is_reference",
@@ -86,7 +88,7 @@ def direction(writer: str, reader: str) -> str:
 
 
 @dataclass(frozen=True)
-class Break:
+class BreakCause:
     """One cause in reality: all findings that one waiver covers, or one finding that none does; in brief, also findings of one
     kind that are not about readers, such as recipes that nobody ran.
 
@@ -164,7 +166,7 @@ def _listed(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[Break]:
+def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[BreakCause]:
     """Findings of these verdicts put together by waiver, also where it goes on in a new release; the newest first, by the release where they begin.
 
     Parameters:
@@ -178,7 +180,7 @@ def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN),
             alike = f"{finding.rule}:{finding.what}" if brief and not finding.first_reader else finding.id
             key = (finding.verdict is Verdict.FAIL, finding.waiver, "" if finding.waiver else alike)
             groups.setdefault(key, []).append(finding)
-    found = [Break(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
+    found = [BreakCause(tuple(members), waivers.get(waiver)) for (_, waiver, _), members in groups.items()]
     found.sort(key=lambda one: (-one.count, one.findings[0].id))
     found.sort(key=lambda one: order(one.began or SYNTHETIC), reverse=True)
     return found

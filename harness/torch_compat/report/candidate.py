@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SCHEMA_VERSION", "CandidateReport", "Item", "Policy", "candidate_lines"]
+__all__ = ["SCHEMA_VERSION", "CandidateItem", "CandidateReport", "Policy", "candidate_lines"]
 
 SCHEMA_VERSION: Final = 1
 SHOWN: Final = 4
@@ -21,7 +21,7 @@ Policy: TypeAlias = Literal["breaks", "needs", "waived", "allowed"]
 
 
 @dataclass(frozen=True)
-class Item:
+class CandidateItem:
     """Something that a build does differently from the release, with all that shows it.
 
     Attributes:
@@ -82,8 +82,8 @@ class CandidateReport:
     build: dict[str, Any]
     against: dict[str, Any]
     asked: dict[str, Any]
-    new: tuple[Item, ...]
-    mended: tuple[Item, ...]
+    new: tuple[CandidateItem, ...]
+    mended: tuple[CandidateItem, ...]
     known: dict[str, int]
     reworded: int
     not_asked: tuple[tuple[str, str, bool, int], ...]
@@ -163,7 +163,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
     yield f"exit status {report.exit_status}: {_ending(report)}"
 
 
-def _count(items: tuple[Item, ...]) -> str:
+def _count(items: tuple[CandidateItem, ...]) -> str:
     if not items:
         return "nothing"
     kinds = {"breaks": "break a promise", "needs": "need something first", "waived": "are waived", "allowed": "are allowed"}
@@ -171,7 +171,7 @@ def _count(items: tuple[Item, ...]) -> str:
     return f"{len(items)} ({', '.join(f'{count} {text}' for count, text in counts if count)})"
 
 
-def _item(number: int, one: Item, torch: str) -> Iterator[str]:
+def _item(number: int, one: CandidateItem, torch: str) -> Iterator[str]:
     yield f"  {number}. {one.what}: {one.cause}"
     yield f"     {one.says}" + (f"; allowed from {one.allowed_from}" if one.allowed_from else "")
     first = "" if one.first is None else "; in no earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"

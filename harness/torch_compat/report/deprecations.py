@@ -6,14 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.escapes import escaped_lines
-from torch_compat.policy.timeline import Kept
+from torch_compat.judging.timelines import State
+from torch_compat.policy.timeline import TimelineState
 from torch_compat.report.breaks import order
-from torch_compat.rules.timelines import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_compat.rules.timelines import Row
+    from torch_compat.judging.timelines import TimelineRow
 
 __all__ = ["LEGEND", "MARKS", "deprecation_lines", "deprecations_md"]
 
@@ -32,7 +32,7 @@ LEGEND: Final = (
 _NOT_ASKED: Final = "-"
 
 
-def deprecation_lines(rows: Sequence[Row]) -> list[str]:
+def deprecation_lines(rows: Sequence[TimelineRow]) -> list[str]:
     """A table for a terminal: deprecations by releases, whose versions are read downwards, and what is to be said of each."""
     releases = _releases(rows)
     left = max((len(row.history.deprecation.id) for row in rows), default=0)
@@ -42,11 +42,11 @@ def deprecation_lines(rows: Sequence[Row]) -> list[str]:
     return [*lines, "", LEGEND]
 
 
-def deprecations_md(rows: Sequence[Row]) -> str:
+def deprecations_md(rows: Sequence[TimelineRow]) -> str:
     """A document: a table of all deprecations, and one line for everything in which a timeline was not kept."""
     releases = _releases(rows)
     counts = Counter(row.verdict for row in rows)
-    total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Kept if counts[verdict])
+    total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in TimelineState if counts[verdict])
     lines = [
         "# State of deprecated features",
         "",
@@ -69,15 +69,15 @@ def deprecations_md(rows: Sequence[Row]) -> str:
     return "\n".join(escaped_lines(line) for line in lines) + "\n"
 
 
-def _releases(rows: Sequence[Row]) -> list[str]:
+def _releases(rows: Sequence[TimelineRow]) -> list[str]:
     return sorted({release for row in rows for release in row.states}, key=order)
 
 
-def _marks(row: Row, releases: Sequence[str]) -> str:
+def _marks(row: TimelineRow, releases: Sequence[str]) -> str:
     return "".join(MARKS[row.states[release].state] if release in row.states else _NOT_ASKED for release in releases)
 
 
-def _said(rows: Sequence[Row], *, promised: bool) -> Iterator[str]:
+def _said(rows: Sequence[TimelineRow], *, promised: bool) -> Iterator[str]:
     for row in rows:
         for breach in row.snapshot.breaches:
             if breach.promised is promised:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
+from torch_compat.judging.forgiven import forgiven
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
@@ -24,15 +25,15 @@ from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.to_md import release_md, releases_md
 from torch_compat.report.to_text import summary_text
 from torch_compat.report.tolerances_md import tolerances_md
-from torch_compat.rules.forgiven import forgiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
 
 __all__ = [
     "COMPARED",
@@ -42,7 +43,7 @@ __all__ = [
     "REGENERATED",
     "RELEASES",
     "Generated",
-    "Judged",
+    "JudgedTree",
     "release_documents",
     "with_block",
 ]
@@ -57,7 +58,7 @@ _END: Final = "<!-- end of what is generated -->"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTree:
     """What is recorded, and what judging says of it.
 
     Attributes:
@@ -80,29 +81,29 @@ class Generated:
     """
 
     path: str
-    text: Callable[[Path, str, Callable[[], Judged]], str]
+    text: Callable[[Path, str, Callable[[], JudgedTree]], str]
     feeds: bool = False
 
 
-def _schema(_root: Path, _old: str, _judged: Callable[[], Judged]) -> str:
+def _schema(_root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
     return json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _weights_only(root: Path, old: str, _judged: Callable[[], Judged]) -> str:
+def _weights_only(root: Path, old: str, _judged: Callable[[], JudgedTree]) -> str:
     recorded = inside(root, f"fixtures/{FILES['weights_only'][0]}").is_file()
     return weights_only_policy(inside(root, "fixtures")) if recorded else old
 
 
-def _findings(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+def _findings(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     return findings_md(judged().report)
 
 
-def _tolerances(_root: Path, _old: str, judged: Callable[[], Judged]) -> str:
+def _tolerances(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     evidence = judged().evidence
     return tolerances_md(evidence.policy.tolerances, forgiven(evidence))
 
 
-def _readme(_root: Path, old: str, judged: Callable[[], Judged]) -> str:
+def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
     found = judged()
     return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
 
@@ -132,7 +133,7 @@ REGENERATED: Final = (
 between what is derived from recorded facts and what is only for people."""
 
 
-def release_documents(judged: Judged, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
+def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
     """The report and the notes of every minor line, and a table of them, by path; also what was published compared with them.
 
     Parameters:

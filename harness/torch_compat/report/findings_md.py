@@ -7,16 +7,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_compat.escapes import escaped
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, breaks, order
 from torch_compat.report.matrix import matrix
 from torch_compat.report.to_text import ASKED, QUESTION, questions
-from torch_compat.rules.judgement import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_compat.report.breaks import Break
-    from torch_compat.rules.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
+    from torch_compat.report.breaks import BreakCause
 
 __all__ = ["findings_md"]
 
@@ -97,7 +99,7 @@ def _breakages(report: Report) -> Iterator[str]:
             yield from _break(one)
 
 
-def _break(one: Break) -> Iterator[str]:
+def _break(one: BreakCause) -> Iterator[str]:
     first = one.findings[0]
     yield f"### {_plain(one.title)}"
     yield ""
@@ -183,7 +185,7 @@ def _changed(finding: Finding) -> str:
     return next((words for outcome, words in CHANGED.items() if outcome == finding.what), finding.what)
 
 
-def _announced(one: Break) -> str:
+def _announced(one: BreakCause) -> str:
     if one.bump:
         return f"{one.bump} announces it"
     return "no version number announces it" if one.silent else "not related to version numbers"

@@ -10,7 +10,7 @@ from torch_compat.report.breaks import MARKS, WORST_FIRST, order
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 __all__ = ["matrix"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key
     from torch_compat.releases.sets import ReleaseSet
 
-__all__ = ["QUIRKS", "SLIPS", "Reader", "document", "spans", "stated"]
+__all__ = ["QUIRKS", "SLIPS", "ReaderCounts", "document", "spans", "stated"]
 
 HEAD = """\
 <!-- Generated: nox -s predictions -- --write. Do not edit. -->
@@ -45,7 +45,7 @@ _ROW = re.compile(r"^\| (\S+) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReaderCounts:
     """What was counted of one reader.
 
     Attributes:
@@ -73,7 +73,7 @@ class Reader:
         return f"{self.release:8} {self.share:>8} of {self.cells}; {self.by_slip} by slips; {wrong} wrong"
 
 
-def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int]) -> str:
+def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Key, int]) -> str:
     """The document.
 
     Parameters:
@@ -83,7 +83,7 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
     for one in readers:
         counted.update(one.slips)
     cells, agree, slipped = (sum(getattr(one, name) for one in readers) for name in ("cells", "agrees", "by_slip"))
-    total = Reader("all", cells, agree, slipped, counted)
+    total = ReaderCounts("all", cells, agree, slipped, counted)
     rows = [(one.release, one.cells, one.agrees, one.by_slip, one.share) for one in (*readers, total)]
     slips = [(slip.id, spans(slip.readers), slip.outcome, counts["slip", slip.id], slip.because) for slip in policy.slips]
     quirks = [(one.id, counts["quirk", one.id], one.because) for one in policy.needs if isinstance(one, Quirk)]
@@ -99,11 +99,13 @@ def document(readers: Sequence[Reader], policy: Policy, counts: Mapping[Key, int
     )
 
 
-def stated(text: str) -> list[Reader]:
+def stated(text: str) -> list[ReaderCounts]:
     """What a document states of each reader, without how many come to which slip."""
     rows = _ROW.findall(text.partition(SLIPS)[0])
     return [
-        Reader(name, int(cells), int(agrees), int(slipped), Counter()) for name, cells, agrees, slipped in rows if name != "all"
+        ReaderCounts(name, int(cells), int(agrees), int(slipped), Counter())
+        for name, cells, agrees, slipped in rows
+        if name != "all"
     ]
 
 

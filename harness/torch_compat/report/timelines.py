@@ -7,27 +7,32 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from torch_compat.policy.timeline import Kept
-from torch_compat.rules.timelines import finding_of
+from torch_compat.judging.timelines import finding_of
+from torch_compat.policy.timeline import TimelineState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy import Waiver
     from torch_compat.policy.timeline import Breach, Earliest, Happened, Next
-    from torch_compat.rules.judge import Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["deprecation_json", "due_json", "earliest_text", "print_deprecations", "row_json", "step_text"]
 
-STYLES: Final = {Kept.BROKEN: "bold red", Kept.CANNOT_TELL: "bold yellow", Kept.KEPT: "green", Kept.NO_PROMISE: "dim"}
+STYLES: Final = {
+    TimelineState.BROKEN: "bold red",
+    TimelineState.CANNOT_TELL: "bold yellow",
+    TimelineState.KEPT: "green",
+    TimelineState.NO_PROMISE: "dim",
+}
 TITLES: Final = {
-    Kept.BROKEN: "Broken timelines",
-    Kept.CANNOT_TELL: "Timelines that cannot be checked",
-    Kept.KEPT: "Timelines kept so far",
-    Kept.NO_PROMISE: "No promise: ended before the policy was in force, or not started",
+    TimelineState.BROKEN: "Broken timelines",
+    TimelineState.CANNOT_TELL: "Timelines that cannot be checked",
+    TimelineState.KEPT: "Timelines kept so far",
+    TimelineState.NO_PROMISE: "No promise: ended before the policy was in force, or not started",
 }
 _VERBS: Final = {
     "alternative": "get an alternative",
@@ -40,7 +45,7 @@ _VERBS: Final = {
 }
 
 
-def deprecation_json(rows: Sequence[Row], report: Report, due: Sequence[dict[str, Any]], profile: str) -> dict[str, Any]:
+def deprecation_json(rows: Sequence[TimelineRow], report: Report, due: Sequence[dict[str, Any]], profile: str) -> dict[str, Any]:
     """The document that ``torch-compat deprecations --format json`` prints."""
     return {
         "as_of": report.as_of,
@@ -57,7 +62,7 @@ def deprecation_json(rows: Sequence[Row], report: Report, due: Sequence[dict[str
     }
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: TimelineRow) -> dict[str, Any]:
     """One deprecation."""
     deprecation, snapshot = row.history.deprecation, row.snapshot
     return {
@@ -83,7 +88,7 @@ def row_json(row: Row) -> dict[str, Any]:
     }
 
 
-def _events_json(row: Row) -> list[dict[str, Any]]:
+def _events_json(row: TimelineRow) -> list[dict[str, Any]]:
     """What happened by then and what is planned, oldest release first; that the documentation speaks of it is an event, too."""
     snapshot, axis = row.snapshot, row.history.axis
     order = list(axis.points)
@@ -168,7 +173,7 @@ def earliest_text(bound: Earliest) -> str:
 # ------------------------------------------------------------------------------------------------------- what falls due
 
 
-def due_json(rows: Iterable[Row], waivers: Iterable[Waiver], as_of: dt.date, days: int | None) -> list[dict[str, Any]]:
+def due_json(rows: Iterable[TimelineRow], waivers: Iterable[Waiver], as_of: dt.date, days: int | None) -> list[dict[str, Any]]:
     """What falls due after a day, by date; within so many days, where they are given."""
     end = as_of + dt.timedelta(days=days) if days is not None else dt.date.max
     found = [item for row in rows for item in _due(row)]
@@ -180,7 +185,7 @@ def due_json(rows: Iterable[Row], waivers: Iterable[Waiver], as_of: dt.date, day
     ]
 
 
-def _due(row: Row) -> Iterator[tuple[dt.date, str, str, str]]:
+def _due(row: TimelineRow) -> Iterator[tuple[dt.date, str, str, str]]:
     name, snapshot = row.history.deprecation.id, row.snapshot
     following = snapshot.next
     if following is not None:
@@ -200,11 +205,11 @@ def _due(row: Row) -> Iterator[tuple[dt.date, str, str, str]]:
 
 
 def print_deprecations(
-    rows: Sequence[Row], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
+    rows: Sequence[TimelineRow], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
 ) -> None:
     """Print deprecations: those not kept with all they broke, the others a line each; what falls due; what is waived."""
     waived = {one.id for one in report.findings if one.waiver}
-    for verdict in (Kept.BROKEN, Kept.CANNOT_TELL, Kept.KEPT, Kept.NO_PROMISE):
+    for verdict in (TimelineState.BROKEN, TimelineState.CANNOT_TELL, TimelineState.KEPT, TimelineState.NO_PROMISE):
         chosen = [row for row in rows if row.verdict is verdict]
         if not chosen:
             continue
@@ -227,13 +232,13 @@ def print_deprecations(
         console.print()
     for what, why, count in report.not_checked:
         console.print(Text(f"could not be checked: {count} × {why}  [{what}]", style="yellow"), soft_wrap=True)
-    counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Kept}
+    counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in TimelineState}
     totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(Text(f"{len(rows)} deprecations: {totals}; as of {report.as_of}; evidence {report.evidence[:12]}"))
     console.print(Text(f"exit status {report.exit_status}"))
 
 
-def _print_row(row: Row, console: Console, waived: set[str], *, full: bool) -> None:
+def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bool) -> None:
     deprecation, snapshot = row.history.deprecation, row.snapshot
     head = f"  {deprecation.id}: {deprecation.subject} ({deprecation.kind}{', silent' if deprecation.silent else ''}): {snapshot.state}"
     newest = snapshot.happened[-1] if snapshot.happened else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.baseline import beside_json
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.judging.judge import Report
     from torch_compat.report.baseline import Beside
-    from torch_compat.rules.judge import Report
 
 __all__ = ["report_json"]
 

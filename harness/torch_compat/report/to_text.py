@@ -15,15 +15,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
-from torch_compat.rules.judgement import Asks, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch_compat.report.breaks import Break
-    from torch_compat.rules.judge import Finding, Report
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
+    from torch_compat.report.breaks import BreakCause
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 
@@ -234,7 +236,7 @@ def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tup
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
-def _section(console: Console, title: str, found: list[Break], style: str, *, full: bool, command: bool) -> None:
+def _section(console: Console, title: str, found: list[BreakCause], style: str, *, full: bool, command: bool) -> None:
     if not found:
         return
     console.print()
@@ -317,7 +319,7 @@ def _print(console: Console, text: Text, indent: int, *, full: bool, keep: int =
         console.print(line)
 
 
-def _where(one: Break) -> str:
+def _where(one: BreakCause) -> str:
     parts = [*dict.fromkeys(finding.rule for finding in one.findings), one.since]
     options = sorted({finding.options for finding in one.findings} - {"", "default"})
     if options:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_compat.judging.forgiven import Forgiven
     from torch_compat.policy import Tolerance
-    from torch_compat.rules.forgiven import Forgiven
 
 __all__ = ["tolerances_md"]
 

@@ -18,16 +18,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import NOT_RECORDED
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import NOT_RECORDED
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Format, Policy, RuleEntry
     from torch_compat.policy.model import Milestone
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.cells import judge_cells
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import judge_cells
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
 

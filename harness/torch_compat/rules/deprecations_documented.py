@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.timelines import statement_of
 from torch_compat.policy.timeline import histories
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.timelines import statement_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

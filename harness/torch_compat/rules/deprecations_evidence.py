@@ -19,17 +19,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.timelines import State, hidden, mismatches, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.timelines import State, hidden, mismatches, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.deprecations import Deprecation
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.policy.timeline import histories
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.timeline import History
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.policy.timeline import DeprecationHistory
 
 __all__ = ["judge"]
 
@@ -38,7 +38,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield from _judge(evidence, rule, history)
 
 
-def _judge(evidence: Evidence, rule: RuleEntry, history: History) -> Iterator[Judgement]:
+def _judge(evidence: Evidence, rule: RuleEntry, history: DeprecationHistory) -> Iterator[Judgement]:
     snapshot, name = history.at(evidence.as_of), history.deprecation.id
     known = {id(breach) for breach in snapshot.breaches}
     for one in (*snapshot.happened, *snapshot.planned):

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.cells import judge_cells, verdicts
-from torch_compat.rules.judgement import Asks, Outcome, Verdict
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import judge_cells, verdicts
+from torch_compat.judging.judgement import Asks, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judgement import Judgement
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judgement import Judgement
 
 __all__ = ["judge"]
 

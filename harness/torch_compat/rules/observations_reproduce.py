@@ -13,22 +13,22 @@ Reference: this project.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.values.compare import compare
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.readers import Reader
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.readers import Reader
 
-__all__ = ["agreement", "judge"]
+__all__ = ["judge"]
 
 ASKS: Final = Asks.BOOKKEEPING
 
@@ -109,32 +109,3 @@ def _deprecations_against_recorded(rule: RuleEntry, fresh: ObservedReader, recor
         else:
             text = f"{name}: what is observed of {' and '.join(changed)} is not as recorded"
             yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
-
-
-def _crashes(observation: Observation) -> bool:
-    return observation.result == "crashed" or any(one.result == "crashed" for one in observation.both)
-
-
-def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
-    """Whether a fresh observation agrees with the recorded one of the same reader, and what is to be said of it."""
-    if before.heard != now.heard:
-        before, now = before.unheard(), now.unheard()
-    if before.contradicts(now):
-        old, new = evidence.outcome(fixture, before), evidence.outcome(fixture, now)
-        if {old, new} <= {"same", "close"}:
-            return Verdict.EXPECTED, f"{fixture.recipe}: {new} now, {old} when recorded: within the tolerance"
-        if _crashes(before) and (_crashes(now) or new in {"refused", "raised"}):
-            return (
-                Verdict.EXPECTED,
-                f"{fixture.recipe}: {new} now, {old} when recorded: corrupted memory does not always end the same way",
-            )
-        return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
-    if before.digest != now.digest:
-        if before.departures and now.departures:
-            between = (before.own_result(fixture.golden), now.own_result(fixture.golden))
-            found = compare(*between)
-            apart = replace(now, result=found.result, extent=found.extent)
-            if evidence.outcome(fixture, apart, between) not in {"same", "close"}:
-                return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but other values than recorded"
-        return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
-    return Verdict.PASS, ""

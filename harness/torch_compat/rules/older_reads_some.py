@@ -20,17 +20,19 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.readers import places
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
-from torch_compat.rules.readers import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import Layout
     from torch_compat.releases.sets import ReleaseSet
-    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
 

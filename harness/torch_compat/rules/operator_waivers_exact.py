@@ -17,20 +17,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.operators.breaks import UNKNOWN
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import NOT_RECORDED, operator_changes, unknown_operators
 from torch_compat.policy.operator_waivers import wrong
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import NOT_RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.operator_changes import OperatorChanges
 
-__all__ = ["judge", "unknown_operators"]
+__all__ = ["judge"]
 
 ASKS: Final = Asks.BOOKKEEPING
 
@@ -48,7 +46,7 @@ def _judgement(rule: RuleEntry, subject: str, name: str, verdict: Verdict, what:
 
 
 def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, str]:
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     waits = waiver.since not in evidence.policy.calendar and not waiver.expired(evidence.as_of)
@@ -57,7 +55,7 @@ def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, s
 
 
 def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     count, stated = unknown_operators(changes, gap), evidence.policy.counts["operator_gap", gap.release]
@@ -66,8 +64,3 @@ def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
     if count != stated:
         return Verdict.FAIL, "inexact", f"counts {stated} operators, but {count} are not known"
     return Verdict.PASS, "", ""
-
-
-def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
-    """How many operators of the release before a gap's release the recorded set cannot tell of."""
-    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)

@@ -20,15 +20,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.recorded import outside
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.readers import places
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.readers import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import OptionSet, Policy, RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -19,15 +19,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.lines import digest
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.observations import Probe
     from torch_compat.corpus.recipes import ProbeFile
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

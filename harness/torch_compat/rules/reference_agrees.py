@@ -22,7 +22,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import alike, headline
 
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
 

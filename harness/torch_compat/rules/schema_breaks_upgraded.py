@@ -20,17 +20,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import changed_by, dropped_by, judged, not_recorded, operator_changes
 from torch_compat.operators.breaks import UNKNOWN
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import changed_by, dropped_by, judged, not_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.operator_changes import Pair
     from torch_compat.operators.breaks import Break
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.operator_changes import Pair
 
 __all__ = ["judge"]
 
@@ -40,7 +40,7 @@ ASKS: Final = Asks.OTHER
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every two releases that were recorded one after the other by what the newer one does not have any more."""
     yield from not_recorded(evidence, rule.id)
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return
     for older, newer, _ in changes.early:

@@ -19,16 +19,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import Synthetic
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import judge_cells, kind_of, told_apart, verdicts
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.release import Release
-from torch_compat.rules.cells import judge_cells, kind_of, told_apart, verdicts
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 from torch_compat.values.compare import compare, swapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Format, RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
 
 __all__ = ["judge"]
 

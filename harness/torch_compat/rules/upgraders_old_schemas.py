@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.operator_changes import judged, misstated_by, not_recorded
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.operator_changes import judged, misstated_by, not_recorded, operator_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.operator_changes import Misstated
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.operator_changes import Misstated
 
 __all__ = ["judge"]
 
@@ -33,7 +33,7 @@ ASKS: Final = Asks.OTHER
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every upgrader that some release states."""
     yield from not_recorded(evidence, rule.id)
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     for one in changes.upgraders if changes is not None else ():
         yield _judgement(evidence, rule, one)
 

@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING, Final
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.proofs import stated_digest
 from torch_compat.errors import UsageError
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.operators.bodies import called, is_call_itself
 from torch_compat.operators.breaks import operator_of, same_schema
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_compat.corpus.proofs import Example, RecordedProof
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.upgraders import Upgrader
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

@@ -16,19 +16,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.corpus.manifest import Synthetic
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.format_fixtures import due, witnesses
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Iterator
 
-    from torch_compat.corpus.corpus import Corpus
-    from torch_compat.corpus.manifest import Fixture
-    from torch_compat.policy import Format, Policy, RuleEntry
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import Format, RuleEntry
 
-__all__ = ["due", "judge", "witnesses"]
+__all__ = ["judge"]
 
 ASKS: Final = Asks.BOOKKEEPING
 
@@ -49,31 +46,6 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if label not in known and label.partition(" ")[0] in kinds:
             text = f"{witness} has {label}, which the policy does not know"
             yield Judgement(rule.id, Verdict.FAIL, label, Cause("unknown version", label, text))
-
-
-def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
-    """A fixture of each format version that some release wrote, and of each that something synthetic stands for."""
-    written: dict[str, str] = {}
-    synthetic: dict[str, str] = {}
-    for fixture in corpus.fixtures.values():
-        if isinstance(fixture, Synthetic):
-            for label in fixture.formats:
-                synthetic.setdefault(label, fixture.id)
-        else:
-            for label in _labels(fixture):
-                written.setdefault(label, fixture.id)
-    return written, synthetic
-
-
-def due(policy: Policy, entry: Format) -> dt.date:
-    """The day from which a version must have a fixture: that of the release that first writes it, else of the first that reads it."""
-    return policy.day_of((entry.written_from or entry.read_from).release)
-
-
-def _labels(fixture: Fixture) -> Iterator[str]:
-    """What an archive is a fixture of, as the policy labels its formats."""
-    yield from (f"{kind} {version}" for kind, version in fixture.versions.items())
-    yield f"container {fixture.container}"
 
 
 def _verdict(entry: Format, witness: str | None, substitute: str | None) -> tuple[Verdict, str, str]:

@@ -20,15 +20,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Format, RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

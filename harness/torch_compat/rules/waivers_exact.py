@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.waiving import Covered
 from torch_compat.policy.counts import ACCEPT
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Verdict
-from torch_compat.rules.waiving import Covered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.waiving import Waiving
     from torch_compat.policy import RuleEntry
     from torch_compat.policy.model import Waiver
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.waiving import Waiving
 
 __all__ = ["judge_waivers"]
 

@@ -21,16 +21,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import judge_cells, told_apart
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.release import Release
-from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.model import KnownWarning
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.policy.sayings import KnownWarning
 
 __all__ = ["judge"]
 

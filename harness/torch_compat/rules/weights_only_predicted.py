@@ -20,15 +20,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import judge_cells, told_apart
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.release import Release
-from torch_compat.rules.cells import judge_cells, told_apart
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import OptionSet, RuleEntry
-    from torch_compat.rules.evidence import Evidence
 
 __all__ = ["judge"]
 

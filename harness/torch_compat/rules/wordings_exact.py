@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.judging.relaxed import UNTOLD, raised
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Asks, Cause, Judgement, Outcome, Verdict
-from torch_compat.rules.relaxed import UNTOLD, raised
 from torch_compat.values.normalise import plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.model import Wording
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.policy.sayings import Wording
 
 __all__ = ["judge", "notes"]
 

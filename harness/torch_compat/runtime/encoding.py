@@ -17,7 +17,7 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.horizons import horizon as named_horizon
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner

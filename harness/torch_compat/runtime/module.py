@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.errors import HarnessError, Raised, Unsupported
+from torch_compat.errors import HarnessError, Raised
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
 from torch_compat.runtime.exchange import Exchange, exchanged
+from torch_compat.runtime.faults import CALLED, translated
 from torch_compat.runtime.language.types import convert, parse_type, release_value
-from torch_compat.runtime.language.unit import FILE_PREFIX, ClassInfo, FunctionInfo
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.slipping import DICTIONARY
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
@@ -21,15 +21,13 @@ from torch_compat.runtime.values import ScriptObject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.runtime.language.names import ClassInfo, FunctionInfo
     from torch_compat.runtime.program import Program
 
-__all__ = ["Module", "translated"]
+__all__ = ["Module"]
 
-CALLED = "__call__"
 # From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
 BUFFERS_SAID = Release("1.9.0")
-# What numpy says of a tensor that no memory could hold
-TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 
 
 class Module:
@@ -40,9 +38,9 @@ class Module:
         object: the object inside.
     """
 
-    def __init__(self, program: Program, object_: ScriptObject) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.object = object_
+        self.object = program.main
 
     @property
     def methods(self) -> dict[str, FunctionInfo]:
@@ -208,26 +206,3 @@ def _hooked(object_: ScriptObject, info: FunctionInfo, given: list[Any]) -> Any:
         if found is not None:
             result = found
     return result
-
-
-def translated(error: Exception) -> Exception:
-    """What Python raises while code of a program runs, as an error of the program; a fault of an operator is never the program's."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    inside = trace is not None and trace.tb_frame.f_code.co_filename.startswith(FILE_PREFIX)
-    where = f"line {trace.tb_lineno}" if inside and trace is not None else None
-    if isinstance(error, RecursionError):
-        return Raised("the program calls itself too deeply", code="RuntimeError", where=where)
-    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(TOO_LARGE)):
-        return Raised("the program needs more memory than there is", code="RuntimeError", where=where)
-    if not inside:
-        at = trace.tb_frame.f_code.co_name if trace is not None else "?"
-        return Unsupported(f"the reference reader fails in {at}: {type(error).__name__}: {error}", code="fault")
-    if isinstance(error, IndexError):
-        return Raised(str(error), code="IndexError", where=where)
-    if isinstance(error, KeyError):
-        return Raised(f"KeyError: {error}", code="RuntimeError", where=where)
-    if isinstance(error, NameError | ValueError):  # a variable without value; a list of another length to unpack
-        return Raised(str(error), code="RuntimeError", where=where)
-    return Unsupported(f"the reference reader does not run this: {error}", code="language", where=where)

@@ -1,4 +1,4 @@
-"""An archive to a program that runs: modules with methods, attributes and tensors.
+"""A TorchScript program: its classes, functions and tensors, from an archive.
 
 Two layouts (see :mod:`torch_compat.formats`): ``data.pkl`` with classes in ``code/`` (1.3 and newer, mobile archives too), and
 ``model.json`` with a file of methods for each module (1.0 to 1.2). A mobile archive is run from the TorchScript source that it
@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_compat import arrays
-from torch_compat.archive import Archive, ZipArchive, open_archive
-from torch_compat.errors import Corrupt, HarnessError, Refused, Unsafe, Unsupported
-from torch_compat.formats import is_exported
+from torch_compat.archive import ZipArchive
+from torch_compat.errors import Corrupt, HarnessError, Refused, Unsupported
 from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
 from torch_compat.releases.release import Release
-from torch_compat.runtime import dtypes, hash_order, registry, slips, upgraders
+from torch_compat.runtime import dtypes, hash_order, registry, upgraders
+from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
-from torch_compat.runtime.horizons import horizon as named_horizon
 from torch_compat.runtime.language import called
+from torch_compat.runtime.language.names import ClassInfo
 from torch_compat.runtime.language.types import checked_key
-from torch_compat.runtime.language.unit import ClassInfo, Unit
-from torch_compat.runtime.limits import LIMITS, Limits, meter
-from torch_compat.runtime.module import Module, translated
+from torch_compat.runtime.language.unit import Unit
+from torch_compat.runtime.limits import Limits
 from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
@@ -39,10 +37,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from torch_compat.pickles import Storage
-    from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
+    from torch_compat.runtime.language.names import Names
+    from torch_compat.runtime.limits import Limits
 
-__all__ = ["Program", "load"]
+__all__ = ["Program"]
 
 # 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
 SIGNED_BYTES_UNTIL = Release("1.3.0")
@@ -69,78 +68,6 @@ MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgr
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
-def load(
-    path: str | Path | bytes | Archive,
-    horizon: str | Horizon = "reference",
-    *,
-    limits: Limits = LIMITS,
-    table: upgraders.Table | None = None,
-) -> Module | ExportedModule:
-    """Load a TorchScript or mobile archive, or an exported program.
-
-    Parameters:
-        path: the file, its bytes, or the archive, which is closed.
-        horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
-        limits: what loading, and later each call, may cost.
-        table: the upgraders; those that the horizon's release states unless given.
-
-    Raises:
-        ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
-        Refused: a reader of this horizon refuses it; DiesLoading, which is one, where the release dies of it instead.
-        Unsupported: the reference reader lacks something.
-    """
-    known = named_horizon(horizon) if isinstance(horizon, str) else horizon
-    if isinstance(path, bytes):
-        path = ZipArchive(Path("<bytes>"), path)
-    archive = path if isinstance(path, Archive) else open_archive(Path(path))
-    meter.begin(limits)
-    try:
-        if known.release != registry.NEWEST:
-            _refuse(archive, known)
-        if archive.container == "flatbuffer":
-            return Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path), table).main
-        if not isinstance(archive, ZipArchive):
-            said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
-            raise Unsupported(said, where=str(archive.path), code="no-source")
-        archive.verify()  # of each byte that a checksum covers; the reference does not compute with what is not as it was written
-        if archive.damage:
-            first = archive.damage[0]
-            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
-            raise Corrupt(first.detail, where=where, code=first.code)
-        if is_exported(archive):
-            from torch_compat.runtime.exported.program import ExportedProgram  # noqa: PLC0415 - TorchScript needs nothing of it
-
-            return ExportedProgram(archive, known, limits, str(archive.path)).main
-        return Program(archive, known, limits, str(archive.path), table).main
-    except RecursionError as error:
-        raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
-    except MemoryError as error:
-        raise Unsafe("needs more memory than there is", where=str(archive.path), code="too-large") from error
-    finally:
-        archive.close()
-
-
-def _refuse(archive: Archive, horizon: Horizon) -> None:
-    """Refuse what a release refuses to load, by what is recorded of the releases.
-
-    Raises:
-        Refused: no release up to the horizon, or not the horizon's own, takes the archive.
-        DiesLoading: it does not even refuse.
-    """
-    # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
-    from torch_compat.formats.facts import read_facts  # noqa: PLC0415
-    from torch_compat.needs import of  # noqa: PLC0415
-
-    facts = read_facts(archive, verify=False)
-    needs = of(facts)
-    if horizon.release not in needs.readers:
-        slip = slips.in_place_of_refusing(facts, horizon.release)
-        if slip is not None:
-            raise slips.DiesLoading(slip, horizon.name, str(archive.path))
-        why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
-        raise Refused(f"{horizon.name} does not read this: {why}", where=str(archive.path), code="needs")
-
-
 class Program:
     """A program: its units of source, constants, and the objects that it began with.
 
@@ -149,7 +76,7 @@ class Program:
         limits: what a call may cost.
         upgraders: what stands in for calls of older archives.
         version: the archive's file format version.
-        main: the module.
+        main: the object that is the module of the whole program.
         notes: what to know about how it is run.
         applied: upgraders that stand in for calls: ``(unit, line, operator, upgrader)``.
         mobile: whether it is a mobile archive.
@@ -234,7 +161,7 @@ class Program:
 
     # ------------------------------------------------------------------------------------------------ what units ask for
 
-    def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """The operator of a name: its upgrader, where the archive is older than what this horizon knows of it."""
         upgrader = self.upgraders.find(name, self.version)
         if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
@@ -256,15 +183,15 @@ class Program:
             return frozenset()
         return frozenset(kind for kind, since in EQUAL_TO_ITSELF.items() if self.horizon.release >= since)
 
-    def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """``eq`` or ``ne`` of a value with itself."""
         return called.of_itself(self.operator(name, unit, line), self.itself, equal=name == "aten::eq")
 
-    def written(self, unit: Unit, line: int) -> Callable[..., Any]:
+    def written(self, unit: Names, line: int) -> Callable[..., Any]:
         """``index_put`` of a list of tensors."""
         return self.operator("aten::index_put_", unit, line)
 
-    def unchanged(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """Arithmetic with an operand that changes nothing: a tensor is given back itself."""
         function = self.operator(name, unit, line)
 
@@ -349,7 +276,7 @@ class Program:
 
     # ------------------------------------------------------------------------------------------------ flatbuffers
 
-    def _load_flatbuffer(self, archive: Flatbuffer) -> Module:
+    def _load_flatbuffer(self, archive: Flatbuffer) -> ScriptObject:
         if not self.horizon.reads("bytecode", archive.bytecode):
             said = f"has bytecode version {archive.bytecode}, which {self.horizon.name} does not read"
             raise Refused(said, where=self.path, code="bytecode")
@@ -364,7 +291,7 @@ class Program:
         value = archive.state(self._made)
         if not isinstance(value, ScriptObject):
             raise Refused(f"holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
-        return Module(self, value)
+        return value
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
         info = self.info(name)
@@ -399,7 +326,7 @@ class Program:
 
     # ------------------------------------------------------------------------------------------------ data.pkl
 
-    def _load_pickled(self, archive: ZipArchive) -> Module:
+    def _load_pickled(self, archive: ZipArchive) -> ScriptObject:
         if "bytecode.pkl" in self._names:
             if not any(name.startswith("code/") for name in self._names):
                 raise Unsupported("is a mobile archive without TorchScript source", where=self.path, code="no-source")
@@ -412,7 +339,7 @@ class Program:
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
             raise Refused(f"data.pkl holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
-        return Module(self, value)
+        return value
 
     def _bytecode(self, archive: ZipArchive) -> int:
         found = unpickle(
@@ -558,7 +485,7 @@ class Program:
 
     # ------------------------------------------------------------------------------------------------ model.json
 
-    def _load_json(self, archive: ZipArchive) -> Module:
+    def _load_json(self, archive: ZipArchive) -> ScriptObject:
         self._source_folders = ("libs/", "code/")
         try:
             model = json.loads(archive.record("model.json"))
@@ -576,7 +503,7 @@ class Program:
                 values = self._value(
                     unpickle(data, where=f"{self.path}, record 'attributes.pkl'", allowance=self._allowance).value, "data/"
                 )
-            return Module(self, self._json_module(main, values, "", 0))
+            return self._json_module(main, values, "", 0)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, HarnessError):
                 raise

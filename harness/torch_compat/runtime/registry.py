@@ -20,12 +20,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
+from torch_compat.runtime import registration
 from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import into
+from torch_compat.runtime.registration import OUTS, Grad, grad, operator
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NEWEST", "OUTS", "Grad", "grad", "known", "operator", "resolve"]
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
 NEWEST = Release("9999.0.0")
 FLOATING = 2
 LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
@@ -42,79 +44,8 @@ VARKEYWORDS = 0x08  # of a code object: takes **keywords
 KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
 
 
-class Grad:
-    """Whether what is computed from tensors that require gradients requires them, and into which tensors it was written.
-
-    What is written into one view of a tensor is seen through its other views, and so are its gradients.
-
-    Attributes:
-        enabled: whether it does.
-        written: the roots of views, by identity, of the call that runs or ran last.
-    """
-
-    __slots__ = ("enabled", "written")
-
-    def __init__(self) -> None:
-        self.enabled = True
-        self.written: dict[int, Any] = {}
-
-    def begin(self) -> None:
-        """A call begins."""
-        self.enabled = True
-        self.written.clear()
-
-    def reaches(self, tensor: Any) -> bool:
-        """Whether a tensor requires gradients because of what was written through another view of its storage."""
-        if not self.written or tensor.__class__ is not Tensor or tensor.is_detached:
-            return False
-        return id(tensor.storage if tensor.root is None else tensor.root) in self.written
-
-    def write(self, tensor: Tensor) -> None:
-        """A tensor that requires gradients was written in place."""
-        root = tensor.storage if tensor.root is None else tensor.root
-        self.written[id(root)] = root
-
-
-grad = Grad()
-
-
-class _Version:
-    __slots__ = ("call", "function", "gradient", "since")
-
-    def __init__(self, since: Release, function: Callable[..., Any], gradient: bool) -> None:
-        self.since = since
-        self.function = function
-        self.gradient = gradient
-        self.call: Callable[..., Any] | None = None
-
-
-_table: dict[str, dict[str, list[_Version]]] = {}  # name -> kind -> versions, oldest first
 _resolved: dict[tuple[str, Release], Callable[..., Any]] = {}
 _discovered = False
-
-
-def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bool = True) -> Callable[[Function], Function]:
-    """Register a function as an operator.
-
-    Parameters:
-        names: qualified names without overload.
-        since: the first release that behaves so.
-        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
-            which ``tensor`` is, too, where there is no ``any``.
-        gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
-    """
-    first = Release(since)
-
-    def register(function: Function) -> Function:
-        for name in names:
-            versions = _table.setdefault(name, {}).setdefault(of, [])
-            if any(one.since == first for one in versions):
-                raise ValueError(f"{name} of {of} since {since} is registered twice")
-            versions.append(_Version(first, function, gradient and of == "tensor"))
-            versions.sort(key=lambda one: one.since)
-        return function
-
-    return register
 
 
 def known() -> dict[str, dict[str, tuple[Release, ...]]]:
@@ -122,7 +53,7 @@ def known() -> dict[str, dict[str, tuple[Release, ...]]]:
     _discover()
     return {
         name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
-        for name, kinds in sorted(_table.items())
+        for name, kinds in sorted(registration.registered.items())
     }
 
 
@@ -153,7 +84,7 @@ def _discover() -> None:
 def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
     calls: dict[str, Callable[..., Any]] = {}
     names: dict[str, str] = {}  # of their first parameters
-    for kind, versions in _table.get(name, {}).items():
+    for kind, versions in registration.registered.get(name, {}).items():
         usable = [one for one in versions if one.since <= horizon]
         if usable:
             version = usable[-1]
@@ -202,14 +133,6 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
     return dispatch
 
 
-# How schemas call the tensors that results go into.
-OUTS = frozenset(
-    {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
-     "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
-     "L", "buffer", "mantissa", "exponent"}
-)  # fmt: skip
-
-
 def _outless(function: Callable[..., Any]) -> frozenset[str]:
     """The names of such tensors that a function does not take itself; none where it takes ``out``."""
     code = getattr(function, "__code__", None)
@@ -227,8 +150,6 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
         return result
     if any(target.__class__ is not Tensor for target in targets):
         raise Raised("out=... is not a tensor", code="RuntimeError")
-    from torch_compat.runtime.operators._common import into  # noqa: PLC0415 - operators import this module
-
     results = result if isinstance(result, tuple) else (result,)
     written = tuple(into(target, part.array) for target, part in zip(targets, results, strict=True))
     return written if isinstance(result, tuple) else written[0]

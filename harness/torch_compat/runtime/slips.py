@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from torch_compat.formats.model import Facts
     from torch_compat.needs import Judge
+    from torch_compat.needs.item import Item
     from torch_compat.needs.rules import Need
-    from torch_compat.needs.verdict import Item
     from torch_compat.releases.release import Release
 
 __all__ = ["KINDS", "RUNS", "DiesCalled", "DiesLoading", "Slip", "in_place_of_refusing", "running", "slips_of", "while_loading"]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from torch_compat.errors import Raised
     from torch_compat.releases.release import Release
+    from torch_compat.runtime.language.names import Names
 
 __all__ = ["Body", "Table", "Upgrader", "recorded", "saved"]
 
@@ -148,7 +149,7 @@ class _Host:
         self.listed = False
         self.source = 0
 
-    def operator(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         del unit, line
         return registry.resolve(name, self.horizon)
 
@@ -161,15 +162,15 @@ class _Host:
     def equal_calls(self) -> None:
         """Never asked for: ``once`` does not hold here."""
 
-    def of_itself(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """Never asked for: ``itself`` does not hold here."""
         return self.operator(name, unit, line)
 
-    def unchanged(self, name: str, unit: Unit, line: int) -> Callable[..., Any]:
+    def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """Never asked for: ``neutral`` does not hold here."""
         return self.operator(name, unit, line)
 
-    def written(self, unit: Unit, line: int) -> Callable[..., Any]:
+    def written(self, unit: Names, line: int) -> Callable[..., Any]:
         """Never asked for: ``listed`` does not hold here."""
         return self.operator("aten::index_put", unit, line)
 

@@ -25,7 +25,7 @@ from torch_compat.state.storages import UINT8, Storages
 
 if TYPE_CHECKING:
     from torch_compat.archive.base import Raw
-    from torch_compat.formats.distributed import Entry, Shard
+    from torch_compat.formats.distributed import CheckpointEntry, Shard
     from torch_compat.pickles import Storage
     from torch_compat.state.dtypes import Array
 
@@ -107,10 +107,10 @@ class _Reader:
             holder[key] = _listed(holder[key])
         return values
 
-    def _wrong(self, entry: Entry, said: str) -> Corrupt:
+    def _wrong(self, entry: CheckpointEntry, said: str) -> Corrupt:
         return Corrupt(f"{shown(entry.name)} {said}", where=self.folder, code="bad-metadata")
 
-    def _value(self, entry: Entry) -> Any:
+    def _value(self, entry: CheckpointEntry) -> Any:
         if entry.shape is None:
             return self._object(entry.shards[0])
         parts = [self._object(shard) for shard in entry.shards]
@@ -119,7 +119,7 @@ class _Reader:
             return parts[0]
         return self._assembled(entry, parts)
 
-    def _assembled(self, entry: Entry, parts: list[Any]) -> Array:
+    def _assembled(self, entry: CheckpointEntry, parts: list[Any]) -> Array:
         """The whole of a tensor whose parts are there; nothing is allocated before they were seen."""
         if self.mmap:
             said = f"{shown(entry.name)} is stored in {len(parts)} parts, and cannot be mapped as one"
@@ -139,7 +139,7 @@ class _Reader:
         whole.flags.writeable = self.mmap is False
         return whole
 
-    def _check(self, entry: Entry, shard: Shard, part: Any) -> None:
+    def _check(self, entry: CheckpointEntry, shard: Shard, part: Any) -> None:
         """Whether a part is what the metadata says."""
         shape = tuple(getattr(part, "shape", ()))
         if shape != shard.sizes or not hasattr(part, "shape"):

@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 import torch_compat
 from tests.report.release.test_report import HOSTILE
 from torch_compat.cli import main
-from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, Entry, Run, of_report
+from torch_compat.judging.judgement import Verdict
+from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, CommandReport, FindingEntry, of_report
 from torch_compat.report.machine.forms import FORMS, MOST_ANNOTATIONS, MOST_OF_A_SUMMARY
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
-    from torch_compat.rules.judge import Report
+    from torch_compat.judging.judge import Report
 
 SCHEMAS = Path(torch_compat.__file__).parent / "schemas"
 RULES = {"newer-loads": "Archives load.", "waivers-exact": "Waivers are exact.", "reference-agrees": "It agrees."}
@@ -29,19 +29,19 @@ LEVELS = {"none", "note", "warning", "error"}
 
 
 @pytest.fixture
-def run(report: Report) -> Run:
+def run(report: Report) -> CommandReport:
     """A judgement with failures, one waived finding, and things that were not checked."""
     judged = replace(report, notes=("reference-agrees was not asked, since it did not read",))
     return of_report(judged, RULES, {"torch-1.0.0/add": "torch-1.0.0/add file.pt"}, "the matrix\n")
 
 
-def junit_of(run: Run, folder: Path) -> junitparser.JUnitXml:
+def junit_of(run: CommandReport, folder: Path) -> junitparser.JUnitXml:
     path = folder / "junit.xml"
     path.write_text(FORMS["junit"](run), encoding="utf-8")
     return junitparser.JUnitXml.fromfile(str(path))
 
 
-def lines_of(run: Run) -> list[dict[str, Any]]:
+def lines_of(run: CommandReport) -> list[dict[str, Any]]:
     schema = json.loads((SCHEMAS / "run-lines.schema.json").read_text(encoding="utf-8"))
     checker = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
     found = [json.loads(line) for line in FORMS["jsonl"](run).splitlines()]
@@ -50,7 +50,7 @@ def lines_of(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def sarif_of(run: Run) -> dict[str, Any]:
+def sarif_of(run: CommandReport) -> dict[str, Any]:
     """A SARIF log that has what the standard requires."""
     return sarif_of_text(FORMS["sarif"](run))
 
@@ -81,7 +81,7 @@ def sarif_of_text(text: str) -> dict[str, Any]:
     return log
 
 
-def test_all_forms_count_the_same(run: Run, tmp_path: Path) -> None:
+def test_all_forms_count_the_same(run: CommandReport, tmp_path: Path) -> None:
     errors, warnings, notes = (len(run.of(level)) for level in (ERROR, WARNING, NOTE))
     assert min(errors, notes) > 0
     head, *entries = lines_of(run)
@@ -107,13 +107,13 @@ def test_all_forms_count_the_same(run: Run, tmp_path: Path) -> None:
         assert head["totals"][verdict] == sarif_of(run)["runs"][0]["properties"]["totals"][verdict] == run.totals[verdict]
 
 
-def test_a_rule_that_was_not_asked_is_no_pass(run: Run, tmp_path: Path) -> None:
+def test_a_rule_that_was_not_asked_is_no_pass(run: CommandReport, tmp_path: Path) -> None:
     cases = {case.classname: case for suite in junit_of(run, tmp_path) for case in suite if case.name == "all"}
     assert [type(one).__name__ for one in cases["reference-agrees"].result] == ["Skipped"]
     assert cases["waivers-exact"].result == []
 
 
-def test_what_is_accepted_is_suppressed_with_its_reason(run: Run) -> None:
+def test_what_is_accepted_is_suppressed_with_its_reason(run: CommandReport) -> None:
     suppressed = [one for one in sarif_of(run)["runs"][0]["results"] if "suppressions" in one]
     assert {one["suppressions"][0]["justification"] for one in suppressed} == {
         one.accepted for one in run.entries if one.accepted
@@ -121,10 +121,12 @@ def test_what_is_accepted_is_suppressed_with_its_reason(run: Run) -> None:
     assert not [one for one in suppressed if one["level"] == "error"]
 
 
-def hostile(count: int = 1) -> Run:
-    entry = Entry(HOSTILE, HOSTILE[:50], "fail", ERROR, HOSTILE, 1, (HOSTILE[:30],), HOSTILE[:40], "", HOSTILE)
+def hostile(count: int = 1) -> CommandReport:
+    entry = FindingEntry(HOSTILE, HOSTILE[:50], "fail", ERROR, HOSTILE, 1, (HOSTILE[:30],), HOSTILE[:40], "", HOSTILE)
     rules = {HOSTILE[:50]: HOSTILE, "]]>": "]]>"}
-    return Run(HOSTILE[:60], "2026-11-22", "0" * 64, 1, {"fail": 1}, (entry,) * count, rules, "x\n" * 1_000_000, ("]]>",))
+    return CommandReport(
+        HOSTILE[:60], "2026-11-22", "0" * 64, 1, {"fail": 1}, (entry,) * count, rules, "x\n" * 1_000_000, ("]]>",)
+    )
 
 
 def test_hostile_text_is_harmless_in_every_form(tmp_path: Path) -> None:
@@ -140,8 +142,8 @@ def test_hostile_text_is_harmless_in_every_form(tmp_path: Path) -> None:
     lines_of(run)
 
 
-def test_a_workflow_command_holds_no_other(run: Run) -> None:
-    entry = Entry("a", "rule,x:y", "fail", ERROR, "50% of\n::error::all", 1)
+def test_a_workflow_command_holds_no_other(run: CommandReport) -> None:
+    entry = FindingEntry("a", "rule,x:y", "fail", ERROR, "50% of\n::error::all", 1)
     (line, _) = FORMS["github"](replace(run, entries=(entry,))).splitlines()
     assert line == "::error title=rule%2Cx%3Ay::1 × 50%25 of\\n::error::all"
 

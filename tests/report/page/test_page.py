@@ -14,23 +14,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report.page.pages import read
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import examine
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.timelines import rows
 from torch_compat.report.page import page as main_page
 from torch_compat.report.page.markup import _DARK, LONGEST, POLICY, SCALE, SCRIPT, document, tag
 from torch_compat.report.page.page import DATA, page, spans
-from torch_compat.report.page.pairs import DEFAULT, Pair, Pairs, pairs_of
+from torch_compat.report.page.pairs import DEFAULT, PairCells, Pairs, pairs_of
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
-from torch_compat.rules.judge import examine
-from torch_compat.rules.judgement import Outcome, Verdict
-from torch_compat.rules.timelines import rows
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\u202e\ud800\"'&lt;" + "A" * 1_000_000
 
@@ -206,7 +208,7 @@ def test_a_cell_leads_to_its_causes_and_a_cause_to_its_witness_and_command(
     ({Outcome.SAME: 1, Outcome.UNSUPPORTED: 1}, "50", 5, "-"),
 ])  # fmt: skip
 def test_a_share_is_never_rounded_to_all_or_none(counts: dict[Outcome, int], share: str, step: int, mark: str) -> None:
-    pair = Pair(Counter(counts))
+    pair = PairCells(Counter(counts))
     assert (pair.share, pair.step, pair.mark) == (share, step, mark)
 
 

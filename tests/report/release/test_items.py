@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.report.release.items import LONGEST, Part, Section, Span, merged, short
+from torch_compat.report.release.items import LONGEST, FactRecord, Section, Span, merged, short
 
 CALENDAR = ("2.12.1", "2.13.0", "2.14.0", "2.14.1", "2.15.0")
 
 
-def part(name: str, after: str, by: str, *more: str, section: Section = Section.OPERATORS, rank: int = 2) -> Part:
-    return Part((name, *more), section, rank, f"title of {name}", "operators", Span(after, by), f"{name} says so")
+def part(name: str, after: str, by: str, *more: str, section: Section = Section.OPERATORS, rank: int = 2) -> FactRecord:
+    return FactRecord((name, *more), section, rank, f"title of {name}", "operators", Span(after, by), f"{name} says so")
 
 
 def test_records_that_share_a_name_are_one_item_which_begins_where_they_agree() -> None:

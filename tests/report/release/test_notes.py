@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 
 from tests.report.release.test_report import HOSTILE
 from torch_compat.errors import PolicyError, UsageError
-from torch_compat.report.release.items import Item, Part, Section, Shown, Span
+from torch_compat.judging.operator_changes import PairCounts
+from torch_compat.report.release.items import FactRecord, ReleaseItem, Section, Shown, Span
 from torch_compat.report.release.notes import LARGEST, NOTES, TITLES, Hand, noted, notes_md, read_hand
 from torch_compat.report.release.report import NotAsked, ReleaseReport
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
-from torch_compat.rules.operator_changes import PairCounts
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 SHOWN = Shown(
     "torch-1.0.0/a", "default", "as written", "value 2 (written: 1)", "torch-compat observe", 1, "import torch", ("1", "2")
 )
-PART = Part(("waiver:a",), Section.SILENT, 0, "A changes", "archives", Span("2.13.0", "2.14.1"), "2 cells", newer=2, shown=SHOWN)
-ITEM = Item(
+PART = FactRecord(
+    ("waiver:a",), Section.SILENT, 0, "A changes", "archives", Span("2.13.0", "2.14.1"), "2 cells", newer=2, shown=SHOWN
+)
+ITEM = ReleaseItem(
     "waiver:a", Section.SILENT, "A changes", Span("2.13.0", "2.14.1"), ("2.14.0", "2.14.1"), disagree=False, parts=(PART,)
 )
 
 
-def report(*items: Item) -> ReleaseReport:
+def report(*items: ReleaseItem) -> ReleaseReport:
     operators = (PairCounts("2.13.0", "2.14.1", 3, 3, 2, 1),)
     asked = (NotAsked(3, "archives that <nobody> asked"),)
     return ReleaseReport("2.14.1", "2.13.0", "2026-09-30", items, (), operators, asked, 7, "2026-11-22", "0" * 64)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from markdown_it import MarkdownIt
 
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import examine
 from torch_compat.report.documents import COMPARED, PUBLISHED
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.published import compared, published_md, read_published
 from torch_compat.report.release.report import release_report
-from torch_compat.rules.judge import examine
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
-    from torch_compat.report.release.published import Compared
+    from torch_compat.report.release.published import PublishedComparison
     from torch_compat.report.release.report import ReleaseReport
 
 REPOSITORY = Path(__file__).parents[3]
@@ -34,7 +34,7 @@ def report(small_tree: Path) -> ReleaseReport:
     return release_report(evidence, *examine(evidence), "2.13.0")
 
 
-def of(report: ReleaseReport, text: str) -> Compared:
+def of(report: ReleaseReport, text: str) -> PublishedComparison:
     (one,) = read_published((RELEASE + text).encode(), "p.toml")
     return compared(one, report, "p.toml")
 

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from tests.conftest import REPOSITORY
-from torch_compat.cli._root import Root
-from torch_compat.cli.judge import gather
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import examine
 from torch_compat.readers.environments import Environments
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.report import line_before, release_report, reported_releases
@@ -24,14 +24,15 @@ from torch_compat.report.release.to_json import release_json
 from torch_compat.report.release.to_md import in_code, plain, release_md
 from torch_compat.report.release.to_text import print_release
 from torch_compat.report.release.words import TITLES
-from torch_compat.rules.judge import examine
+from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
 
 HOSTILE = "\x1b[2J<script>alert(1)</script>\u202e`*_[x](javascript:y)|\r\n" + "A" * 1_000_000
 

@@ -8,7 +8,7 @@ import struct
 import zipfile
 from typing import Any
 
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 TENSOR = {"dtype": 7, "requires_grad": False, "device": {"type": "cpu"}, "layout": 7, "storage_offset": {"as_int": 0}}
 LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}

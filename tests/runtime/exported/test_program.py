@@ -19,7 +19,7 @@ from tests.runtime.exported.documents import (
     tree,
 )
 from torch_compat.errors import Corrupt, Raised, Refused, Unsupported
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 ADD = node("torch.ops.aten.add.Tensor", "y", "x", {"as_int": 1})
 ONES = np.ones(3, np.float32)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.runtime.exported.documents import document, node, saved, tensor
 from torch_compat.errors import Corrupt, Unsupported
-from torch_compat.runtime.program import load
+from torch_compat.runtime.load import load
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 META: dict[str, Any] = {

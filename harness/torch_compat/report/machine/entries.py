@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import order
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.judge import Finding, Report
 
-__all__ = ["ERROR", "NOTE", "WARNING", "Entry", "Run", "of_release", "of_report"]
+__all__ = ["ERROR", "NOTE", "WARNING", "CommandReport", "FindingEntry", "of_release", "of_report"]
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -22,7 +23,7 @@ LEVELS: Final = {Verdict.FAIL: ERROR, Verdict.NOT_CHECKED: WARNING}
 
 
 @dataclass(frozen=True)
-class Entry:
+class FindingEntry:
     """One finding.
 
     Attributes:
@@ -47,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Run:
+class CommandReport:
     """Everything that one command found.
 
     Attributes:
@@ -64,18 +65,18 @@ class Run:
     evidence: str
     exit_status: int
     totals: dict[str, int]
-    entries: tuple[Entry, ...]
+    entries: tuple[FindingEntry, ...]
     rules: dict[str, str] = field(default_factory=dict)
     markdown: str = ""
     readers: tuple[str, ...] = ()
     unasked: dict[str, str] = field(default_factory=dict)
 
-    def of(self, level: str) -> tuple[Entry, ...]:
+    def of(self, level: str) -> tuple[FindingEntry, ...]:
         """The entries of one level."""
         return tuple(entry for entry in self.entries if entry.level == level)
 
 
-def of_report(report: Report, rules: dict[str, str], files: dict[str, str], markdown: str) -> Run:
+def of_report(report: Report, rules: dict[str, str], files: dict[str, str], markdown: str) -> CommandReport:
     """A judgement.
 
     Parameters:
@@ -83,29 +84,29 @@ def of_report(report: Report, rules: dict[str, str], files: dict[str, str], mark
         files: the path of the archive of each fixture.
     """
     entries = [
-        Entry(
+        FindingEntry(
             one.id, one.rule, str(one.verdict), LEVELS.get(one.verdict, NOTE), one.title, one.count, one.readers,
             _file(one, files), one.waiver, one.reproduce,
         )
         for one in report.findings
     ]  # fmt: skip
     entries += [
-        Entry(f"{what}:not-checked:{number}", what, str(Verdict.NOT_CHECKED), WARNING, why, count)
+        FindingEntry(f"{what}:not-checked:{number}", what, str(Verdict.NOT_CHECKED), WARNING, why, count)
         for number, (what, why, count) in enumerate(report.not_checked, 1)
     ]
     totals = {str(verdict): report.counts.get(verdict, 0) for verdict in Verdict}
     readers = tuple(sorted({reader for one in report.findings for reader in one.readers}, key=order))
     unasked = {rule: note for rule in rules for note in report.notes if note.startswith(f"{rule} was not asked")}
-    return Run(
+    return CommandReport(
         "torch-compat judge", report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown, readers,
         unasked,
     )  # fmt: skip
 
 
-def of_release(report: ReleaseReport, markdown: str) -> Run:
+def of_release(report: ReleaseReport, markdown: str) -> CommandReport:
     """What begins with a release."""
     entries = [
-        Entry(
+        FindingEntry(
             item.id,
             f"release-{item.section}",
             str(item.section),
@@ -120,7 +121,7 @@ def of_release(report: ReleaseReport, markdown: str) -> Run:
         for item in report.items
     ]
     entries += [
-        Entry(
+        FindingEntry(
             f"not-asked:{number}",
             "release-not-asked",
             str(Verdict.NOT_CHECKED),
@@ -135,7 +136,7 @@ def of_release(report: ReleaseReport, markdown: str) -> Run:
         totals[entry.verdict] = totals.get(entry.verdict, 0) + 1
     rules = {entry.rule: f"What begins with a release: {entry.verdict}" for entry in entries}
     title = f"torch {report.release} compared with {report.since}"
-    return Run(title, report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown)
+    return CommandReport(title, report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown)
 
 
 def _file(finding: Finding, files: dict[str, str]) -> str:

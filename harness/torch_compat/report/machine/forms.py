@@ -17,7 +17,7 @@ from torch_compat.report.release.to_md import plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_compat.report.machine.entries import Entry, Run
+    from torch_compat.report.machine.entries import CommandReport, FindingEntry
 
 __all__ = ["FORMS", "github", "json_lines", "junit", "sarif", "summary"]
 
@@ -35,7 +35,7 @@ def _said(text: str) -> str:
     return line if len(text) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-def _message(entry: Entry) -> str:
+def _message(entry: FindingEntry) -> str:
     accepted = f" (accepted: {entry.accepted})" if entry.accepted else ""
     return _said(f"{entry.count} × {entry.text}{accepted}")
 
@@ -43,9 +43,9 @@ def _message(entry: Entry) -> str:
 # ------------------------------------------------------------------------------------------------------------------- JUnit
 
 
-def junit(run: Run) -> str:
+def junit(run: CommandReport) -> str:
     """JUnit XML: a suite for each rule, and in it a case for each reader that a finding is about, and one for the rule as a whole."""
-    suites: dict[str, list[Entry]] = {rule: [] for rule in run.rules}
+    suites: dict[str, list[FindingEntry]] = {rule: [] for rule in run.rules}
     for entry in run.entries:
         suites.setdefault(entry.rule, []).append(entry)
     lines, sums = [], [0, 0, 0]
@@ -61,9 +61,9 @@ def junit(run: Run) -> str:
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *lines, "</testsuites>"]) + "\n"
 
 
-def _cases(run: Run, rule: str, entries: list[Entry]) -> Iterator[str]:
+def _cases(run: CommandReport, rule: str, entries: list[FindingEntry]) -> Iterator[str]:
     about_readers = any(entry.readers for entry in entries)
-    by_reader: dict[str, list[Entry]] = {reader: [] for reader in ("all", *(run.readers if about_readers else ()))}
+    by_reader: dict[str, list[FindingEntry]] = {reader: [] for reader in ("all", *(run.readers if about_readers else ()))}
     for entry in entries:
         for reader in entry.readers or ("all",):
             by_reader.setdefault(reader, []).append(entry)
@@ -82,7 +82,7 @@ def _cases(run: Run, rule: str, entries: list[Entry]) -> Iterator[str]:
         yield f"    <testcase classname={_quoted(rule)} name={_quoted(reader)}>{inner}{out}</testcase>"
 
 
-def _case_line(entry: Entry) -> str:
+def _case_line(entry: FindingEntry) -> str:
     return f"{_said(entry.id)}: {_message(entry)}" + (f" [{_said(entry.command)}]" if entry.command else "")
 
 
@@ -97,7 +97,7 @@ def _quoted(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------------------- SARIF
 
 
-def sarif(run: Run) -> str:
+def sarif(run: CommandReport) -> str:
     """SARIF 2.1.0: a result for each finding; what is accepted is suppressed, with the reason."""
     rules = sorted({*run.rules, *(entry.rule for entry in run.entries)})
     results = []
@@ -151,7 +151,7 @@ def _uri(path: str) -> str:
 # ------------------------------------------------------------------------------------------------------------------ GitHub
 
 
-def github(run: Run) -> str:
+def github(run: CommandReport) -> str:
     """Workflow commands: print them in a step of GitHub Actions, and it shows them beside the files."""
     found = [*run.of(ERROR), *run.of(WARNING)]
     lines = [_annotation(entry) for entry in found[: MOST_ANNOTATIONS - 1]]
@@ -161,7 +161,7 @@ def github(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _annotation(entry: Entry) -> str:
+def _annotation(entry: FindingEntry) -> str:
     place = f"file={_property(entry.file)}," if entry.file else ""
     return f"::{entry.level} {place}title={_property(entry.rule)}::{_data(_message(entry))}"
 
@@ -174,12 +174,12 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _totals(run: Run) -> str:
+def _totals(run: CommandReport) -> str:
     totals = ", ".join(f"{count} {verdict}" for verdict, count in run.totals.items() if count)
     return f"{totals or 'nothing was found'}; exit status {run.exit_status}"
 
 
-def summary(run: Run) -> str:
+def summary(run: CommandReport) -> str:
     """Markdown within the size of a step summary: totals, what is broken, what was not checked, and then everything else."""
     lines = [f"## {plain(run.title)}", "", f"{plain(_totals(run))}; as of {run.as_of}; evidence {run.evidence[:12]}"]
     for level, title in ((ERROR, "Broken"), (WARNING, "Not checked")):
@@ -197,7 +197,7 @@ def summary(run: Run) -> str:
 # -------------------------------------------------------------------------------------------------------------- JSON Lines
 
 
-def json_lines(run: Run) -> str:
+def json_lines(run: CommandReport) -> str:
     """One JSON object on each line: first the run, then its entries; schemas/run-lines.schema.json describes both."""
     head = {
         "kind": "run",
@@ -216,7 +216,7 @@ def json_lines(run: Run) -> str:
     return "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
 
 
-FORMS: Final[dict[str, Callable[[Run], str]]] = {
+FORMS: Final[dict[str, Callable[[CommandReport], str]]] = {
     "junit": junit,
     "sarif": sarif,
     "github": github,

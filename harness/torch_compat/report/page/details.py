@@ -7,22 +7,23 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.cell import Outcome
 from torch_compat.report.page.markup import document, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
-from torch_compat.rules.judgement import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
+    from torch_compat.judging.findings import Finding
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.timelines import TimelineRow
     from torch_compat.report.page.markup import Node
-    from torch_compat.report.page.pairs import Pair, Pairs
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.page.pairs import PairCells, Pairs
+    from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.judge import Finding, Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["MAIN", "anchor", "cause_files", "deprecation_file", "file_name", "link_causes", "pair_files", "release_files"]
 
@@ -70,7 +71,7 @@ def _list(rows: Sequence[Node | None]) -> Element:
 
 def pair_files(pairs: Pairs, findings: Mapping[str, Sequence[Finding]], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """One file for each writer: for each reader, the outcomes and the causes."""
-    by_writer: dict[str, dict[str, dict[tuple[str, str], Pair]]] = defaultdict(lambda: defaultdict(dict))
+    by_writer: dict[str, dict[str, dict[tuple[str, str], PairCells]]] = defaultdict(lambda: defaultdict(dict))
     for (writer, reader, family, options), pair in pairs.all.items():
         by_writer[writer][reader][options, family] = pair
     for writer in pairs.writers():
@@ -83,7 +84,7 @@ def pair_files(pairs: Pairs, findings: Mapping[str, Sequence[Finding]], links: M
 def _pair(
     reader: str,
     place: str,
-    parts: Mapping[tuple[str, str], Pair],
+    parts: Mapping[tuple[str, str], PairCells],
     findings: Mapping[str, Sequence[Finding]],
     links: Mapping[str, str],
 ) -> Element:
@@ -192,7 +193,7 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, str]) ->
         yield f"release-{file_name(report.release)}", _file(f"What begins with torch {report.release}", *body)
 
 
-def _item(report: ReleaseReport, item: Item, links: Mapping[str, str]) -> Element:
+def _item(report: ReleaseReport, item: ReleaseItem, links: Mapping[str, str]) -> Element:
     rows: list[Node] = []
     for name, text in facts(report, item):
         if name == "findings":
@@ -217,12 +218,12 @@ def _item(report: ReleaseReport, item: Item, links: Mapping[str, str]) -> Elemen
 # ------------------------------------------------------------------------------------------------------------ deprecations
 
 
-def deprecation_file(rows: Sequence[Row]) -> tuple[str, str]:
+def deprecation_file(rows: Sequence[TimelineRow]) -> tuple[str, str]:
     """Every deprecation with its events and what they break."""
     return "deprecations.html", _file("Deprecations", *map(_deprecation, rows))
 
 
-def _deprecation(row: Row) -> Element:
+def _deprecation(row: TimelineRow) -> Element:
     one, snapshot = row.history.deprecation, row.snapshot
     shown: list[Node] = [*_row("subject", one.subject), *_row("kind", one.kind), *_row("verdict", str(row.verdict))]
     for text in row.why:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.judging.timelines import rows as timelines_of
 from torch_compat.releases.release import public
 from torch_compat.report.breaks import LEGEND, order
 from torch_compat.report.page.details import (
@@ -27,20 +28,20 @@ from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
 from torch_compat.report.to_text import MEANING
-from torch_compat.rules.timelines import rows as timelines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Finding, Named
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy.timeline import Axis, Happened
     from torch_compat.report.page.markup import Node
     from torch_compat.report.page.pairs import Pairs
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Finding, Named, Report
-    from torch_compat.rules.timelines import Row
 
 __all__ = ["DATA", "DIGITS", "MOST_ITEMS", "page", "spans"]
 
@@ -87,7 +88,7 @@ def _main(
     report: Report,
     pairs: Pairs,
     releases: Sequence[ReleaseReport],
-    deprecations: Sequence[Row],
+    deprecations: Sequence[TimelineRow],
     folder: str,
     links: Mapping[str, str],
 ) -> str:
@@ -187,7 +188,7 @@ def _release(report: ReleaseReport, folder: str) -> Element:
     )
 
 
-def _item(item: Item, file: str) -> Element:
+def _item(item: ReleaseItem, file: str) -> Element:
     unexplained = tag("strong", " (not explained)") if item.open else None
     return tag("li", tag("a", short(item.title, LONGEST_TITLE), href=f"{file}#{anchor(item.id)}"), unexplained)
 
@@ -236,7 +237,7 @@ def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TimelineSpan:
     """One span of a timeline.
 
     Attributes:
@@ -252,7 +253,7 @@ class Drawn:
     point: bool = False
 
 
-def spans(row: Row, as_of: dt.date) -> Iterator[Drawn]:
+def spans(row: TimelineRow, as_of: dt.date) -> Iterator[TimelineSpan]:
     """The spans of a deprecation: how long it warned, what ended it, how long it stayed beyond its end.
 
     A span is broken where the event that ends it came too early, or where it lasts beyond the announced end.
@@ -266,26 +267,26 @@ def spans(row: Row, as_of: dt.date) -> Iterator[Drawn]:
             broken = any(breach.promised for breach in one.breaches)
             if began is not None:
                 text = f"{began.event.what} from {began.point.release} to {one.point.release}"
-                yield Drawn(began.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text)
+                yield TimelineSpan(began.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text)
             text = "; ".join([f"{what} in {one.point.release}", *(breach.text for breach in one.breaches)])
-            yield Drawn(one.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
+            yield TimelineSpan(one.point.day, one.point.day, _kind(broken=broken, unclear=unclear), text, point=True)
             began = one if what == "error" else None
         elif what == "warned" and began is None:
             began = one
     if began is not None:
         does = "raises an error" if began.event.what == "error" else "warns"
-        yield Drawn(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} from {began.point.release} on")
+        yield TimelineSpan(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} from {began.point.release} on")
     gone = next((one.point.day for one in snapshot.happened if one.event.what in {"removed", "switched"}), as_of)
     for breach in snapshot.breaches:
         if breach.kind == "too-long":
-            yield Drawn(breach.day, max(breach.day, gone), "broken" if breach.promised else "unknown", breach.text)
+            yield TimelineSpan(breach.day, max(breach.day, gone), "broken" if breach.promised else "unknown", breach.text)
 
 
 def _kind(*, broken: bool, unclear: bool) -> str:
     return "broken" if broken else "unknown" if unclear else "kept"
 
 
-def _timeline(rows: Sequence[Row], folder: str, as_of: dt.date) -> Iterator[Node]:
+def _timeline(rows: Sequence[TimelineRow], folder: str, as_of: dt.date) -> Iterator[Node]:
     if not rows:
         yield tag("p", "The policy has no deprecations.")
         return
@@ -315,14 +316,14 @@ def _timeline(rows: Sequence[Row], folder: str, as_of: dt.date) -> Iterator[Node
     yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Timeline of deprecations")
 
 
-def _verdicts(rows: Iterable[Row]) -> list[tuple[str, int]]:
+def _verdicts(rows: Iterable[TimelineRow]) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for row in rows:
         counts[str(row.verdict)] = counts.get(str(row.verdict), 0) + 1
     return sorted(counts.items())
 
 
-def _order(row: Row) -> tuple[int, dt.date, str]:
+def _order(row: TimelineRow) -> tuple[int, dt.date, str]:
     """Broken ones first, then by the day on which they began."""
     began = row.snapshot.happened[0].point.day if row.snapshot.happened else dt.date.max
     return (0 if str(row.verdict) == "broken" else 1, began, row.history.deprecation.id)
@@ -339,7 +340,7 @@ def _share(day: dt.date, days: tuple[dt.date, dt.date]) -> float:
     return min(100.0, max(0.0, 100 * (day - days[0]).days / whole))
 
 
-def _line(row: Row, days: tuple[dt.date, dt.date], as_of: dt.date, folder: str) -> Element:
+def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, folder: str) -> Element:
     name = row.history.deprecation.id
     drawn = list(spans(row, as_of))
     bars = [
@@ -359,7 +360,7 @@ def _line(row: Row, days: tuple[dt.date, dt.date], as_of: dt.date, folder: str) 
     )
 
 
-def _place(one: Drawn, days: tuple[dt.date, dt.date]) -> str:
+def _place(one: TimelineSpan, days: tuple[dt.date, dt.date]) -> str:
     left = _share(one.begin, days)
     return f"left:{left:.2f}%" if one.point else f"left:{left:.2f}%;width:{_share(one.end, days) - left:.2f}%"
 

@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import REFERENCE
+from torch_compat.judging.cell import Outcome
 from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
-from torch_compat.rules.judgement import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
 
-__all__ = ["DEFAULT", "Pair", "Pairs", "pairs_of"]
+__all__ = ["DEFAULT", "PairCells", "Pairs", "pairs_of"]
 
 DEFAULT: Final = "default"
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 @dataclass
-class Pair:
+class PairCells:
     """All cells of one writer, reader, family and set of load options.
 
     Attributes:
@@ -75,7 +76,7 @@ Key = tuple[str, str, str, str]
 class Pairs:
     """Every pair, by writer, reader, family and load options."""
 
-    all: dict[Key, Pair]
+    all: dict[Key, PairCells]
 
     @property
     def families(self) -> list[str]:
@@ -114,7 +115,7 @@ class Pairs:
 
 def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pairs:
     """Every pair that a report counts, with the causes that its cells show."""
-    found: dict[Key, Pair] = defaultdict(Pair)
+    found: dict[Key, PairCells] = defaultdict(PairCells)
     for (writer, reader, family, options), counts in report.outcomes.items():
         found[writer, _column(reader), family, options].counts.update(counts)
     readers: dict[int, list[str]] = {}

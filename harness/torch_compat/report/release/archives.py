@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, NotWritable
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import in_words, kind_of
+from torch_compat.judging.differences import Differences
+from torch_compat.judging.judgement import Verdict
 from torch_compat.releases.release import Release
-from torch_compat.report.release.items import Part, Section, Shown, Span, short
+from torch_compat.report.release.items import FactRecord, Section, Shown, Span, short
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
-from torch_compat.rules.cells import in_words, kind_of
-from torch_compat.rules.differences import Differences
-from torch_compat.rules.judgement import Outcome, Verdict
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_compat.report.release.snippets import Called
-    from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.judge import Named
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.report.release.snippets import CallTurn
 
 __all__ = ["Missing", "archive_parts", "recorded_readers"]
 
@@ -136,7 +138,7 @@ def recorded_readers(evidence: Evidence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reader.release for reader in evidence.readers))
 
 
-def archive_parts(evidence: Evidence, named: Iterable[Named], since: str, release: str) -> tuple[list[Part], list[Missing]]:
+def archive_parts(evidence: Evidence, named: Iterable[Named], since: str, release: str) -> tuple[list[FactRecord], list[Missing]]:
     """Everything in which a release and an older one did not do the same with archives, by cause; and what cannot be compared.
 
     Parameters:
@@ -166,7 +168,7 @@ class _Between:
         self._notes: list[_Note] = []
         self._missing: defaultdict[str, int] = defaultdict(int)
 
-    def parts(self) -> tuple[list[Part], list[Missing]]:
+    def parts(self) -> tuple[list[FactRecord], list[Missing]]:
         old, new = Release(self._since), Release(self._release)
         for (fixture_id, options), line in self._evidence.by_line.items():
             fixture = self._evidence.corpus.fixtures[fixture_id]
@@ -354,7 +356,7 @@ class _Between:
             first = release
         return first
 
-    def _part(self, key: str, found: _Found) -> Part:
+    def _part(self, key: str, found: _Found) -> FactRecord:
         kind, _, name = key.partition(":")
         title, why = self._titles.get(name, ("", "")) if kind == "waiver" else ("", "")
         first, *more = found.titles
@@ -363,7 +365,7 @@ class _Between:
         by = min(found.by, key=Release, default=self._release)
         after = max((one for one in self._bits if Release(one) < Release(by)), key=Release, default=self._since)
         prefix = "mended:" if found.section is Section.MENDED else ""
-        return Part(
+        return FactRecord(
             names=(f"{prefix}{key}",),
             section=found.section,
             rank=0 if kind == "waiver" else 3,
@@ -399,7 +401,7 @@ class _Between:
             outputs = outputs[0], returned(fixture.golden, called)
         return Shown(fixture.id, options, before, after, command, fixture.size, lines, outputs if lines else ("", ""))
 
-    def _result(self, cells: Cells, called: Called | None) -> str:
+    def _result(self, cells: Cells, called: CallTurn | None) -> str:
         """What a release returns of one call, or of the load."""
         golden = cells.fixture.golden
         if cells.outcome in KEPT:

@@ -1,6 +1,6 @@
 """Items of a release report: one fact each, with one date, whichever rules and records saw it.
 
-Every record of a fact is a :class:`Part` that says between which two releases it found the fact to begin. Parts that share a name are
+Every record of a fact is a :class:`FactRecord` that says between which two releases it found the fact to begin. Parts that share a name are
 one item. The item begins where all its parts agree; where they exclude each other, it says so and names the outermost bounds.
 """
 
@@ -15,7 +15,7 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Item", "Part", "Section", "Shown", "Span", "merged", "short"]
+__all__ = ["FactRecord", "ReleaseItem", "Section", "Shown", "Span", "merged", "short"]
 
 
 class Section(enum.StrEnum):
@@ -94,7 +94,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Part:
+class FactRecord:
     """What one record says of a fact.
 
     Attributes:
@@ -133,7 +133,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Item:
+class ReleaseItem:
     """One fact.
 
     Attributes:
@@ -149,7 +149,7 @@ class Item:
     span: Span
     candidates: tuple[str, ...]
     disagree: bool
-    parts: tuple[Part, ...] = field(repr=False)
+    parts: tuple[FactRecord, ...] = field(repr=False)
 
     @property
     def archives(self) -> frozenset[str]:
@@ -214,13 +214,13 @@ class Item:
         return self.span.by
 
 
-def merged(parts: Iterable[Part], calendar: Sequence[str]) -> list[Item]:
+def merged(parts: Iterable[FactRecord], calendar: Sequence[str]) -> list[ReleaseItem]:
     """Parts put together by the names that they share; the gravest items first, then those with the most cells.
 
     Parameters:
         calendar: every known release, oldest first.
     """
-    groups: list[list[Part]] = []
+    groups: list[list[FactRecord]] = []
     place: dict[str, int] = {}
     for part in parts:
         known = sorted({place[name] for name in part.names if name in place})
@@ -239,7 +239,7 @@ def merged(parts: Iterable[Part], calendar: Sequence[str]) -> list[Item]:
     )
 
 
-def _item(parts: list[Part], calendar: Sequence[str]) -> Item:
+def _item(parts: list[FactRecord], calendar: Sequence[str]) -> ReleaseItem:
     parts = sorted(parts, key=lambda part: (part.rank, ORDER.index(part.section), -len(part.operators), part.names))
     span, disagree = parts[0].span, False
     for part in parts[1:]:
@@ -250,4 +250,4 @@ def _item(parts: list[Part], calendar: Sequence[str]) -> Item:
             span = span.widened(part.span)
     candidates = tuple(one for one in calendar if _key(span.after) < _key(one) <= _key(span.by))
     section = min((part.section for part in parts), key=ORDER.index)
-    return Item(parts[0].names[0], section, parts[0].title, span, candidates, disagree, tuple(parts))
+    return ReleaseItem(parts[0].names[0], section, parts[0].title, span, candidates, disagree, tuple(parts))

@@ -27,7 +27,7 @@ from torch_compat.report.release.words import COMPLETE, counted, notes_of_report
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
 __all__ = ["NOTES", "Hand", "noted", "notes_md", "read_hand"]
@@ -156,7 +156,7 @@ def _lines(report: ReleaseReport, hand: Hand) -> Iterator[str]:
     yield from (f"- {plain(note)}" for note in notes_of_report(report))
 
 
-def _item(report: ReleaseReport, item: Item, text: str) -> Iterator[str]:
+def _item(report: ReleaseReport, item: ReleaseItem, text: str) -> Iterator[str]:
     yield f"### {plain(item.title)}"
     yield ""
     yield f"Item {in_code(item.id)}, since {plain(item.when)}."
@@ -176,7 +176,7 @@ def _item(report: ReleaseReport, item: Item, text: str) -> Iterator[str]:
         yield f"- Show it: {in_code(item.shown.command)}"
 
 
-def _before_and_after(report: ReleaseReport, item: Item) -> Iterator[str]:
+def _before_and_after(report: ReleaseReport, item: ReleaseItem) -> Iterator[str]:
     """A snippet and what it prints in both releases; without one, what the records say."""
     shown = item.shown
     if shown is not None and shown.snippet:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.operator_changes import changed_by, dropped_by, misstated_by, operator_changes
+from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
-from torch_compat.report.release.items import Part, Section, Span
-from torch_compat.rules.operator_changes import changed_by, dropped_by, misstated_by
-from torch_compat.rules.timelines import State, seen
+from torch_compat.report.release.items import FactRecord, Section, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.operator_changes import Pair
     from torch_compat.operators.breaks import Break
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
-    from torch_compat.policy.timeline import Happened, History
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Report
-    from torch_compat.rules.operator_changes import Pair
+    from torch_compat.policy.timeline import DeprecationHistory, Happened
 
 __all__ = ["change_parts", "deprecation_parts", "format_parts", "operator_parts"]
 
@@ -50,9 +50,9 @@ def _before(evidence: Evidence, release: str) -> str:
 # -------------------------------------------------------------------------------------------------------------- operators
 
 
-def operator_parts(evidence: Evidence, report: Report) -> Iterator[Part]:
+def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
     """Operators that programs call and that no longer take these calls, by waiver; of those without, by operator."""
-    changes, recorded = evidence.operator_changes, evidence.operators
+    changes, recorded = evidence.derived(operator_changes), evidence.operators
     if changes is None or recorded is None:
         return
     ids = {one.id: one for one in report.findings if one.rule in {"schema-breaks-upgraded", "upgraders-old-schemas"}}
@@ -88,7 +88,7 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[Part]:
         bases = {operator.partition(".")[0] for operator in operators}
         mine = [one for one in ids.values() if one.first_reader == span.by and one.reproduce.rpartition(" ")[2] in bases]
         mine = [one for one in mine if waiver is None or one.waiver == waiver.id]
-        yield Part(
+        yield FactRecord(
             names=(name,),
             section=Section.OPERATORS,
             rank=1,
@@ -115,7 +115,7 @@ def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
 # ---------------------------------------------------------------------------------------------------------------- formats
 
 
-def format_parts(evidence: Evidence) -> Iterator[Part]:
+def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Versions of formats that a release is the first to write or to read, or the first not to read any more."""
     calendar = [one.version for one in evidence.policy.calendar]
     for form in evidence.policy.formats:
@@ -129,7 +129,7 @@ def format_parts(evidence: Evidence) -> Iterator[Part]:
                 said[later[0]].append("no longer read")
         for release, words in said.items():
             gone = "no longer read" in words
-            yield Part(
+            yield FactRecord(
                 names=(f"format:{form.label}@{release}", *(f"waiver:{name}" for name in (form.waivers if gone else ()))),
                 section=Section.REFUSED if gone else Section.FORMATS,
                 rank=2,
@@ -144,7 +144,7 @@ def format_parts(evidence: Evidence) -> Iterator[Part]:
 # ----------------------------------------------------------------------------------------------------------- deprecations
 
 
-def deprecation_parts(evidence: Evidence) -> Iterator[Part]:
+def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Every event of every deprecation: by its file, and by what releases were seen to do."""
     for history in histories(evidence.policy):
         states = {release: one.state for release, one in seen(evidence, history.deprecation).items()}
@@ -154,7 +154,7 @@ def deprecation_parts(evidence: Evidence) -> Iterator[Part]:
         due = history.snapshots[-1].due
         late = [breach for breach in history.snapshots[-1].breaches if breach.kind == "too-long"]
         if due is not None and not due.planned and late:
-            yield Part(
+            yield FactRecord(
                 names=(f"deprecation:{history.deprecation.id}/due",),
                 section=Section.DEPRECATIONS,
                 rank=2,
@@ -166,13 +166,13 @@ def deprecation_parts(evidence: Evidence) -> Iterator[Part]:
             )
 
 
-def _event(evidence: Evidence, history: History, one: Happened, states: Mapping[str, State]) -> Part:
+def _event(evidence: Evidence, history: DeprecationHistory, one: Happened, states: Mapping[str, State]) -> FactRecord:
     deprecation, what, release = history.deprecation, one.event.what, one.point.release
     late = [breach.text + ("" if breach.promised else " (before the policy was in force)") for breach in one.breaches]
     kept = "as the timeline allows" if one.earliest is not None and not one.breaches else ""
     first = next((other.event for other in history.happened if other.event.what in ENDS), None)
     linked = (f"waiver:{name}" for name in deprecation.waivers) if one.event is first else ()
-    return Part(
+    return FactRecord(
         names=(f"deprecation:{deprecation.id}/{what}@{release}", f"deprecation:{deprecation.id}@{release}", *linked),
         section=Section.DEPRECATIONS,
         rank=3 if what == "alternative" else 2,
@@ -184,7 +184,7 @@ def _event(evidence: Evidence, history: History, one: Happened, states: Mapping[
     )
 
 
-def _instead(history: History) -> str:
+def _instead(history: DeprecationHistory) -> str:
     return f"use {history.deprecation.alternative}" if history.deprecation.alternative else ""
 
 
@@ -203,10 +203,10 @@ def _observed(evidence: Evidence, states: Mapping[str, State], release: str) -> 
 # ---------------------------------------------------------------------------------------------------------------- changes
 
 
-def change_parts(evidence: Evidence) -> Iterator[Part]:
+def change_parts(evidence: Evidence) -> Iterator[FactRecord]:
     """Operators whose results changed, as the policy states."""
     for change in evidence.policy.changes:
-        yield Part(
+        yield FactRecord(
             names=(
                 f"change:{change.id}",
                 *(f"waiver:{name}" for name in change.waivers),

@@ -7,21 +7,23 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.operator_changes import operator_changes
+from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.archives import archive_parts, recorded_readers
 from torch_compat.report.release.items import Section, Span, merged
 from torch_compat.report.release.others import change_parts, deprecation_parts, format_parts, operator_parts
-from torch_compat.rules.timelines import State, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.findings import Named
+    from torch_compat.judging.judge import Report
+    from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.archives import Missing
-    from torch_compat.report.release.items import Item
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Named, Report
-    from torch_compat.rules.operator_changes import PairCounts
+    from torch_compat.report.release.items import ReleaseItem
 
 __all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "reported_releases"]
 
@@ -75,7 +77,7 @@ class ReleaseReport:
     release: str
     since: str
     day: str
-    items: tuple[Item, ...]
+    items: tuple[ReleaseItem, ...]
     running: tuple[Running, ...]
     operators: tuple[PairCounts, ...]
     not_asked: tuple[NotAsked, ...]
@@ -83,12 +85,12 @@ class ReleaseReport:
     as_of: str
     evidence: str
 
-    def of(self, section: Section) -> tuple[Item, ...]:
+    def of(self, section: Section) -> tuple[ReleaseItem, ...]:
         """The items of one section."""
         return tuple(item for item in self.items if item.section is section)
 
     @property
-    def open(self) -> tuple[Item, ...]:
+    def open(self) -> tuple[ReleaseItem, ...]:
         """Items that are neither waived nor expected."""
         return tuple(item for item in self.items if item.open)
 
@@ -198,7 +200,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
     """What the records do not tell of the release."""
     for one in missing:
         yield NotAsked(one.count, one.why)
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     gaps = {gap.release for gap in evidence.policy.operator_gaps}
     if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
         yield NotAsked(1, f"operators of {asked.by}: they are not recorded")

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.corpus.lines import digest
 from torch_compat.errors import UsageError
 from torch_compat.escapes import escaped
+from torch_compat.judging.judgement import Verdict
 from torch_compat.places import inside, read_whole
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.rules.judge import Report
 
 __all__ = [
     "FOLDER",

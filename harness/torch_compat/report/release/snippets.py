@@ -17,7 +17,7 @@ from torch_compat.values.normalise import headline
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
 
-__all__ = ["Called", "call_of", "loads", "raised", "returned", "snippet"]
+__all__ = ["CallTurn", "call_of", "loads", "raised", "returned", "snippet"]
 
 MOST: Final = 32
 """Elements of a tensor that are written out."""
@@ -35,7 +35,7 @@ _REAL: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "flo
 _WHOLE: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "integer" and row.name not in SINCE)
 
 
-class Called(NamedTuple):
+class CallTurn(NamedTuple):
     """One turn of a call of a program."""
 
     number: int
@@ -46,10 +46,10 @@ class _Untold(Exception):  # noqa: N818 - no error: a value that is not written 
     """A value that Python has no short literal for."""
 
 
-def call_of(where: str) -> Called | None:
+def call_of(where: str) -> CallTurn | None:
     """The call that a place of a result is in."""
     found = _CALL.match(where)
-    return Called(int(found[1]), found[2]) if found else None
+    return CallTurn(int(found[1]), found[2]) if found else None
 
 
 def loads(fixture: Fixture, options: dict[str, Any]) -> str:
@@ -61,7 +61,7 @@ def loads(fixture: Fixture, options: dict[str, Any]) -> str:
     return LOADS[fixture.family].format(", ".join(arguments)).replace("'", '"')
 
 
-def snippet(fixture: Fixture, options: dict[str, Any], called: Called | None) -> str:
+def snippet(fixture: Fixture, options: dict[str, Any], called: CallTurn | None) -> str:
     """Lines of Python that load an archive and do what shows a difference; "" where they cannot be written."""
     load = loads(fixture, options)
     if not load:
@@ -82,7 +82,7 @@ def snippet(fixture: Fixture, options: dict[str, Any], called: Called | None) ->
     return "\n".join([*lines, f"program = {load}", *turns[1:], f"print({turns[0]})"])
 
 
-def returned(result: dict[str, Any], called: Called | None) -> str:
+def returned(result: dict[str, Any], called: CallTurn | None) -> str:
     """What a result says of a call, or of the load, in one line."""
     if "error" in result:
         return _error(result["error"])

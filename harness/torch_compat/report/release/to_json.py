@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.report.release.words import TITLES
 
 if TYPE_CHECKING:
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
 __all__ = ["item_json", "release_json"]
@@ -31,7 +31,7 @@ def release_json(report: ReleaseReport) -> dict[str, Any]:
     }
 
 
-def item_json(item: Item) -> dict[str, Any]:
+def item_json(item: ReleaseItem) -> dict[str, Any]:
     """One item."""
     shown = item.shown
     return {

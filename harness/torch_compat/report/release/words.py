@@ -9,7 +9,7 @@ from torch_compat.report.release.items import Section
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.report.release.items import Item
+    from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
 __all__ = ["COMPLETE", "TITLES", "counted", "facts", "head", "notes_of_report", "state"]
@@ -35,7 +35,7 @@ def head(report: ReleaseReport) -> str:
     )
 
 
-def counted(report: ReleaseReport, item: Item) -> str:
+def counted(report: ReleaseReport, item: ReleaseItem) -> str:
     """How much of the records shows an item."""
     said = (
         _some(item.newer, "cell", f" of {report.release}"),
@@ -50,7 +50,7 @@ def _some(count: int, what: str, of: str = "") -> str:
     return f"{count} {what}{'' if count == 1 else 's'}{of}" if count else ""
 
 
-def state(item: Item) -> str:
+def state(item: ReleaseItem) -> str:
     """Whether somebody has to look at it."""
     if item.open:
         return "not explained"
@@ -58,7 +58,7 @@ def state(item: Item) -> str:
     return f"explained by {', '.join(dict.fromkeys(waivers))}" if waivers else "explained"
 
 
-def facts(report: ReleaseReport, item: Item) -> Iterator[tuple[str, str]]:
+def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]:
     """Everything that is known of an item, by name."""
     yield "since", item.when
     if item.disagree:

@@ -11,7 +11,7 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
-    from torch_compat.runtime.exported.execution import Execution
+    from collections.abc import Callable
 
 __all__ = ["Autocast"]
 
@@ -97,12 +97,13 @@ class Autocast:
     """What autocast does to the arguments of an operator: float32 becomes the lower dtype, or the lower dtype float32.
 
     Parameters:
+        to: the operator ``aten::to`` of the release, which casts.
         dtype: the number of the lower dtype; None for bfloat16.
     """
 
-    def __init__(self, run: Execution, dtype: Any) -> None:
+    def __init__(self, to: Callable[..., Any], dtype: Any) -> None:
         self.lower = dtypes.as_dtype(dtype) or dtypes.BFLOAT16
-        self.to = run.call_of("torch.ops.aten.to.dtype")
+        self.to = to
 
     def around(self, name: str, args: list[Any], words: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments that an operator gets in place of its own."""

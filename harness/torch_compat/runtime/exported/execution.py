@@ -19,7 +19,7 @@ from torch_compat.runtime.exported.symbols import FUNCTIONS
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch_compat.runtime.exported.autocast import Autocast
     from torch_compat.runtime.exported.document import Document, Node
@@ -70,17 +70,23 @@ PLAIN = frozenset({int, float, bool})
 class Execution:
     """How a program runs.
 
+    Parameters:
+        higher_order: the operators that take graphs, by name; each takes this object and the arguments of the node.
+
     Attributes:
         missing: operators that it calls and the reference reader lacks.
         cast: autocast, while a graph runs under it.
         constants: tensors that stand in the graph itself (schema 1), by name.
     """
 
-    def __init__(self, document: Document, horizon: Horizon, steps: Steps, where: str) -> None:
+    def __init__(
+        self, document: Document, horizon: Horizon, steps: Steps, where: str, higher_order: Mapping[str, Callable[..., Any]]
+    ) -> None:
         self.document = document
         self.horizon = horizon
         self.steps = steps
         self.where = where
+        self._higher_order = higher_order
         self.missing: set[str] = set()
         self.depth = 0
         self.constants: dict[str, Any] = {}
@@ -112,9 +118,7 @@ class Execution:
         if target.startswith(MODULES_OF_HIGHER):
             target = HIGHER + target.rpartition(".")[2]
         if target.startswith(HIGHER):
-            from torch_compat.runtime.exported.higher_order import FUNCTIONS as HIGHER_ORDER  # noqa: PLC0415 - it needs this module
-
-            call = HIGHER_ORDER.get(target.removeprefix(HIGHER))
+            call = self._higher_order.get(target.removeprefix(HIGHER))
             if call is None:
                 said = f"the reference reader has no higher-order operator {cut(target.removeprefix(HIGHER), 80)!r}"
                 raise Unsupported(said, where=self.where, code="operator")

@@ -152,7 +152,7 @@ def with_autocast(run: Execution, device: Any, dtype: Any, enabled: Any, cache: 
     del cache
     if device != "cpu":
         return run.graph(_graph(fn), list(args))
-    before, run.cast = run.cast, Autocast(run, dtype) if enabled else None
+    before, run.cast = run.cast, Autocast(run.call_of("torch.ops.aten.to.dtype"), dtype) if enabled else None
     try:
         return run.graph(_graph(fn), list(args))
     finally:

@@ -16,11 +16,12 @@ from torch_compat.runtime.exchange import Exchange, exchanged
 from torch_compat.runtime.exported.document import names_of, read_document
 from torch_compat.runtime.exported.execution import Execution
 from torch_compat.runtime.exported.guards import GUARDED, Checks, Given
+from torch_compat.runtime.exported.higher_order import FUNCTIONS as HIGHER_ORDER
 from torch_compat.runtime.exported.trees import DICTIONARY, SEQUENCE, Tree, flatten, read_tree, unflatten
 from torch_compat.runtime.exported.weights import read_constants, read_weights
+from torch_compat.runtime.faults import CALLED, translated
 from torch_compat.runtime.language.types import release_value
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.module import CALLED, translated
 from torch_compat.runtime.slipping import Slipping
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Steps, text_in
@@ -74,7 +75,7 @@ class ExportedProgram:
         self.where = where
         self.in_tree = self._in_tree()
         self.out_tree = read_tree(self.document.out_spec, where, self.document.named_tuples) if self.document.out_spec else None
-        self.execution = Execution(self.document, horizon, self.steps, where)
+        self.execution = Execution(self.document, horizon, self.steps, where, HIGHER_ORDER)
         self.missing = self.execution.missing
         state, constants = read_weights(archive, name)
         inside = read_constants(self.document.constants, archive, where)

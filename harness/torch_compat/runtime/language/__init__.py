@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
+from torch_compat.runtime.language.names import SourceError
 from torch_compat.runtime.language.types import Type, parse_type, read_type
-from torch_compat.runtime.language.unit import SourceError, Unit
+from torch_compat.runtime.language.unit import Unit
 
 __all__ = ["SourceError", "Type", "Unit", "parse_type", "read_type"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.formats.parsing import dotted
@@ -22,19 +21,19 @@ from torch_compat.runtime.language.inference import (
     may_be,
     variables_of,
 )
+from torch_compat.runtime.language.names import DEPTH, NUMBERS
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from torch_compat.runtime.language.unit import ClassInfo, FunctionInfo, Unit
+    from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["DEPTH", "NUMBERS", "Body"]
+__all__ = ["Body"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
 MOST_CALLS = 20_000  # in one statement
-DEPTH = 100  # of expressions within expressions, and of blocks within blocks
 CALLS = {
     "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
     "print": "prim::Print", "len": "aten::len", "abs": "prim::abs", "min": "prim::min", "max": "prim::max", "round": "aten::round",
@@ -44,7 +43,6 @@ CALLS = {
 IMPLICIT = {
     "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
 }  # fmt: skip
-NUMBERS: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
 BINARY: dict[type, str] = {
     ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
     ast.Mod: "aten::remainder", ast.Pow: "aten::pow", ast.MatMult: "aten::matmul", ast.BitAnd: "aten::__and__",
@@ -71,7 +69,7 @@ NO_VALUE = frozenset({"torch.item"})
 class Body:
     """Writes the body of one function."""
 
-    def __init__(self, unit: Unit, outer: Body | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
+    def __init__(self, unit: Names, outer: Body | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
         self.unit = unit
         self.outer = outer
         self.info = info

@@ -11,7 +11,7 @@ from torch_compat.arrays import MOST_DIMENSIONS, contiguous_strides
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.registry import OUTS, Function, grad, operator
+from torch_compat.runtime.registration import OUTS, Function, grad, operator
 from torch_compat.runtime.tensor import Tensor, owner, strided
 from torch_compat.runtime.values import raised
 from torch_compat.values.dtypes import DTYPES

@@ -13,21 +13,22 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.corpus.manifest import SYNTHETIC, release_folder
+from torch_compat.judging.differences import Differences, digest_of_text
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.readers import places
 from torch_compat.policy.accepted import Accepted, Block, pack, toward
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.rules.differences import Differences, digest_of_text
-from torch_compat.rules.judgement import Verdict
-from torch_compat.rules.readers import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judgement import Judgement
     from torch_compat.policy.accepted import Direction
     from torch_compat.policy.model import Covers, Waiver
-    from torch_compat.rules.evidence import Cells, Evidence
-    from torch_compat.rules.judgement import Judgement
 
 __all__ = ["Covered", "Part", "Waiving", "direction_of"]
 

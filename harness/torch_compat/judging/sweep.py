@@ -12,14 +12,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_compat.judging.format_fixtures import due, witnesses
+from torch_compat.judging.timelines import finding_of
 from torch_compat.policy.timeline import histories
-from torch_compat.rules.timelines import finding_of
-from torch_compat.rules.versions_have_fixtures import due, witnesses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["Day", "Sweep", "spans", "sweep"]
 

@@ -1,4 +1,4 @@
-"""The words of judging: outcomes of cells, verdicts of rules, and one judgement."""
+"""The words of judging: verdicts of rules, and one judgement."""
 
 from __future__ import annotations
 
@@ -10,25 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Cells
+    from torch_compat.judging.cell import Cells
 
-__all__ = ["Asks", "Cause", "Judgement", "Outcome", "Verdict", "slug"]
-
-
-class Outcome(enum.StrEnum):
-    """What happened in one cell, a tolerance applied."""
-
-    SAME = "same"
-    CLOSE = "close"
-    DIFFERENT = "different"
-    REFUSED = "refused"
-    RAISED = "raised"
-    RELAXED = "relaxed"
-    UNSTABLE = "unstable"
-    CRASHED = "crashed"
-    TIMED_OUT = "timed-out"
-    UNSUPPORTED = "unsupported"
-    UNAVAILABLE = "unavailable"
+__all__ = ["Asks", "Cause", "Judgement", "Verdict", "slug"]
 
 
 class Verdict(enum.StrEnum):

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.judging.judgement import Cause, Judgement, Verdict
 from torch_compat.operators.breaks import (
+    UNKNOWN,
     Break,
-    Entry,
+    UpgraderEntry,
     change_of,
     consecutive,
     dropped_upgraders,
@@ -18,12 +20,12 @@ from torch_compat.operators.breaks import (
 )
 from torch_compat.policy.counts import key_of
 from torch_compat.policy.operator_waivers import Applied, Changed, apply_waivers
-from torch_compat.rules.judgement import Cause, Judgement, Verdict
 
 if TYPE_CHECKING:
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.counts import Key
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.policy.operator_waivers import OperatorGap
 
 __all__ = [
     "NOT_RECORDED",
@@ -39,6 +41,7 @@ __all__ = [
     "operator_changes",
     "operators_became",
     "pair_counts",
+    "unknown_operators",
 ]
 
 NOT_RECORDED: Final = "nothing is recorded of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
@@ -71,7 +74,7 @@ class Misstated:
         known: whether the release before is recorded completely, or has the operator at all.
     """
 
-    entry: Entry
+    entry: UpgraderEntry
     first: str
     before: str
     real: str | None
@@ -94,7 +97,7 @@ class OperatorChanges:
     early: tuple[tuple[str, str, int], ...]
     pairs: tuple[Pair, ...]
     upgraders: tuple[Misstated, ...]
-    dropped: tuple[tuple[str, Entry], ...]
+    dropped: tuple[tuple[str, UpgraderEntry], ...]
     applied: Applied
 
 
@@ -119,7 +122,7 @@ class PairCounts:
 
 def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
     """Every two releases that were recorded one after the other, oldest first; none where nothing is recorded."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     if changes is None:
         return ()
     found = [PairCounts(*early) for early in changes.early]
@@ -146,7 +149,7 @@ def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
 
 
 def operator_changes(evidence: Evidence) -> OperatorChanges | None:
-    """Everything that the rules about operators look at; None where nothing is recorded. :attr:`Evidence.operator_changes` keeps it."""
+    """Everything that the rules about operators look at; None where nothing is recorded. :meth:`Evidence.derived` keeps it."""
     if evidence.operators is None:
         return None
     schemas, versions = evidence.operators.schemas, evidence.operators.versions
@@ -188,7 +191,7 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
         if not any(holds and release in stating for release, holds in zip(schemas.releases, held, strict=True)):
             continue
         for bump, upgrader, old in loads(value):
-            entry = Entry(operator, bump, upgrader, old)
+            entry = UpgraderEntry(operator, bump, upgrader, old)
             bumped = bumps.get(bump)
             older = [
                 release
@@ -203,7 +206,7 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
     return found
 
 
-def _dropped(evidence: Evidence, since: int) -> list[tuple[str, Entry]]:
+def _dropped(evidence: Evidence, since: int) -> list[tuple[str, UpgraderEntry]]:
     """Upgraders that a release has no more, though the recorded one before it had them."""
     assert evidence.operators is not None  # noqa: S101 - asked before
     versions = evidence.operators.versions
@@ -216,7 +219,7 @@ def changed_by(one: Break, release: str) -> Changed:
     return Changed(one.side, release, one.operator, one.change, one.old, one.became)
 
 
-def dropped_by(release: str, entry: Entry) -> Changed:
+def dropped_by(release: str, entry: UpgraderEntry) -> Changed:
     """What waivers are asked of an upgrader that a release has no more."""
     return Changed("backward", release, entry.operator, ("upgrader-dropped",), entry.old, None)
 
@@ -229,7 +232,7 @@ def misstated_by(one: Misstated) -> Changed:
 
 def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
     """The verdict of something that is broken, and the id of the waiver that covers it."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     assert changes is not None  # noqa: S101 - nothing is broken where nothing is recorded
     fitting = changes.applied.by.get(changed, ())
     return (Verdict.WAIVED, fitting[0].id) if fitting else (Verdict.FAIL, "")
@@ -237,9 +240,14 @@ def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
 
 def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
     """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; none where nothing is recorded, or changed so."""
-    changes = evidence.operator_changes
+    changes = evidence.derived(operator_changes)
     return {
         key_of(waiver.id, operator): changes.applied.covered.get((waiver.id, operator), ()) if changes is not None else ()
         for waiver in evidence.policy.operator_waivers
         for operator in waiver.operators
     }
+
+
+def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
+    """How many operators of the release before a gap's release the recorded set cannot tell of."""
+    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)

@@ -7,24 +7,21 @@ import itertools
 import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import OTHER_ERROR, cell_key
 from torch_compat.corpus.recorded import together
+from torch_compat.judging.cell import DIRECTIONS, Cells, Direction, Outcome
+from torch_compat.judging.readers import Reader, Readers
+from torch_compat.judging.wordings import Wordings, other_errors
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import Outcome
-from torch_compat.rules.operator_changes import OperatorChanges, operator_changes
-from torch_compat.rules.readers import Reader, Readers
-from torch_compat.rules.relaxed import Relaxations
-from torch_compat.rules.wordings import Wordings, other_errors
 from torch_compat.values.compare import distances
-from torch_compat.values.normalise import headline
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.deprecations import DeprecationObservation
@@ -32,82 +29,21 @@ if TYPE_CHECKING:
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
     from torch_compat.corpus.proofs import Proofs
+    from torch_compat.judging.wordings import Errors
     from torch_compat.policy import OptionSet, Policy
-    from torch_compat.rules.wordings import Errors, Use
     from torch_compat.values.compare import Difference, Distances
     from torch_compat.values.delta import Departures
 
+Made = TypeVar("Made")
 Results = tuple[dict[str, Any], dict[str, Any]]
 """Two results, as the worker gives them: the expected one and another."""
 
-__all__ = ["Cells", "Direction", "Evidence", "deprecation_key"]
-
-Direction = Literal["backward", "own", "forward", "forward-in-window", "synthetic"]
-DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+__all__ = ["Evidence", "deprecation_key"]
 
 
 def deprecation_key(sha256: str, reader: ObservedReader) -> str:
     """The key of what a reader says to a probe of this hash; what stands under another one is of another probe or reader."""
     return digest(sha256, reader.identity_digest, reader.protocol)[:20]
-
-
-_DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT})
-
-
-@dataclass(slots=True)
-class Cells:
-    """Cells that are alike: one fixture, one set of load options, one observation, one direction, and the readers that made it.
-
-    A cell is what one reader did. Rules look at cells that are alike at once, since they say the same of all of them. Nobody changes
-    one; it is not frozen, because judging makes tens of thousands, and a frozen one takes seven times as long to make.
-
-    Attributes:
-        observation: what every one of the readers did.
-        direction: of the readers as seen from the writer; ``forward`` is readers older than the writer. Of what no release wrote
-            it is ``synthetic``.
-        readers: set of readers (see :class:`torch_compat.rules.readers.Readers`); never empty.
-        others: what was raised where the golden has another error, class and text of both; without what a wording explains.
-        worded: the wordings that explain the rest of that.
-    """
-
-    fixture: Fixture
-    options: OptionSet
-    observation: Observation
-    outcome: Outcome
-    direction: Direction
-    readers: int
-    others: Errors = ()
-    worded: frozenset[Use] = frozenset()
-
-    @property
-    def count(self) -> int:
-        """How many cells they are."""
-        return self.readers.bit_count()
-
-    @property
-    def subject(self) -> str:
-        """What was read, as people name it."""
-        return self.fixture.id if self.options.id == "default" else f"{self.fixture.id} ({self.options.id})"
-
-    def read_by(self, reader: Reader) -> str:
-        """The cell of one of the readers, as people name it."""
-        options = "" if self.options.id == "default" else f" ({self.options.id})"
-        return f"{self.fixture.id} read by {reader.name}{options}"
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the load call returned."""
-        return self.outcome is not Outcome.REFUSED and not (self.outcome in _DEAD and self.observation.stage == "load")
-
-    @property
-    def message(self) -> str:
-        """The one line that says why, for outcomes that have one."""
-        if self.observation.signal:
-            ending = f"{self.observation.signal} while {'loading' if self.observation.stage == 'load' else 'running'}"
-            return ": ".join([ending, *(error["message"] for error in self.observation.errors)])
-        # Several calls of one program may raise differently; the last is the plainest: TorchScript explains itself worse
-        # the first time, where it cannot yet quote the source.
-        return headline(self.observation.errors[-1]["message"]) if self.observation.errors else ""
 
 
 @dataclass(frozen=True)
@@ -238,19 +174,20 @@ class Evidence:
         return found
 
     @cached_property
-    def relaxations(self) -> Relaxations:
-        """Which values where the writer raised have a stated change as their cause."""
-        return Relaxations(self)
-
-    @cached_property
     def wordings(self) -> Wordings:
         """Which errors are those of the writer in other words."""
-        return Wordings(self)
+        return Wordings(self.policy.wordings, self.readers)
+
+    def derived(self, make: Callable[[Evidence], Made]) -> Made:
+        """What a function makes of this evidence; it is made once and kept."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        made: Made = self._derived[make]
+        return made
 
     @cached_property
-    def operator_changes(self) -> OperatorChanges | None:
-        """What broke in the operators from one recorded release to the next; None where nothing is recorded."""
-        return operator_changes(self)
+    def _derived(self) -> dict[Callable[[Evidence], Any], Any]:
+        return {}
 
     @cached_property
     def modelled(self) -> tuple[tuple[Fixture, str, Observation], ...]:

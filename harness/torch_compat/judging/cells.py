@@ -6,14 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.observations import OTHER_ERROR
-from torch_compat.rules.judgement import Cause, Judgement, Outcome, Verdict
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Cause, Judgement, Verdict
+from torch_compat.judging.relaxed import Relaxations
 from torch_compat.values.normalise import alike, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.rules.evidence import Cells, Evidence
     from torch_compat.values.compare import Difference
 
 __all__ = ["in_words", "judge_cells", "kind_of", "told_apart", "verdicts"]
@@ -43,7 +46,7 @@ def verdicts(evidence: Evidence, cells: Cells, table: Mapping[Outcome, Verdict])
     if cells.outcome is not Outcome.RELAXED:
         yield cells, table.get(cells.outcome, Verdict.FAIL)
         return
-    for part, named in told_apart(cells, evidence.relaxations.named(cells)):
+    for part, named in told_apart(cells, evidence.derived(Relaxations).named(cells)):
         yield part, Verdict.NO_PROMISE if named else Verdict.FAIL
 
 

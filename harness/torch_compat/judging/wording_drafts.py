@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.manifest import SYNTHETIC
-from torch_compat.rules.waiving import recorded_releases
+from torch_compat.judging.waiving import recorded_releases
 from torch_compat.values.normalise import plain_error
 
 if TYPE_CHECKING:
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["Draft", "drafts", "phrase"]
 

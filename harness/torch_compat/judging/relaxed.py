@@ -12,14 +12,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.readers import highest, lowest
+from torch_compat.judging.readers import places as readers_in
 from torch_compat.operators import halves
-from torch_compat.rules.judgement import Outcome
-from torch_compat.rules.readers import highest, lowest
-from torch_compat.rules.readers import places as readers_in
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
 
 __all__ = ["UNTOLD", "Relaxations", "raised"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_compat.rules.judgement import Outcome
+from torch_compat.judging.cell import Outcome
 
 if TYPE_CHECKING:
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Tolerance
-    from torch_compat.rules.evidence import Evidence
     from torch_compat.values.compare import Distances
 
 __all__ = ["Forgiven", "Greatest", "forgiven"]

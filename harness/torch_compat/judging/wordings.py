@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
-    from torch_compat.policy.model import Wording
+    from torch_compat.judging.readers import Readers
+    from torch_compat.policy.sayings import Wording
     from torch_compat.releases.sets import ReleaseSet
-    from torch_compat.rules.evidence import Evidence
 
-__all__ = ["Errors", "Heard", "Use", "Wordings", "other_errors"]
+__all__ = ["Errors", "Heard", "WordingUse", "Wordings", "other_errors"]
 
 Pair = tuple[str, str, str, str]
 """Class and text of the golden's error, then of the reader's."""
 Errors = tuple[Pair, ...]
 
 
-class Use(NamedTuple):
+class WordingUse(NamedTuple):
     """What explains one pair of errors.
 
     Attributes:
@@ -53,7 +53,7 @@ class Heard(NamedTuple):
     """
 
     others: Errors
-    worded: frozenset[Use]
+    worded: frozenset[WordingUse]
     readers: int
 
 
@@ -64,18 +64,19 @@ def other_errors(observation: Observation) -> Errors:
 
 
 class Wordings:
-    """The wordings of a policy over some evidence. What it found out once, it keeps."""
+    """The wordings of a policy, asked of the readers of some evidence. What it found out once, it keeps."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-        self._known: dict[tuple[str, Pair], tuple[tuple[Use, ReleaseSet], ...]] = {}
-        self._readers: dict[str, int] = {}
+    def __init__(self, wordings: tuple[Wording, ...], readers: Readers) -> None:
+        self._wordings = wordings
+        self._readers = readers
+        self._known: dict[tuple[str, Pair], tuple[tuple[WordingUse, ReleaseSet], ...]] = {}
+        self._spans: dict[str, int] = {}
 
     def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
         """The readers of one observation, told apart by what explains the errors that are not the golden's."""
-        parts: dict[tuple[Errors, frozenset[Use]], int] = {((), frozenset()): readers}
+        parts: dict[tuple[Errors, frozenset[WordingUse]], int] = {((), frozenset()): readers}
         for pair in other_errors(observation) if observation.extent else ():
-            split: dict[tuple[Errors, frozenset[Use]], int] = {}
+            split: dict[tuple[Errors, frozenset[WordingUse]], int] = {}
             for (others, worded), bits in parts.items():
                 for uses, some in self._by_use(fixture.release, pair, bits):
                     key = (others, worded | uses) if uses else ((*others, pair), worded)
@@ -92,11 +93,11 @@ class Wordings:
             if not any(Release(reader) in releases for _, releases in self._explaining(fixture.release, pair))
         )
 
-    def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[Use], int]]:
+    def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[WordingUse], int]]:
         """Some readers, told apart by all that explains their error; none of them twice, and those unexplained with nothing."""
-        groups: dict[frozenset[Use], int] = {frozenset(): readers}
+        groups: dict[frozenset[WordingUse], int] = {frozenset(): readers}
         for use, releases in self._explaining(writer, pair):
-            split: dict[frozenset[Use], int] = {}
+            split: dict[frozenset[WordingUse], int] = {}
             for uses, bits in groups.items():
                 for key, some in ((uses | {use}, bits & self._span(releases)), (uses, bits & ~self._span(releases))):
                     if some:
@@ -104,28 +105,28 @@ class Wordings:
             groups = split
         yield from groups.items()
 
-    def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[Use, ReleaseSet], ...]:
+    def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[WordingUse, ReleaseSet], ...]:
         """What makes two errors one, and for which readers."""
         key = (writer, pair)
         if key not in self._known:
-            found: list[tuple[Use, ReleaseSet]] = []
+            found: list[tuple[WordingUse, ReleaseSet]] = []
             if writer != SYNTHETIC:  # what no release wrote has the words of none
-                for wording in self._evidence.policy.wordings:
+                for wording in self._wordings:
                     found += _uses(wording, Release(writer), pair)
             self._known[key] = tuple(found)
         return self._known[key]
 
     def _span(self, releases: ReleaseSet) -> int:
         text = str(releases)
-        if text not in self._readers:
-            self._readers[text] = self._evidence.readers.where(lambda reader: Release(reader.release) in releases)
-        return self._readers[text]
+        if text not in self._spans:
+            self._spans[text] = self._readers.where(lambda reader: Release(reader.release) in releases)
+        return self._spans[text]
 
 
-def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[Use, ReleaseSet]]:
+def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[WordingUse, ReleaseSet]]:
     golden, given = plain_error(pair[:2]), plain_error(pair[2:])
     for wrote, before in enumerate(wording.says):
         if writer in before.releases and before.says(*golden):
             for read, after in enumerate(wording.says):
                 if after.says(*given):
-                    yield Use(wording.id, wrote, read), after.releases
+                    yield WordingUse(wording.id, wrote, read), after.releases

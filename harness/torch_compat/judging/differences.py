@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.observations import OTHER_ERROR
-from torch_compat.rules.cells import in_words
-from torch_compat.rules.judgement import Outcome
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.cells import in_words
 from torch_compat.values.compare import all_differences, contents
 from torch_compat.values.normalise import alike, headline, plain_error
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
-    from torch_compat.rules.evidence import Cells, Evidence
+    from torch_compat.judging.cell import Cells
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.values.compare import Difference
 
 __all__ = ["DIGITS", "Differences", "digest_of_text"]

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from torch_compat.judging.agreement import agreement
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import STORED
 from torch_compat.releases.release import public
-from torch_compat.rules.judgement import Outcome, Verdict
-from torch_compat.rules.observations_reproduce import agreement
 from torch_compat.values.compare import all_differences
 from torch_compat.values.normalise import alike, headline
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from torch_compat.corpus.deprecations import DeprecationObservation, Use
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.judge import ReaderJudgement
     from torch_compat.policy import OptionSet
-    from torch_compat.rules.evidence import Evidence
-    from torch_compat.rules.judge import Judged
     from torch_compat.values.compare import Difference
 
 __all__ = [
@@ -79,7 +80,7 @@ class Moved:
     before: str
     after: str
     cause: str
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[ReaderJudgement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,14 @@ class Compared:
     unasked: tuple[str, ...]
 
 
-def verdict_of(judged: Iterable[Judged]) -> Verdict:
+def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
     """The gravest verdict; ``no-promise`` where no rule says anything."""
     found = {one.verdict for one in judged}
     return next((one for one in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if one in found), NONE)
 
 
 def compare_cells(
-    evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[Judged, ...]]
+    evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[ReaderJudgement, ...]]
 ) -> Compared:
     """Compare what two readers did with every cell of the later one.
 
@@ -130,7 +131,7 @@ def compare_cells(
     return Compared(tuple(moved), same, tuple(unasked))
 
 
-def _with(one: Moved, judged: tuple[Judged, ...]) -> Moved:
+def _with(one: Moved, judged: tuple[ReaderJudgement, ...]) -> Moved:
     return Moved(one.state, one.what, one.group, one.fixture, one.options, one.before, one.after, one.cause, judged)
 
 
@@ -278,7 +279,7 @@ def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
 # ------------------------------------------------------------------------------------------------- deprecations and probes
 
 
-def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, Judged]]) -> Compared:
+def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, ReaderJudgement]]) -> Compared:
     """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared."""
     moved: list[Moved] = []
     unasked: list[str] = []

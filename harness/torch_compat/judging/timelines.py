@@ -7,24 +7,24 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from torch_compat.policy.timeline import Kept, histories
+from torch_compat.judging.judgement import slug
+from torch_compat.policy.timeline import TimelineState, histories
 from torch_compat.releases.release import Release
-from torch_compat.rules.judgement import slug
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import Policy
     from torch_compat.policy.deprecations import Deprecation, Statement
-    from torch_compat.policy.timeline import Breach, History, Snapshot
-    from torch_compat.rules.evidence import Evidence
+    from torch_compat.policy.timeline import Breach, DeprecationHistory, Snapshot
 
 __all__ = [
     "Mismatch",
-    "Row",
     "Seen",
     "State",
+    "TimelineRow",
     "Used",
     "derive",
     "expected",
@@ -186,7 +186,7 @@ def _error(use: Used) -> str:
     return f": {use.error['type']}: {use.error['message']}" if use.error else ""
 
 
-def expected(history: History, release: str) -> frozenset[State]:
+def expected(history: DeprecationHistory, release: str) -> frozenset[State]:
     """The states that a release may be in, by what the policy file says."""
     points = list(history.axis.points)
     rank = points.index(release)
@@ -211,7 +211,7 @@ def seen(evidence: Evidence, deprecation: Deprecation) -> dict[str, Seen]:
     }
 
 
-def mismatches(evidence: Evidence, history: History, states: Mapping[str, Seen]) -> Iterator[Mismatch]:
+def mismatches(evidence: Evidence, history: DeprecationHistory, states: Mapping[str, Seen]) -> Iterator[Mismatch]:
     """Where the policy file and the evidence disagree, release by release."""
     deprecation = history.deprecation
     observed = evidence.deprecations.get(deprecation.probe, {})
@@ -232,7 +232,7 @@ def mismatches(evidence: Evidence, history: History, states: Mapping[str, Seen])
                 runs.pop(what, None)
 
 
-def _state(history: History, release: str, found: Seen) -> str:
+def _state(history: DeprecationHistory, release: str, found: Seen) -> str:
     allowed = expected(history, release)
     if found.state is State.CANNOT_TELL or found.state in allowed:
         return ""
@@ -252,24 +252,24 @@ def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: S
     return f"in {release} its warning is said to be a {said}, which Python hides by default, but everybody sees it"
 
 
-def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> History | None:
+def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> DeprecationHistory | None:
     """The history of the alternative, where it was deprecated itself."""
     name = deprecation.alternative_deprecation
     return next((one for one in histories(evidence.policy) if one.deprecation.id == name), None) if name else None
 
 
-def _there(history: History, release: str) -> bool:
+def _there(history: DeprecationHistory, release: str) -> bool:
     """Whether the alternative is said to be in a release."""
     points, since = list(history.axis.points), _since(history)
     return not since or points.index(since) <= points.index(release)
 
 
-def _since(history: History) -> str:
+def _since(history: DeprecationHistory) -> str:
     """The release from which the alternative is said to be there; "" where it always is."""
     return next((one.release for one in history.deprecation.events if one.what == "alternative"), "")
 
 
-def _alternative(evidence: Evidence, history: History, release: str, observed: Observed, found: Seen) -> str:
+def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
     """Whether the alternative is there when it is said to be, and works wherever it is to be used instead."""
     deprecation, since, use = history.deprecation, _since(history), observed.alternative
     if deprecation.alternative_package is not None:
@@ -311,7 +311,7 @@ def _did(use: Used) -> str:
     return {"lacks": "is lacking", "timed-out": "came to no end"}.get(use.outcome, use.outcome)
 
 
-def _alternative_warning(evidence: Evidence, history: History, release: str, observed: Observed) -> str:
+def _alternative_warning(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed) -> str:
     """Whether the alternative can be used without being warned, unless it was deprecated itself."""
     deprecation, use = history.deprecation, observed.alternative
     if not _there(history, release) or use.outcome != "worked":
@@ -329,7 +329,7 @@ def statement_of(deprecation: Deprecation, points: Sequence[str], release: str) 
     return next((one for one in reversed(deprecation.docs) if points.index(one.release) <= rank), None)
 
 
-def _documentation(history: History, release: str, observed: Observed, found: Seen) -> str:
+def _documentation(history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
     deprecation, docs = history.deprecation, observed.docs
     said = statement_of(deprecation, list(history.axis.points), release)
     words = {one.holds for one in deprecation.docs if one.holds}
@@ -345,7 +345,7 @@ def _documentation(history: History, release: str, observed: Observed, found: Se
     return ""
 
 
-def _announcement(history: History, release: str, observed: Observed, found: Seen) -> str:
+def _announcement(history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
     """Whether the file states all that the documentation says is to come, and no more."""
     said = statement_of(history.deprecation, list(history.axis.points), release)
     words = () if said is None else tuple(filter(None, (said.holds, *(said.announces or ()))))
@@ -371,7 +371,7 @@ def finding_of(name: str, breach: Breach) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """One deprecation as of a day, policy and evidence together.
 
     Attributes:
@@ -382,20 +382,20 @@ class Row:
         fits: whether what was observed agrees with the file.
     """
 
-    history: History
+    history: DeprecationHistory
     snapshot: Snapshot
-    verdict: Kept
+    verdict: TimelineState
     why: tuple[str, ...]
     states: dict[str, Seen]
     fits: bool
 
 
-def rows(evidence: Evidence, as_of: dt.date, policy: Policy | None = None) -> tuple[Row, ...]:
+def rows(evidence: Evidence, as_of: dt.date, policy: Policy | None = None) -> tuple[TimelineRow, ...]:
     """Every deprecation as of a day, by id."""
     return tuple(_row(evidence, history, as_of) for history in histories(policy or evidence.policy))
 
 
-def _row(evidence: Evidence, history: History, as_of: dt.date) -> Row:
+def _row(evidence: Evidence, history: DeprecationHistory, as_of: dt.date) -> TimelineRow:
     snapshot = history.at(as_of)
     states = seen(evidence, history.deprecation)
     wrong = list(dict.fromkeys(one.text for one in mismatches(evidence, history, states) if one.what == "state"))
@@ -406,8 +406,8 @@ def _row(evidence: Evidence, history: History, as_of: dt.date) -> Row:
     why += [
         f"{release}: {one.why}" for release, one in states.items() if one.state is State.CANNOT_TELL and release not in excused
     ]
-    verdict = Kept.CANNOT_TELL if why and snapshot.happened else snapshot.verdict
-    return Row(history, snapshot, verdict, tuple(why), states, not why)
+    verdict = TimelineState.CANNOT_TELL if why and snapshot.happened else snapshot.verdict
+    return TimelineRow(history, snapshot, verdict, tuple(why), states, not why)
 
 
 def _excused(evidence: Evidence, deprecation: Deprecation) -> Iterable[str]:

@@ -1,0 +1,34 @@
+"""What ``torch-compat --help`` lists: every command with its line, and the exit status."""
+
+from __future__ import annotations
+
+__all__ = ["COMMANDS", "EPILOG"]
+
+COMMANDS = {
+    "replay": "Observe with the selected readers, judge, and report (the main job).",
+    "inspect": "Identify archives, their contents, and the releases that can load them.",
+    "run": "Run a TorchScript, mobile or exported program, without torch or with a real release.",
+    "judge": "Check the recorded observations against the policy.",
+    "report": "Show what begins with a release: breaks, deprecations, and what is mended.",
+    "notes": "Draft the compatibility notes of a release from recorded observations.",
+    "signoff": "Sign for a release on recorded evidence, and verify what was signed.",
+    "candidate": "Compare a build of torch with the newest release: what is new or mended.",
+    "accept": "Measure what waivers cover, show changes, and update the lock files.",
+    "observe": "Load fixtures with real releases and compare with the recorded results.",
+    "produce": "Write fixtures by running recipes with a real release.",
+    "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",
+    "operators": "Show operator schemas and their changes, and check changes for breakage.",
+    "extension": "Record the operators that an extension uses, and check which releases it fits.",
+    "prove": "Prove that an upgrader preserves what old programs computed.",
+    "readers": "List, build and remove environments of releases; look for new releases.",
+    "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",
+    "plan": "Plan a change: print the schedule that keeps every promise.",
+    "explain": "Explain a rule, waiver, deprecation or anything else that has an id.",
+    "new": "Create a recipe, deprecation, rule or waiver from a template.",
+}
+EPILOG = (
+    "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
+    "4 incomplete: a required check could not be done.\n\n"
+    "Only one run writes to a tree at a time. Another run waits for TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
+    "the next run that writes completes or undoes its changes."
+)

@@ -1,0 +1,280 @@
+"""A policy as a whole, and the registry of the tables that its files may have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from torch_compat.policy.corrections import Builtin, Conversion
+from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
+from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
+from torch_compat.policy.model import (
+    STORED,
+    Beside,
+    CalendarRelease,
+    Change,
+    CorpusScope,
+    Disregard,
+    Format,
+    Layout,
+    Need,
+    OptionSet,
+    PolicyTable,
+    Quirk,
+    RuleEntry,
+    Tolerance,
+    Undeclared,
+    Waiver,
+    WeightsOnly,
+    WeightsOnlyRefusal,
+)
+from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.sayings import KnownWarning, Wording
+from torch_compat.policy.slips import Slip
+from torch_compat.policy.upgraders import Upgrader
+from torch_compat.releases.release import Release
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Collection, Mapping
+
+    from torch_compat.policy.accepted import Accepted
+    from torch_compat.policy.shapes import Family, Table
+    from torch_compat.releases.calendar import Calendar
+
+    Order: TypeAlias = Callable[[Any, Calendar[CalendarRelease]], Any]
+
+__all__ = ["REGISTRY", "Kind", "Policy"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table.
+
+    Attributes:
+        name: as files write it.
+        model: its class; the docstrings of the class are the reference of its keys.
+        keys: which of its keys no two tables share the values of; none where tables have no name.
+        order: by what the tables are sorted; None where they keep the order of the files.
+        folder: of the files that hold one such table each, named after its ``id``; empty where any file of the policy may hold it.
+        single: whether there is one in the whole policy, written ``[name]``; the others of ``folder`` "" are written ``[[name]]``.
+        releases: the paths of values that name releases of the calendar.
+        sets: the keys whose values are sets of releases, the ends of which the calendar has.
+        required: what a policy without any lacks; empty where it needs none.
+        judged: whether judging rests on it, so that it is a part of :attr:`Policy.digest`.
+        field: of :class:`Policy`; empty for the three that stand in it in another form.
+    """
+
+    name: str
+    model: type[Table]
+    keys: tuple[str, ...]
+    order: Order | None = None
+    folder: str = ""
+    single: bool = False
+    releases: tuple[tuple[str, ...], ...] = ()
+    sets: tuple[str, ...] = ()
+    required: str = ""
+    judged: bool = True
+    field: str = ""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it is written ``[[name]]``, in any file and any number."""
+        return not self.single and not self.folder
+
+    @property
+    def header(self) -> str:
+        """How files begin it."""
+        return f"[[{self.name}]]" if self.repeated else f"[{self.name}]"
+
+
+def _by_id(table: Any, _: object) -> str:
+    return str(table.id)
+
+
+def _asked(item: WeightsOnly, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
+    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
+    return calendar.known.bits_of(item.readers), item.model_dump_json(exclude_none=True)
+
+
+def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
+    """Sorts option sets: those of every release first, then in the order in which releases learned them."""
+    age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
+    return age, options.id
+
+
+def _tables(
+    name: str, model: type[Table], *, keys: tuple[str, ...] = ("id",), order: Order | None = _by_id, folder: str = "",
+    releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "", judged: bool = True,
+) -> Any:  # fmt: skip
+    """A field of :class:`Policy` that holds all tables of one kind; the parameters are the attributes of :class:`Kind`."""
+    kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required, judged=judged)
+    return field(default=(), metadata={"kind": kind})
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything that the files of one policy folder say, cross-checked. Made by :func:`torch_compat.policy.load_policy`.
+
+    Its order does not depend on how the tables are spread over files, except for those that keep theirs.
+
+    A field whose default is made by ``_tables`` is a kind of table that files may have: its row in the registry (:data:`REGISTRY`).
+    To add a kind of table, write its class and a field here; reading, checks, order, digest and schema follow from the field.
+    """
+
+    name: str
+    in_force_from: dt.date
+    forward_window_days: int
+    corpus: CorpusScope
+    calendar: Calendar[CalendarRelease]
+    formats: tuple[Format, ...] = _tables(
+        "format", Format, keys=("kind", "version"), order=lambda one, _: (one.kind, one.version),
+        releases=(("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
+    )  # fmt: skip
+    layouts: tuple[Layout, ...] = _tables("layout", Layout, sets=("readers",))
+    undeclared: tuple[Undeclared, ...] = _tables(
+        "undeclared", Undeclared, keys=("recipe", "writers"), order=lambda one, _: (one.recipe, str(one.writers))
+    )
+    warnings: tuple[KnownWarning, ...] = _tables("warning", KnownWarning)
+    wordings: tuple[Wording, ...] = _tables("wording", Wording)
+    options: tuple[OptionSet, ...] = _tables(
+        "options", OptionSet, order=_introduced, releases=(("since",),), required="nothing would be loaded"
+    )
+    rules: tuple[RuleEntry, ...] = _tables("rule", RuleEntry, order=None, required="nothing would be checked")
+    tolerances: tuple[Tolerance, ...] = _tables("tolerance", Tolerance, keys=(), order=lambda one, _: (one.dtype, one.operators))
+    disregarded: tuple[Disregard, ...] = _tables("disregard", Disregard, keys=(), order=lambda one, _: (one.kind, one.families))
+    weights_only: tuple[WeightsOnly, ...] = _tables("weights_only", WeightsOnly, keys=(), order=_asked, sets=("readers",))
+    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = _tables(
+        "weights_only_refusal", WeightsOnlyRefusal, keys=(), sets=("readers",),
+        order=lambda one, _: (one.recipe, str(one.writers), str(one.readers)),
+    )  # fmt: skip
+    needs: tuple[Need, ...] = _tables("need", Need, sets=("readers",))
+    # A quirk is a need, too: needs has them as well, for their order and the digest
+    quirks: tuple[Quirk, ...] = _tables("quirk", Quirk, sets=("readers",), judged=False)
+    beside: tuple[Beside, ...] = _tables(
+        "beside", Beside, keys=("package", "version"), order=lambda one, _: (one.package, one.version)
+    )
+    builtins: tuple[Builtin, ...] = _tables(
+        "builtin", Builtin, keys=("operator", "readers"), order=lambda one, _: (one.operator, str(one.readers)), sets=("readers",)
+    )
+    conversions: tuple[Conversion, ...] = _tables(
+        "conversion", Conversion, keys=("given", "readers"), order=lambda one, _: (one.given, str(one.readers)), sets=("readers",)
+    )
+    changes: tuple[Change, ...] = _tables(
+        "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
+    )
+    slips: tuple[Slip, ...] = _tables("slip", Slip, order=None, sets=("readers",))
+    upgraders: tuple[Upgrader, ...] = _tables("upgrader", Upgrader, order=None, releases=(("old",), ("since",), ("dropped",)))
+    timelines: tuple[Timeline, ...] = _tables(
+        "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
+    )
+    planned: tuple[Planned, ...] = _tables("planned", Planned, keys=("version",), order=lambda one, _: Release(one.version))
+    profiles: tuple[Profile, ...] = _tables("profile", Profile, judged=False)
+    operator_gaps: tuple[OperatorGap, ...] = _tables(
+        "operator_gap", OperatorGap, keys=("release",), order=lambda one, calendar: calendar[one.release].parsed,
+        releases=(("release",),),
+    )  # fmt: skip
+    abilities: tuple[Ability, ...] = _tables("ability", Ability, sets=("readers",))
+    packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
+    renamed: tuple[Renamed, ...] = _tables("renamed", Renamed, keys=("module",), order=lambda one, _: one.module)
+    advisories: tuple[Advisory, ...] = _tables("advisory", Advisory, sets=("readers",))
+    waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
+    deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
+    operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
+    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
+    accepted: Accepted | None = None
+    """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
+    nightly_index: str | None = None
+    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
+
+    def under(self, profile: Profile) -> Policy:
+        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
+        window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
+        return replace(
+            self,
+            name=profile.id,
+            in_force_from=profile.in_force_from or self.in_force_from,
+            forward_window_days=window,
+            timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
+        )
+
+    @property
+    def releases(self) -> tuple[CalendarRelease, ...]:
+        """Every release of the calendar, by version."""
+        return tuple(self.calendar)
+
+    def day_of(self, release: str) -> dt.date:
+        """The day of a release of the calendar, else the day that is planned for it; KeyError if the policy knows neither."""
+        if release in self.calendar:
+            return self.calendar[release].date
+        return {one.version: one.date for one in self.planned}[release]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
+        content = {
+            "name": self.name,
+            "in_force_from": self.in_force_from.isoformat(),
+            "forward_window_days": self.forward_window_days,
+            "corpus": _plain(self.corpus),
+            "releases": [_plain(release) for release in self.releases],
+            **{
+                kind.field: [_plain(item) for item in getattr(self, kind.field)]
+                for kind in REGISTRY
+                if kind.field and kind.judged
+            },
+            "counts": [[*key, count] for key, count in sorted(self.counts.items())],
+            "accepted": None if self.accepted is None else self.accepted.text,
+            "became": [[*key, one] for key, one in sorted(self.became.items())],
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def option_sets(self, family: Family, release: CalendarRelease) -> tuple[OptionSet, ...]:
+        """The sets of load options with which this release reads archives of this family."""
+        return tuple(
+            options
+            for options in self.options
+            if family in options.families and (options.since is None or self.calendar[options.since].parsed <= release.parsed)
+        )
+
+    def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
+        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+
+        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
+
+        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
+        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
+        """
+        if family in STORED:
+            return None
+        fitting = [entry for entry in self.tolerances if entry.dtype == dtype and entry.specificity(operators)]
+        return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
+
+    def disregards(self, kind: str, family: str) -> bool:
+        """Whether a kind of difference is not held against readers of a family."""
+        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
+
+
+def _plain(table: Table) -> Mapping[str, Any]:
+    return table.model_dump(mode="json", exclude_none=True)
+
+
+REGISTRY: Final[tuple[Kind, ...]] = (
+    Kind("policy", PolicyTable, (), required="its name, its first day and its forward window are missing", single=True),
+    Kind(
+        "corpus", CorpusScope, (), required="its writers and readers, or the rule that gives them, are missing", single=True,
+        releases=(("writers",), ("readers",), ("besides",)),
+    ),
+    Kind(
+        "release", CalendarRelease, ("version",),
+        required="without a calendar no reader is older or newer than another",
+    ),
+    *(replace(one.metadata["kind"], field=one.name) for one in fields(Policy) if "kind" in one.metadata),
+)  # fmt: skip
+"""Every kind of table that a policy folder may hold."""

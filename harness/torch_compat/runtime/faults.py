@@ -1,0 +1,36 @@
+"""Errors of Python while a program runs, as errors of the program."""
+
+from __future__ import annotations
+
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.runtime.language.names import FILE_PREFIX
+
+__all__ = ["CALLED", "translated"]
+
+CALLED = "__call__"
+"""The method that stands for calling a module itself."""
+# What numpy says of a tensor that no memory could hold
+TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
+
+
+def translated(error: Exception) -> Exception:
+    """What Python raises while code of a program runs, as an error of the program; a fault of an operator is never the program's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace is not None and trace.tb_frame.f_code.co_filename.startswith(FILE_PREFIX)
+    where = f"line {trace.tb_lineno}" if inside and trace is not None else None
+    if isinstance(error, RecursionError):
+        return Raised("the program calls itself too deeply", code="RuntimeError", where=where)
+    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(TOO_LARGE)):
+        return Raised("the program needs more memory than there is", code="RuntimeError", where=where)
+    if not inside:
+        at = trace.tb_frame.f_code.co_name if trace is not None else "?"
+        return Unsupported(f"the reference reader fails in {at}: {type(error).__name__}: {error}", code="fault")
+    if isinstance(error, IndexError):
+        return Raised(str(error), code="IndexError", where=where)
+    if isinstance(error, KeyError):
+        return Raised(f"KeyError: {error}", code="RuntimeError", where=where)
+    if isinstance(error, NameError | ValueError):  # a variable without value; a list of another length to unpack
+        return Raised(str(error), code="RuntimeError", where=where)
+    return Unsupported(f"the reference reader does not run this: {error}", code="language", where=where)

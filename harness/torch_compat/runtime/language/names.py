@@ -1,0 +1,243 @@
+"""The names of compiled source: what the code of one file of TorchScript refers to, and what is known of its functions and classes.
+
+Compiled code has no names but those of the table that is filled here; see :mod:`torch_compat.runtime.language.unit`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch_compat.errors import Refused
+from torch_compat.formats.parsing import dotted
+from torch_compat.runtime.language.called import missing
+from torch_compat.runtime.language.inference import LITERALS
+from torch_compat.runtime.language.types import ANY, Type, checked_key, read_type
+from torch_compat.runtime.values import EnumMember
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.runtime.values import Steps
+
+__all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError"]
+
+FILE_PREFIX = "<torchscript "
+DEPTH = 100  # of expressions within expressions, and of blocks within blocks
+NUMBERS: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
+
+
+class SourceError(Refused):
+    """The source is not TorchScript, or not such as this reader understands."""
+
+    default_code = "source"
+
+
+class Host(Protocol):
+    """What a unit needs of the program that it belongs to.
+
+    Attributes:
+        steps: what loops and calls pay with.
+        once: whether equal calls in a tuple are one, so that their results share memory (1.0).
+        neutral: whether arithmetic with an operand that changes nothing gives the tensor itself back (1.0 to 1.4).
+        listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
+        source: what parsing the source that was compiled so far took, as :func:`torch_compat.formats.parsing.parsing` estimates it.
+    """
+
+    steps: Steps
+    once: bool
+    neutral: bool
+    listed: bool
+    source: int
+
+    @property
+    def itself(self) -> frozenset[type]:
+        """The kinds of values that are equal to themselves, also with NaN: lists (1.6 and newer), floats (1.10 and newer)."""
+
+    def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
+        """The operator of a qualified name."""
+
+    def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
+        """``eq`` or ``ne`` of a value with itself, where ``itself``."""
+
+    def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
+        """Arithmetic with an operand that changes nothing, where ``neutral``."""
+
+    def written(self, unit: Names, line: int) -> Callable[..., Any]:
+        """``index_put`` of a list of tensors, where ``listed``."""
+
+    def reference(self, name: str) -> Any:
+        """The class, function or enum member of a qualified name."""
+
+    def constant(self, index: int) -> Any:
+        """A tensor of ``CONSTANTS``."""
+
+    def equal_calls(self) -> None:
+        """A tuple holds equal calls, of which ``once`` makes one."""
+
+
+class FunctionInfo:
+    """A function or method: its code, and how its border converts.
+
+    Attributes:
+        name: its name in the source.
+        call: the code.
+        parameters: ``(name, annotation or None)``, ``self`` included.
+        required: how many of them have no default.
+        returns: annotation, or None.
+    """
+
+    __slots__ = ("_types", "call", "name", "parameters", "required", "returns")
+
+    def __init__(self, name: str, parameters: list[tuple[str, ast.expr | None]], required: int, returns: ast.expr | None) -> None:
+        self.name = name
+        self.call: Callable[..., Any] = missing
+        self.parameters = parameters
+        self.required = required
+        self.returns = returns
+        self._types: list[Type] | None = None
+
+    def types(self) -> list[Type]:
+        """Types of the parameters; what has no annotation is a tensor, but for ``self``."""
+        if self._types is None:
+            self._types = [
+                ANY if name == "self" and n == 0 else Type("Tensor") if node is None else read_type(node)
+                for n, (name, node) in enumerate(self.parameters)
+            ]
+        return self._types
+
+
+class ClassInfo:
+    """What the source says of a class.
+
+    Attributes:
+        qualified_name: as ``__torch__.submodules.Leaf``.
+        kind: ``module``, ``class``, ``namedtuple``, ``enum`` or ``interface``.
+        parameters: names of the attributes that are parameters.
+        buffers: those that are buffers, as far as the source says so.
+        attributes: annotations by name, in order.
+        constants: values of ``Final`` attributes and defaults.
+        methods: by name.
+        members: of an enumeration.
+        hooks: names of forward hooks and forward pre-hooks.
+    """
+
+    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name")  # fmt: skip
+
+    def __init__(self, qualified_name: str, kind: str) -> None:
+        self.qualified_name = qualified_name
+        self.kind = kind
+        self.parameters: list[str] = []
+        self.buffers: list[str] = []
+        self.attributes: dict[str, ast.expr] = {}
+        self.constants: dict[str, Any] = {}
+        self.methods: dict[str, FunctionInfo] = {}
+        self.members: dict[str, EnumMember] = {}
+        self.hooks: list[str] = []
+        self.pre_hooks: list[str] = []
+        self.python: Any = None
+        self._types: list[Type] | None = None
+
+    def types(self) -> list[Type]:
+        """Types of the attributes, in order."""
+        if self._types is None:
+            self._types = [read_type(node) for node in self.attributes.values()]
+        return self._types
+
+
+class Names:
+    """The table of one file of source.
+
+    Attributes:
+        host: the program.
+        name: the qualified name of what the file holds: ``__torch__.submodules``.
+        where: archive and record, for messages.
+    """
+
+    def __init__(self, host: Host, name: str, where: str) -> None:
+        self.host = host
+        self.name = name
+        self.where = where
+        self._table: dict[str, Any] = {"__builtins__": {}}
+        self._names: dict[Any, str] = {}  # what a name of the table stands for -> the name
+        self._references: list[tuple[str, str, str]] = []  # name in the table, qualified name, what it is used for
+
+    @property
+    def file(self) -> str:
+        """What frames of the compiled source call their file."""
+        return f"{FILE_PREFIX}{self.where}>"
+
+    def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
+        """An error of this place."""
+        return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
+
+    def literal(self, node: ast.expr, depth: int = 0) -> Any:
+        """A constant: of an enumeration, a ``Final`` attribute, a default."""
+        if depth > DEPTH:
+            raise self.fail(node, "is nested too deep")
+        if isinstance(node, ast.Constant) and node.value.__class__ in LITERALS:
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self.literal(node.operand, depth + 1)
+            if inner.__class__ in {int, float, complex}:
+                return -inner
+        if isinstance(node, ast.List):
+            return [self.literal(item, depth + 1) for item in node.elts]
+        if isinstance(node, ast.Tuple):
+            return tuple(self.literal(item, depth + 1) for item in node.elts)
+        if isinstance(node, ast.Dict):
+            return {
+                checked_key(self.literal(k, depth + 1)): self.literal(v, depth + 1)
+                for k, v in zip(node.keys, node.values, strict=True)
+                if k is not None
+            }
+        if isinstance(node, ast.Name) and node.id in NUMBERS:
+            return NUMBERS[node.id]
+        if isinstance(node, ast.Call):
+            head = dotted(node.func)
+            if head in {"annotate", "unchecked_cast"} and len(node.args) == 2:
+                return self.literal(node.args[1], depth + 1)
+            if head == "torch.device" and len(node.args) == 1:
+                return self.host.operator("aten::device", self, node.lineno)(self.literal(node.args[0], depth + 1))
+        if isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if name.startswith("__torch__."):
+                found = self.host.reference(name)
+                if found.__class__ is EnumMember:
+                    return found
+            if name.startswith("CONSTANTS.c") and name[11:].isdigit():
+                return self.host.constant(int(name[11:]))
+        raise self.fail(node, "is no constant")
+
+    def entry(self, key: tuple[str, Any], value: Any) -> str:
+        """The name in the table for something; the same for the same."""
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"k{len(self._names)}"
+            self._table[name] = value
+        return name
+
+    def fresh(self) -> int:
+        """A number that no other entry has."""
+        return len(self._names)
+
+    def operator(self, name: str, node: ast.AST) -> str:
+        """The name in the table of an operator."""
+        known = self._names.get(("operator", name))
+        if known is not None:
+            return known
+        return self.entry(("operator", name), self.host.operator(name, self, getattr(node, "lineno", 0)))
+
+    def reference(self, name: str, use: str) -> str:
+        """The name in the table of what another file, or this one, defines.
+
+        Parameters:
+            use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
+        """
+        known = self._names.get((use, name))
+        if known is not None:
+            return known
+        found = self.entry((use, name), None)
+        self._references.append((found, name, use))
+        return found

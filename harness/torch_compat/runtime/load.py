@@ -1,0 +1,95 @@
+"""An archive to a module that people call: which kind of program it is, and whether the release of a horizon takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.archive import Archive, ZipArchive, open_archive
+from torch_compat.errors import Corrupt, Refused, Unsafe, Unsupported
+from torch_compat.formats import is_exported
+from torch_compat.runtime import registry, slips
+from torch_compat.runtime.flatbuffer import Flatbuffer
+from torch_compat.runtime.horizons import horizon as named_horizon
+from torch_compat.runtime.limits import LIMITS, Limits, meter
+from torch_compat.runtime.module import Module
+from torch_compat.runtime.program import Program
+
+if TYPE_CHECKING:
+    from torch_compat.runtime import upgraders
+    from torch_compat.runtime.exported.program import ExportedModule
+    from torch_compat.runtime.horizons import Horizon
+
+__all__ = ["load"]
+
+
+def load(
+    path: str | Path | bytes | Archive,
+    horizon: str | Horizon = "reference",
+    *,
+    limits: Limits = LIMITS,
+    table: upgraders.Table | None = None,
+) -> Module | ExportedModule:
+    """Load a TorchScript or mobile archive, or an exported program.
+
+    Parameters:
+        path: the file, its bytes, or the archive, which is closed.
+        horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
+        limits: what loading, and later each call, may cost.
+        table: the upgraders; those that the horizon's release states unless given.
+
+    Raises:
+        ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
+        Refused: a reader of this horizon refuses it; DiesLoading, which is one, where the release dies of it instead.
+        Unsupported: the reference reader lacks something.
+    """
+    known = named_horizon(horizon) if isinstance(horizon, str) else horizon
+    if isinstance(path, bytes):
+        path = ZipArchive(Path("<bytes>"), path)
+    archive = path if isinstance(path, Archive) else open_archive(Path(path))
+    meter.begin(limits)
+    try:
+        if known.release != registry.NEWEST:
+            _refuse(archive, known)
+        if archive.container == "flatbuffer":
+            return Module(Program(Flatbuffer(archive.data, str(archive.path)), known, limits, str(archive.path), table))
+        if not isinstance(archive, ZipArchive):
+            said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
+            raise Unsupported(said, where=str(archive.path), code="no-source")
+        archive.verify()  # of each byte that a checksum covers; the reference does not compute with what is not as it was written
+        if archive.damage:
+            first = archive.damage[0]
+            where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
+            raise Corrupt(first.detail, where=where, code=first.code)
+        if is_exported(archive):
+            from torch_compat.runtime.exported.program import ExportedProgram  # noqa: PLC0415 - TorchScript needs nothing of it
+
+            return ExportedProgram(archive, known, limits, str(archive.path)).main
+        return Module(Program(archive, known, limits, str(archive.path), table))
+    except RecursionError as error:
+        raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
+    except MemoryError as error:
+        raise Unsafe("needs more memory than there is", where=str(archive.path), code="too-large") from error
+    finally:
+        archive.close()
+
+
+def _refuse(archive: Archive, horizon: Horizon) -> None:
+    """Refuse what a release refuses to load, by what is recorded of the releases.
+
+    Raises:
+        Refused: no release up to the horizon, or not the horizon's own, takes the archive.
+        DiesLoading: it does not even refuse.
+    """
+    # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
+    from torch_compat.formats.facts import read_facts  # noqa: PLC0415
+    from torch_compat.needs import of  # noqa: PLC0415
+
+    facts = read_facts(archive, verify=False)
+    needs = of(facts)
+    if horizon.release not in needs.readers:
+        slip = slips.in_place_of_refusing(facts, horizon.release)
+        if slip is not None:
+            raise slips.DiesLoading(slip, horizon.name, str(archive.path))
+        why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
+        raise Refused(f"{horizon.name} does not read this: {why}", where=str(archive.path), code="needs")

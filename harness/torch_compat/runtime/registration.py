@@ -1,0 +1,96 @@
+"""Registering functions as operators; :mod:`torch_compat.runtime.registry` finds what is registered here, and says how functions look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torch_compat.releases.release import Release
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OUTS", "Function", "Grad", "Version", "grad", "operator", "registered"]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+# How schemas call the tensors that results go into.
+OUTS = frozenset(
+    {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
+     "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
+     "L", "buffer", "mantissa", "exponent"}
+)  # fmt: skip
+
+
+class Grad:
+    """Whether what is computed from tensors that require gradients requires them, and into which tensors it was written.
+
+    What is written into one view of a tensor is seen through its other views, and so are its gradients.
+
+    Attributes:
+        enabled: whether it does.
+        written: the roots of views, by identity, of the call that runs or ran last.
+    """
+
+    __slots__ = ("enabled", "written")
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self.written: dict[int, Any] = {}
+
+    def begin(self) -> None:
+        """A call begins."""
+        self.enabled = True
+        self.written.clear()
+
+    def reaches(self, tensor: Any) -> bool:
+        """Whether a tensor requires gradients because of what was written through another view of its storage."""
+        if not self.written or tensor.__class__ is not Tensor or tensor.is_detached:
+            return False
+        return id(tensor.storage if tensor.root is None else tensor.root) in self.written
+
+    def write(self, tensor: Tensor) -> None:
+        """A tensor that requires gradients was written in place."""
+        root = tensor.storage if tensor.root is None else tensor.root
+        self.written[id(root)] = root
+
+
+grad = Grad()
+
+
+class Version:
+    """What an operator does from one release on."""
+
+    __slots__ = ("call", "function", "gradient", "since")
+
+    def __init__(self, since: Release, function: Callable[..., Any], gradient: bool) -> None:
+        self.since = since
+        self.function = function
+        self.gradient = gradient
+        self.call: Callable[..., Any] | None = None
+
+
+registered: dict[str, dict[str, list[Version]]] = {}  # name -> kind -> versions, oldest first
+
+
+def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bool = True) -> Callable[[Function], Function]:
+    """Register a function as an operator.
+
+    Parameters:
+        names: qualified names without overload.
+        since: the first release that behaves so.
+        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
+            which ``tensor`` is, too, where there is no ``any``.
+        gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
+    """
+    first = Release(since)
+
+    def register(function: Function) -> Function:
+        for name in names:
+            versions = registered.setdefault(name, {}).setdefault(of, [])
+            if any(one.since == first for one in versions):
+                raise ValueError(f"{name} of {of} since {since} is registered twice")
+            versions.append(Version(first, function, gradient and of == "tensor"))
+            versions.sort(key=lambda one: one.since)
+        return function
+
+    return register

@@ -1,0 +1,217 @@
+"""A tree of policies, fixtures and observations: where its parts lie, which day and which reading of its promises is meant."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.places import inside
+from torch_compat.releases.data import packaged
+from torch_compat.writes import holding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.corpus.recorded import Recorded
+    from torch_compat.policy import Policy
+
+__all__ = [
+    "PACKAGED",
+    "Root",
+    "day_of",
+    "find_policy",
+    "find_root",
+    "newest_known",
+    "profile_note",
+    "span_of",
+    "under_profile",
+]
+
+PACKAGED = packaged("policies")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True)
+class Root:
+    """A tree that holds ``policies/torch/``, or that ``--root`` names."""
+
+    path: Path
+
+    def inside(self, name: str) -> Path:
+        """The path of a name in the tree, its parts joined by ``/``.
+
+        Raises:
+            CorpusError: the name, or a link in the tree, leads out of the tree.
+        """
+        return inside(self.path, name)
+
+    @property
+    def fixtures(self) -> Path:
+        """The corpus."""
+        return self.inside("fixtures")
+
+    @property
+    def recorded(self) -> Path:
+        """Observations that are kept."""
+        return self.inside("reports/observations")
+
+    @property
+    def latest(self) -> Path:
+        """What the last run made: generated, not kept."""
+        return self.inside("reports/latest")
+
+    def complete(self) -> None:
+        """Complete or undo what a run that was killed left. Whoever is to write does it before reading.
+
+        Raises:
+            WriteError: another run holds the lock, or the tree cannot be written.
+        """
+        with holding(self.path):
+            pass
+
+    def policy(self, *, counted: bool = True) -> Policy:
+        """The tree's own policy. Packaged policies never stand in for missing ones here.
+
+        Parameters:
+            counted: whether its lock of counts is read. Commands that count anew pass False.
+
+        Raises:
+            NothingSelected: the tree has no policies.
+            PolicyError: they are invalid.
+        """
+        from torch_compat.policy import load_policy
+
+        folder = self.inside("policies/torch")
+        if not folder.is_dir():
+            raise NothingSelected(
+                "has no policies/torch, so there are no promises to check", where=str(self.path), code="no-policy"
+            )
+        return load_policy(folder, counted=counted)
+
+    def observations(self) -> Recorded:
+        """What is recorded of readers; files that cannot be read are named as they lie in the tree."""
+        from torch_compat.corpus.recorded import read_recorded
+
+        found = read_recorded(self.recorded)
+        folder = self.recorded.relative_to(self.path).as_posix()
+        unreadable = {f"{folder}/{name}": why.replace(f"{self.path}/", "") for name, why in found.unreadable.items()}
+        return replace(found, unreadable=unreadable)
+
+
+def find_root(given: Path | None) -> Root:
+    """``--root``, else the nearest folder, from here upwards, that holds ``policies/torch/``.
+
+    Folders that are called ``fixtures`` or ``policies`` alone are common, and say nothing.
+
+    Raises:
+        UsageError: ``--root`` is no folder.
+        NothingSelected: there is no such folder.
+    """
+    if given is not None:
+        if not given.is_dir():
+            raise UsageError("is not a directory" if given.exists() else "there is no such directory", where=str(given))
+        return Root(given.resolve())
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "policies/torch").is_dir():
+            return Root(folder)
+    raise NothingSelected(
+        "neither this directory nor a parent contains policies/torch/",
+        where=str(here),
+        hint="run the command in a checkout of torch-compat, or give --root",
+        code="no-root",
+    )
+
+
+def find_policy(given: Path | None) -> Policy:
+    """The policy of the root; outside any tree, the one that came with this package.
+
+    Raises:
+        NothingSelected: the tree has no policies, or none was packaged.
+        PolicyError: it is invalid.
+    """
+    from torch_compat.policy import load_policy
+
+    try:
+        root = find_root(given)
+    except NothingSelected:
+        if not PACKAGED.is_dir():
+            raise
+        return load_policy(PACKAGED / "torch")
+    return root.policy()
+
+
+def day_of(text: str, policy: Policy) -> dt.date:
+    """The day that a text names: itself, or the day of a release, of one that is planned, too.
+
+    Raises:
+        UsageError: it is no day, and no release that the policy knows.
+    """
+    if _DAY.fullmatch(text):
+        try:
+            return dt.date.fromisoformat(text)
+        except ValueError:
+            raise UsageError(f"{text!r} is not a valid date", code="bad-day") from None
+    planned = {one.version: one.date for one in policy.planned}
+    version = text.removeprefix("torch-")
+    if version in planned:
+        return planned[version]
+    try:
+        return policy.calendar.resolve(text).date
+    except UsageError as error:
+        hint = f"write a date as 2027-01-31; {error.hint}" if error.hint else "write a date as 2027-01-31"
+        raise UsageError(f"{text!r} is neither a date nor a release in the policy", hint=hint, code="bad-day") from error
+
+
+def newest_known(policy: Policy, recorded: Iterable[ObservedReader]) -> dt.date:
+    """The day to judge as of where none is given: that of the newest recorded observation, or of the newest release if that is later.
+
+    Never the clock's. A release that enters the calendar is known to be there, so it is asked for at once.
+    """
+    observed = (dt.date.fromisoformat(reader.observed) for reader in recorded)
+    return max(*(release.date for release in policy.calendar), *observed, dt.date.min)
+
+
+def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
+    """The first and the last day of ``FROM..TO``.
+
+    Raises:
+        UsageError: it is no span, or ends before it begins.
+    """
+    start, dots, end = text.partition("..")
+    if not dots or not start or not end:
+        raise UsageError(
+            f"{text!r} is not a range of dates", hint="write FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0"
+        )
+    first, last = day_of(start, policy), day_of(end, policy)
+    if last < first:
+        raise UsageError(f"{text!r} ends on {last}, before its start on {first}", code="bad-day")
+    return first, last
+
+
+def under_profile(policy: Policy, name: str | None) -> Policy:
+    """The policy as a profile reads it; the policy itself without a name, or under its own.
+
+    Raises:
+        UsageError: there is no such profile.
+    """
+    if name is None or name == policy.name:
+        return policy
+    for profile in policy.profiles:
+        if profile.id == name:
+            return policy.under(profile)
+    known = [policy.name, *(profile.id for profile in policy.profiles)]
+    nearest = get_close_matches(name, known, n=1)
+    hint = f"nearest: {nearest[0]}" if nearest else f"known: {', '.join(known)}"
+    raise UsageError(f"the policy has no profile {name!r}", hint=hint, code="unknown-profile")
+
+
+def profile_note(policy: Policy, name: str | None) -> tuple[str, ...]:
+    """What a report says of the profile that it was judged under."""
+    return tuple(f"judged under the profile {one.id}: {one.asks}" for one in policy.profiles if one.id == name)
