@@ -24,6 +24,7 @@ from torch_compat.runtime.operators._common import (
     cast,
     common,
     common_1_0,
+    dtypes_finfo,
     fail,
     floating,
     functional,
@@ -60,7 +61,18 @@ def _sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
     return any_dtype(dtype, INT64 if array.dtype.kind in "iub" else array.dtype)
 
 
+def once(dim: Any, ndim: int) -> Any:
+    """Dimensions of a list, each of them once: up to 1.6 one may stand twice in it."""
+    return list(dict.fromkeys(axis(one, ndim) for one in dim)) if dim.__class__ is list else dim
+
+
 @functional("sum", out_type=True)
+def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice."""
+    return sum_(self, once(dim, self.array.ndim), keepdim, dtype=dtype)
+
+
+@functional("sum", out_type=True, since="1.7.0")
 def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Integers and bools sum to int64."""
     array = cast(self.array, _sum_type(self.array, dtype))
@@ -87,6 +99,18 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 
 @functional("mean", out_type=True, since="1.1.0")
+def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice; what is summed once is then divided by its size twice."""
+    dims = once(dim, self.array.ndim)
+    found = mean(self, dims, keepdim, dtype=dtype)
+    if dim.__class__ is list and len(dims) < len(dim):
+        total = sum_(self, dims, keepdim, dtype=dtype).array
+        count = math.prod(self.array.shape[one] for one in dim)
+        return Tensor(np.asarray(total / np.asarray(count, total.dtype)).astype(found.array.dtype))
+    return found
+
+
+@functional("mean", out_type=True, since="1.7.0")
 def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Of floating point and complex numbers only."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
@@ -380,6 +404,11 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
 
 
 def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
+    def call_1_0(
+        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
+    ) -> Any:
+        return call(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction)
+
     def call(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
@@ -395,7 +424,8 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         first = Tensor(np.asarray(value).astype(real))
         return (first, Tensor(center.astype(array.dtype))) if with_mean else first
 
-    functional(name)(call)
+    functional(name)(call_1_0)
+    functional(name, since="1.7.0")(call)
 
 
 _spreads("std", root=True, with_mean=False)
@@ -432,6 +462,26 @@ def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @functional("norm")
+def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, once(dim, self.array.ndim), keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+def _above_zero(found: Tensor) -> Tensor:
+    array = found.array
+    least = np.asarray(dtypes_finfo(array.dtype).smallest_normal, array.dtype)
+    return Tensor(np.asarray(np.where(array < least, least, array)))
+
+
+@functional("norm", since="1.7.0")
+def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, dim, keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+@functional("norm", since="1.8.0")
 def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Of vectors, over all dimensions unless told otherwise."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
@@ -448,12 +498,25 @@ def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim:
 
 
 @functional("frobenius_norm")
+def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 a dimension may stand twice."""
+    return frobenius_norm(self, once(dim, self.array.ndim), keepdim)
+
+
+@functional("frobenius_norm", since="1.7.0")
 def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The 2-norm."""
     return norm(self, 2, dim, keepdim)
 
 
 @functional("dist", out=False)
+def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """Up to 1.7 as :func:`norm_1_7`."""
+    found = dist(self, other, p)
+    return _above_zero(found) if float(p.real) == math.inf else found
+
+
+@functional("dist", out=False, since="1.8.0")
 def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """The norm of the difference."""
     if BOOL in {self.array.dtype, other.array.dtype}:
