@@ -192,6 +192,11 @@ def zero(self: Tensor) -> Tensor:
 
 
 def not_a_leaf(self: Tensor) -> None:
+    """Refuse to write into a parameter.
+
+    Raises:
+        Raised: it is one that requires gradients.
+    """
     if self.requires_grad and self.is_parameter and grad.enabled:
         raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
 

@@ -137,6 +137,8 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
         raise fail("meshgrid expects a non-empty TensorList")
     if any(one.ndim > 1 for one in tensors):
         raise fail("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
+    if any(one.array.dtype != tensors[0].array.dtype for one in tensors):
+        raise fail("torch.meshgrid: Expected all tensors to have the same dtype")
     shape = [one.numel for one in tensors]
     sized(*shape, len(shape))
     places = list(range(len(shape)))

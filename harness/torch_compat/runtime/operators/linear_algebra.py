@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied, sized, summed
+from torch_compat.runtime.operators._products import accumulated, decomposed, exact, looped, multiplied, sized, summed
 from torch_compat.runtime.operators.reductions import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -49,7 +49,7 @@ def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
     if a.dtype == BOOL:
         raise not_implemented(kernel, a.dtype)
-    return multiplied(exact(a), exact(b)).astype(a.dtype, copy=False)
+    return accumulated(a, b).astype(a.dtype, copy=False)
 
 
 def _matrices(a: Array, b: Array) -> None:
@@ -212,9 +212,12 @@ def _same(*arrays: Array) -> np.dtype[Any]:
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """``beta * self + alpha * mat1 @ mat2``."""
     a, b = mat1.array, mat2.array
-    kind = _same(self.array, a, b)
     _matrices(a, b)
-    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
+    if beta == 1 and alpha == 1 and self.array.dtype != a.dtype == b.dtype and {self.array.dtype.kind, a.dtype.kind} == {"f"}:
+        x, y = common(self, Tensor(product(a, b)))  # programs multiply and add, one after the other
+        return Tensor(x + _expanded(y, broadcast(x, y)))
+    kind = _same(self.array, a, b)
+    return Tensor(_sum_with(self.array, accumulated(a, b), kind, beta, alpha))
 
 
 @functional("addmv", inplace=True, exact=True)
@@ -308,7 +311,7 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = multiplied(exact(a), exact(w).T)
+    value = accumulated(a, w.T)
     if bias is not None:
         value = _biased(value, a, w, bias.array, era)
     return value.astype(a.dtype, copy=False)
@@ -366,6 +369,17 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return Tensor(value.astype(input1.array.dtype))
 
 
+def _turned(equation: str, tensors: list[Tensor]) -> Tensor | None:
+    """The only operand with its dimensions in another order, which is a view; None where the equation asks for more."""
+    term, arrow, result = equation.replace(" ", "").partition("->")
+    if len(tensors) != 1 or not arrow or "." in equation or sorted(term) != sorted(result) or len(set(term)) != len(term):
+        return None
+    if len(term) != tensors[0].ndim:
+        return None
+    order = [term.index(one) for one in result]
+    return tensors[0].as_strided(tuple(tensors[0].shape[at] for at in order), tuple(tensors[0].strides[at] for at in order))
+
+
 def _sums(equation: str) -> bool:
     """Whether a dimension of the only operand is summed, which makes int64 of integers."""
     term, arrow, result = equation.replace(" ", "").partition("->")
@@ -381,6 +395,9 @@ def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = Non
     given = [one.array for one in tensors]
     kind = given[0].dtype
     _same(*given)
+    turned = _turned(equation, tensors)
+    if turned is not None:
+        return turned
     if len(given) == 1 and kind.kind in "iub" and _sums(equation):
         kind = np.dtype(np.int64)
     try:
@@ -826,9 +843,7 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     _square("cholesky_inverse", self.array)
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
-    return Tensor(
-        _each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype)
-    )
+    return Tensor(_each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype))
 
 
 @functional("linalg_solve_triangular")
@@ -938,7 +953,12 @@ def linalg_matrix_rank(self: Tensor, tol: Any = None, hermitian: bool = False, *
 
 @functional("linalg_matrix_norm")
 def linalg_matrix_norm(
-    self: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    self: Tensor,
+    ord: Any = "fro",  # noqa: A002
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Tensor:
     """Norms of matrices."""
     if self.array.ndim < 2:
@@ -1016,7 +1036,10 @@ def _rows(pivots: Array) -> Array:
 
 @operator("aten::lu_unpack")
 def lu_unpack(
-    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+    LU_data: Tensor,  # noqa: N803
+    LU_pivots: Tensor,  # noqa: N803
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The three factors of what :func:`linalg_lu_factor` gives."""
     lu = LU_data.array

@@ -10,6 +10,7 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
+    FLOAT32,
     FLOAT64,
     INT64,
     Array,
@@ -22,6 +23,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._sums import ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -33,6 +35,9 @@ NONE, MEAN, SUM = 0, 1, 2
 def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
     if reduction == NONE:
         return Tensor(value.astype(kind))
+    ordered = ordered_sum(value.astype(kind), tuple(range(value.ndim)))
+    if ordered is not None:
+        return Tensor(np.asarray(ordered / np.asarray(value.size, kind) if reduction == MEAN else ordered))
     return Tensor(np.asarray(value.mean() if reduction == MEAN else value.sum()).astype(kind))
 
 
@@ -54,6 +59,8 @@ def _simple(name: str, compute: Any, kernel: str) -> None:
                 value = np.abs(self.array.astype(kind) - target.array.astype(kind))
                 return Tensor(value if reduction == NONE else np.asarray(value.sum(dtype=INT64)))
         kind, (x, y) = _floats(kernel or "mean", self, target)
+        if kind == FLOAT32:  # each step in float32, as torch does
+            x, y = x.astype(FLOAT32), y.astype(FLOAT32)
         return _reduce(compute(x, y), reduction, kind)
 
     functional(name)(call)
@@ -357,7 +364,9 @@ def _distance(a: Array, b: Array, p: float, eps: float, *, keepdims: bool = Fals
 
 @operator("aten::pairwise_distance")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """Norms of differences over the last dimension."""
+    """Norms of differences over the last dimension; of integers floats, as the small number that is added is one."""
+    if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
+        x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
     kind, (a, b) = _floats("pairwise_distance", x1, x2)
     return Tensor(_distance(a, b, float(p), eps, keepdims=keepdim).astype(kind))
 

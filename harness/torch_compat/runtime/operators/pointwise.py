@@ -167,8 +167,10 @@ def sigmoid_of(array: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
     if array.dtype.kind == "c":
         return 1 / (1 + np.exp(-array))
-    x = array.astype(FLOAT64)
-    return (1 / (1 + np.exp(-x))).astype(array.dtype)
+    if array.dtype == FLOAT64:
+        return 1 / (1 + np.exp(-array))
+    one = np.ones((), FLOAT32)  # each step in float32, as torch does
+    return (one / (one + np.exp(-array.astype(FLOAT64)).astype(FLOAT32))).astype(array.dtype)
 
 
 def _rsqrt(array: Array) -> Array:

@@ -34,6 +34,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._sums import ordered_sum
 from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -48,8 +49,11 @@ MAY_BE_EMPTY = Release("1.9.0")
 """From here on a tensor without elements has extremes along a dimension that has some."""
 
 
-def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """Sums of float32 and narrower in double precision, rounded once: as near as torch's own order of summing comes."""
+def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:
+    """Sums of float32 in torch's own order where that is known; else, and of what is narrower, in double precision, rounded once."""
+    ordered = ordered_sum(array, dims, keepdims=keepdims, cascades=cascades)
+    if ordered is not None:
+        return ordered
     if array.dtype == FLOAT32 or array.dtype in HALVES:
         return np.asarray(array.astype(FLOAT64).sum(axis=dims, keepdims=keepdims)).astype(array.dtype)
     if array.dtype == np.complex64:
@@ -68,8 +72,9 @@ def once(dim: Any, ndim: int) -> Any:
 
 @functional("sum", out_type=True)
 def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice."""
-    return sum_(self, once(dim, self.array.ndim), keepdim, dtype=dtype)
+    """Up to 1.6 a dimension may stand twice, and sums are no cascades."""
+    array = cast(self.array, _sum_type(self.array, dtype))
+    return Tensor(exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False))
 
 
 @functional("sum", out_type=True, since="1.7.0")
@@ -101,13 +106,10 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 @functional("mean", out_type=True, since="1.1.0")
 def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Up to 1.6 a dimension may stand twice; what is summed once is then divided by its size twice."""
-    dims = once(dim, self.array.ndim)
-    found = mean(self, dims, keepdim, dtype=dtype)
-    if dim.__class__ is list and len(dims) < len(dim):
-        total = sum_(self, dims, keepdim, dtype=dtype).array
-        count = math.prod(self.array.shape[one] for one in dim)
-        return Tensor(np.asarray(total / np.asarray(count, total.dtype)).astype(found.array.dtype))
-    return found
+    found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # which refuses what has no mean
+    total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
+    count = math.prod(self.array.shape[one] for one in (dim if dim.__class__ is list and dim else axes(dim, self.array.ndim)))
+    return Tensor(np.asarray(total / np.asarray(count, total.dtype))) if total.dtype == FLOAT32 and count else found
 
 
 @functional("mean", out_type=True, since="1.7.0")
@@ -121,6 +123,9 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
         )
     found = axes(dim, array.ndim)
     count = math.prod(array.shape[one] for one in found)
+    ordered = ordered_sum(array, found, keepdims=keepdim)
+    if ordered is not None:
+        return Tensor(ordered / np.asarray(count, FLOAT32))
     exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
     total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
     return Tensor((total / np.asarray(float(count))).astype(array.dtype))
@@ -560,6 +565,10 @@ def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
         return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
     most = x.max(axis=found, keepdims=True)
     most = np.where(np.isinf(most), 0.0, most)
+    if array.dtype == FLOAT32:  # each step in float32, as torch does
+        total = exact_sum(np.exp((array - most.astype(FLOAT32)).astype(FLOAT64)).astype(FLOAT32), found, keepdims=True)
+        value = np.log(total.astype(FLOAT64)).astype(FLOAT32) + most.astype(FLOAT32)
+        return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))))
     value = np.log(np.exp(x - most).sum(axis=found, keepdims=True)) + most
     return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))).astype(array.dtype))
 
