@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Operand = Any  # a tensor or a Python number: told apart at run time
 Pair = tuple[Array, Array]
+OWN_TYPE = 1  # the era whose results have the dtype of the first tensor
 
 
 def _bits(kind: str, function: Any) -> None:
@@ -36,12 +37,12 @@ def _bits(kind: str, function: Any) -> None:
         broadcast(x, y)
         return Tensor(function(x, y))
 
-    for since, operands, own in (("1.0.0", common_1_0, False), ("1.5.0", common, True), ("1.10.0", common, False)):
+    for era, (since, operands) in enumerate((("1.0.0", common_1_0), ("1.5.0", common), ("1.10.0", common))):
         both: Callable[[Operand, Operand], Pair] = operands
 
-        def call(self: Operand, other: Operand, both: Callable[[Operand, Operand], Pair] = both, own: bool = own) -> Tensor:
+        def call(self: Operand, other: Operand, both: Callable[[Operand, Operand], Pair] = both, era: int = era) -> Tensor:
             found = compute(*both(self, other))
-            return _in_own_type(self, found) if own else found
+            return _in_own_type(self, found) if era == OWN_TYPE else found
 
         def in_place(self: Tensor, other: Operand, both: Callable[[Operand, Operand], Pair] = both) -> Tensor:
             return write(self, compute(*both(self, other)).array)

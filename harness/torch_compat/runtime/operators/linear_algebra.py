@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._products import accumulated, decomposed, exact, looped, multiplied, sized, summed
+from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied, sized, summed
 from torch_compat.runtime.operators.reductions import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -49,7 +49,7 @@ def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
     if a.dtype == BOOL:
         raise not_implemented(kernel, a.dtype)
-    return accumulated(a, b).astype(a.dtype, copy=False)
+    return multiplied(exact(a), exact(b)).astype(a.dtype, copy=False)
 
 
 def _matrices(a: Array, b: Array) -> None:
@@ -217,7 +217,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: 
         x, y = common(self, Tensor(product(a, b)))  # programs multiply and add, one after the other
         return Tensor(x + _expanded(y, broadcast(x, y)))
     kind = _same(self.array, a, b)
-    return Tensor(_sum_with(self.array, accumulated(a, b), kind, beta, alpha))
+    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
 
 
 @functional("addmv", inplace=True, exact=True)
@@ -311,7 +311,7 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = accumulated(a, w.T)
+    value = multiplied(exact(a), exact(w).T)
     if bias is not None:
         value = _biased(value, a, w, bias.array, era)
     return value.astype(a.dtype, copy=False)
@@ -997,7 +997,7 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
     return Tensor(found.reshape(shape[ind:] + shape[:ind]).astype(self.array.dtype))
 
 
-@operator("aten::linalg_lu_factor", "aten::_lu_with_info")
+@operator("aten::linalg_lu_factor")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
     """Both factors in one matrix, and the rows that were exchanged, from one."""
     array = A.array
@@ -1135,7 +1135,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     return Tensor((exact(v.array) * (exact(g.array) / length)).astype(v.array.dtype))
 
 
-@functional("vander", "linalg_vander")
+@functional("vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Powers of a vector, the highest first unless they increase."""
     array = x.array
@@ -1147,6 +1147,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     powers = np.arange(count)
     found = np.power(exact(array.astype(kind))[..., None], powers if increasing else powers[::-1])
     return Tensor(np.asarray(found).astype(kind))
+
+
+@operator("aten::linalg_vander")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
+    """Powers of a vector, the lowest first."""
+    return vander(x, N, increasing=True)
 
 
 @operator("aten::cov")

@@ -494,12 +494,15 @@ def _bessel(order: int, *, scaled: bool) -> Any:
     return function
 
 
-for _names, _function in {
-    ("special_ndtr",): elementwise(_ndtr), ("special_ndtri",): elementwise(_ndtri), ("special_log_ndtr",): elementwise(_log_ndtr),
-    ("special_erfcx",): elementwise(_erfcx), ("special_i0e",): elementwise(_bessel(0, scaled=True)),
-    ("special_i1",): elementwise(_bessel(1, scaled=False)), ("special_i1e",): elementwise(_bessel(1, scaled=True)),
+def _special(name: str, function: Any) -> None:
+    functional(f"special_{name}")(lambda self: Tensor(np.asarray(elementwise(function)(floating(self.array)))))
+
+
+for _name, _one in {
+    "ndtr": _ndtr, "ndtri": _ndtri, "log_ndtr": _log_ndtr, "erfcx": _erfcx, "i0e": _bessel(0, scaled=True), "i1": _bessel(1, scaled=False),
+    "i1e": _bessel(1, scaled=True),
 }.items():  # fmt: skip
-    single(_names, _function)
+    _special(_name, _one)
 
 
 def _gamma_parts(a: float, x: float) -> tuple[float, float]:
