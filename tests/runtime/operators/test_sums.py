@@ -6,6 +6,7 @@ were asked, with the kernels for AVX2 that all records are made with.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import Any
 
@@ -75,6 +76,12 @@ def test_matrices_are_summed_as_they_lie_in_memory(dims: list[int], before: list
 def test_what_is_made_of_sums_is_rounded_at_each_step(name: str, count: int, args: tuple[Any, ...], said: list[float]) -> None:
     found = resolve(f"aten::{name}", Release("2.15.0"))(numbers(count, seed=count), *args)
     assert np.ravel(found.array).tolist() == said
+
+
+def test_small_matrices_are_multiplied_one_product_after_the_other() -> None:
+    """To the last bit as in 2.6.0 and 2.15.0, which take other orders for matrices of fewer rows."""
+    product = resolve("aten::mm", Release("2.15.0"))(numbers(16, 16, seed=16016), numbers(16, 16, seed=16023))
+    assert hashlib.sha256(product.array.tobytes()).hexdigest()[:16] == "4fa45091d56d6ffa"
 
 
 def test_sigmoid_of_what_has_no_exponential_is_zero() -> None:

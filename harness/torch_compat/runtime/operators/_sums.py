@@ -104,8 +104,8 @@ def _cascade(rows: Array) -> Array:
                 break
     for one in rows[at:]:
         levels[0] = levels[0] + one
-    for level in levels[1:]:
-        levels[0] = levels[0] + level
+    for sums in levels[1:]:
+        levels[0] = levels[0] + sums
     return levels[0]
 
 

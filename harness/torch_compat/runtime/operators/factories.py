@@ -626,11 +626,15 @@ def _hamming(n: Array, last: int, alpha: float = 0.54, beta: float = 0.46) -> Ar
     return alpha - beta * np.cos(2 * np.pi * n / last)
 
 
+def _kaiser(n: Array, last: int, beta: float = 12.0) -> Array:
+    return np.i0(beta * np.sqrt(1 - (2 * n / last - 1) ** 2)) / np.i0(beta)
+
+
 _window("hann", lambda n, last: 0.5 - 0.5 * np.cos(2 * np.pi * n / last))
 _window("hamming", _hamming)
 _window("blackman", lambda n, last: 0.42 - 0.5 * np.cos(2 * np.pi * n / last) + 0.08 * np.cos(4 * np.pi * n / last))
 _window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
-_window("kaiser", lambda n, last, beta=12.0: np.i0(beta * np.sqrt(1 - (2 * n / last - 1) ** 2)) / np.i0(beta))
+_window("kaiser", _kaiser)
 
 
 # --------------------------------------------------------------------------------------------------------------- random

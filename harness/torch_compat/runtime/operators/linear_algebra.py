@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied, sized, summed
+from torch_compat.runtime.operators._products import accumulated, decomposed, exact, looped, multiplied, sized, summed
 from torch_compat.runtime.operators.reductions import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -49,7 +49,7 @@ def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
     if a.dtype == BOOL:
         raise not_implemented(kernel, a.dtype)
-    return multiplied(exact(a), exact(b)).astype(a.dtype, copy=False)
+    return accumulated(a, b).astype(a.dtype, copy=False)
 
 
 def _matrices(a: Array, b: Array) -> None:
@@ -217,7 +217,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: 
         x, y = common(self, Tensor(product(a, b)))  # programs multiply and add, one after the other
         return Tensor(x + _expanded(y, broadcast(x, y)))
     kind = _same(self.array, a, b)
-    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
+    return Tensor(_sum_with(self.array, accumulated(a, b), kind, beta, alpha))
 
 
 @functional("addmv", inplace=True, exact=True)
@@ -311,7 +311,7 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {'x'.join(map(str, w.shape[::-1]))})")
     if a.dtype == BOOL:
         raise not_implemented("addmm_impl_cpu_", a.dtype)
-    value = multiplied(exact(a), exact(w).T)
+    value = accumulated(a, w.T)
     if bias is not None:
         value = _biased(value, a, w, bias.array, era)
     return value.astype(a.dtype, copy=False)

@@ -383,7 +383,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     if any(one.dtype.kind == "c" for one in both):
         raise fail("Unsupported input type encountered for isin(): ComplexFloat")
     meter.array(both[0].size)
-    return Tensor(np.asarray(np.isin(*both, invert=invert)))
+    return Tensor(np.asarray(np.isin(both[0], both[1], invert=invert)))
 
 
 @functional("nanmedian")
