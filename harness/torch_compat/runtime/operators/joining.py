@@ -314,7 +314,7 @@ def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise fail(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return Tensor(np.rot90(self.array, k, tuple(axis(one, ndim) for one in dims)).copy())
+    return Tensor(np.rot90(self.array, k, (axis(dims[0], ndim), axis(dims[1], ndim))).copy())
 
 
 @functional("diag")
