@@ -537,3 +537,107 @@ def test_lists_without_numbers_become_tensors(horizon: str, given: list[Any], fo
     else:
         made = module.run("forward", (given,))
         assert (made.dtype.name, made.shape) == found
+
+
+X = "x: Tensor"
+XY = "x: Tensor,\n    y: Tensor"
+MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "args", "made"),
+    [
+        (("torch.__and__(x, y)", XY), (np.array([5, -1], np.int8), np.array([300, 3])), [("1.9.1", [4, 3]), ("1.10.2", [4, 3])]),
+        (("torch.__and__(x, y)", XY), (np.array([True, False]), np.array([300, 3])), [("1.9.1", "raises"), ("1.10.2", [0, 0])]),
+        (("torch.sum(x, [1, 1])", X), (MATRIX,), [("1.6.0", [3.0, 12.0]), ("1.7.1", "raises")]),
+        (("torch.mean(x, [1, -1])", X), (MATRIX,), [("1.6.0", [float(np.float32(3) / np.float32(9)), float(np.float32(12) / np.float32(9))]), ("1.7.1", "raises")]),
+        (("torch.std(x, [1, 1])", X), (MATRIX,), [("1.6.0", [1.0, 1.0]), ("1.7.1", "raises")]),
+        (("torch.logsumexp(x, [1, 1])", X), (MATRIX,), [("1.6.0", "raises"), ("2.15.0", "raises")]),
+        (("torch.norm(x, inf)", X), (np.zeros(2, np.float32),), [("1.7.1", 1.1754943508222875e-38), ("1.8.1", 0.0)]),
+        (("torch.median(x)", X), (np.zeros(0, np.float32),), [("1.7.1", "raises"), ("1.8.1", "raises")]),
+        (("torch.diag(x, 5)", X), (MATRIX,), [("1.13.1", "raises"), ("2.0.1", [])]),
+        (("torch.diag(x, 3)", X), (MATRIX,), [("1.13.1", []), ("2.0.1", [])]),
+        (("torch.index_fill(x, 0, y, 1.)", XY), (np.zeros(2), np.array(-1)), [("1.7.1", "raises"), ("1.8.1", [0.0, 1.0])]),
+        (("torch.index_add(x, 0, y, torch.ones([1, 1]))", XY), (MATRIX, np.array([1])), [("2.0.1", [[0.0, 1.0, 2.0], [4.0, 5.0, 6.0]]), ("2.1.2", "raises")]),
+        (("torch.index_copy(x, 0, y, torch.ones([1, 3]))", XY), (MATRIX, np.array([1, 0])), [("1.6.0", "raises"), ("2.15.0", "raises")]),
+        (("torch.hann_window(4, dtype=None)", X), (MATRIX,), [("1.12.1", "raises"), ("1.13.1", [0.0, 0.5, 1.0, 0.5])]),
+        (("torch.hann_window(1, dtype=None)", X), (MATRIX,), [("1.12.1", [1.0]), ("1.13.1", [1.0])]),
+        (("torch.cartesian_prod([x, x])", X), (MATRIX,), [("1.6.0", "raises"), ("2.15.0", "raises")]),
+        (('torch.einsum("i->", [x])', X), (np.array([True, False, True]),), [("1.6.0", 2), ("2.15.0", 2)]),
+        (("torch.zero_(torch.expand(x, [2, 3]))", X), (np.ones(3, np.float32),), [("1.6.0", [[0.0] * 3] * 2), ("2.15.0", [[0.0] * 3] * 2)]),
+    ],
+)  # fmt: skip
+def test_operators_at_their_borders(body: tuple[str, str], args: tuple[Any, ...], made: list[tuple[str, Any]]) -> None:
+    """Each was asked of eight to ten releases from 1.5.1 to 2.6.0."""
+    for horizon, value in made:
+        assert told(method(*body), horizon, *(one.copy() for one in args)) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "raises"),
+    [
+        ("torch.add_(x, 1.)", "1.5.1", True),
+        ("torch.add_(torch.contiguous(x), 1.)", "2.15.0", True),
+        ("torch.add_(torch.select(x, 0, 0), 1.)", "1.7.1", False),
+        ("torch.add_(torch.select(x, 0, 0), 1.)", "1.8.1", True),
+        ("torch.add_(torch.view(x, [-1]), 1.)", "2.15.0", True),
+        ("torch.add_(torch.detach(x), 1.)", "2.15.0", False),
+        ("torch.add_(torch.mul(x, 2.), 1.)", "2.15.0", False),
+        ("torch.add_(torch.select(torch.mul(x, 2.), 0, 0), 1.)", "2.15.0", False),
+        ("torch.add_(torch.unbind(torch.mul(x, 2.), 0)[0], 1.)", "1.5.1", True),
+        ("torch.add_(torch.chunk(torch.mul(x, 2.), 2)[0], 1.)", "1.8.1", False),
+        ("torch.add_(torch.chunk(torch.mul(x, 2.), 2)[0], 1.)", "1.9.1", True),
+    ],
+)
+def test_where_gradients_are_required_leaves_and_parts_are_not_written_in_place(body: str, horizon: str, raises: bool) -> None:
+    """Thirty such lines were asked of ten releases from 1.5.1 to 2.15.0."""
+    for requires in (True, False):
+        given = Tensor(MATRIX.copy(), requires_grad=requires)
+        call = program(method(body, X), f"reference@{horizon}")
+        if raises and requires:
+            with pytest.raises(Raised, match=r"in-place|inplace"):
+                call.run("forward", (given,))
+        else:
+            assert call.run("forward", (given,)).requires_grad is (requires and "detach" not in body)
+
+
+def test_of_another_tensor_only_the_type_is_asked() -> None:
+    given = Tensor(MATRIX.copy()), Tensor(np.zeros(1), requires_grad=True)
+    for body in ("torch.to(x, y)", "torch.type_as(x, y)"):
+        assert not program(method(body, XY), "reference@2.15.0").run("forward", given).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [('torch.rindex(s, "a")', 3), ("torch.isidentifier(s)", True), ("torch.isprintable(s)", True),
+     ("torch.slice(s, 0, 9223372036854775807, -1)", "a"), ("torch.slice(s, None, None, -1)", "anaa")],
+)  # fmt: skip
+def test_texts_as_releases_take_them(body: str, made: Any) -> None:
+    assert told(method(body, "s: str"), "2.15.0", "aana") == made
+    assert told(method("torch.isidentifier(s)", "s: str"), "2.15.0", "a_1") is False
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "made"),
+    [
+        ("cov", (np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 0.0]]),), [[7 / 3, -1 / 6], [-1 / 6, 1 / 3]]),
+        ("nanmedian", (np.array([NAN, 3.0, 1.0]),), 1.0),
+        ("isin", (np.array([1, 2, 3]), np.array([3, 1])), [True, False, True]),
+        ("vander", (np.array([2, 3]),), [[2, 1], [3, 1]]),
+        ("matrix_exp", (np.zeros((2, 2)),), [[1.0, 0.0], [0.0, 1.0]]),
+        ("linalg_matrix_rank", (np.array([[1.0, 2.0], [2.0, 4.0]]),), 1),
+        ("linalg_vecdot", (np.array([1.0, 2.0]), np.array([3.0, 4.0])), 11.0),
+        ("special_ndtr", (np.array([0.0]),), [0.5]),
+        ("special_zeta", (np.array([2.0]), np.array([1.0])), [math.pi**2 / 6]),
+        ("igamma", (np.array([1.0]), np.array([2.0])), [1 - math.exp(-2)]),
+        ("mvlgamma", (np.array([3.0]), 1), [math.log(2.0)]),
+        ("norm_except_dim", (np.array([[3.0, 4.0], [0.0, 2.0]]),), [[5.0], [2.0]]),
+        ("unique_dim_consecutive", (np.array([[1, 1], [1, 1], [2, 1]]), 0), [[[1, 1], [2, 1]], [0, 0, 1], [2, 1]]),
+    ],
+)  # fmt: skip
+def test_operators_that_no_recipe_had(name: str, args: tuple[Any, ...], made: Any) -> None:
+    found = resolve(f"aten::{name}", Release("2.15.0"))(*given(*args))
+    if isinstance(found, tuple):
+        assert plain(found) == made
+    else:
+        np.testing.assert_allclose(plain(found), made, rtol=1e-12)

@@ -29,7 +29,7 @@ from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
 from torch_compat.runtime.registration import OUTS, Grad, grad, operator
-from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.tensor import Tensor, owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
             version = usable[-1]
             names[kind] = next(iter(inspect.signature(version.function).parameters), "")
             if kind in {"tensor", "scalar"}:
-                calls[kind] = _bordered(version.function, kind, name.rpartition("::")[2], tracks=version.gradient)
+                calls[kind] = _bordered(version.function, kind, name.rpartition("::")[2], horizon, tracks=version.gradient)
             else:
                 calls[kind] = _taking_out(version.function)
     if not calls:
@@ -155,7 +155,41 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
     return written if isinstance(result, tuple) else written[0]
 
 
-def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: bool) -> Callable[..., Any]:
+VIEWS_OF_LEAVES, PARTS = Release("1.8.0"), Release("1.9.0")
+"""From here on views of leaves, and what one of several views is, are not written in place where gradients are required."""
+OF_FIRST = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
+"""Operators of whose arguments but the first only the shape or type is looked at."""
+
+
+def _refuse_write(target: Tensor, horizon: Release) -> None:
+    """Refuse to write in place where gradients forbid it.
+
+    Raises:
+        Raised: the target is a leaf, a view of one, or one of several views.
+    """
+    if target.is_leaf:
+        raise Raised("a leaf Variable that requires grad is being used in an in-place operation.", code="RuntimeError")
+    if target.of_several and (target.of_several == "unbind" or horizon >= PARTS):
+        raise Raised(
+            f"a view of {target.of_several} is being modified inplace. This view is the output of a function that returns multiple views.",
+            code="RuntimeError",
+        )
+    if target.of_leaf and horizon >= VIEWS_OF_LEAVES:
+        raise Raised("a view of a leaf Variable that requires grad is being used in an in-place operation.", code="RuntimeError")
+
+
+def _relate(result: Any, source: Tensor, name: str) -> None:
+    """Views of a tensor that requires gradients know what they are views of."""
+    if result.__class__ is Tensor:
+        if result is not source and owner(result.array) is owner(source.array):
+            result.of_leaf = source.is_leaf or source.of_leaf
+            result.of_several = name or source.of_several
+    elif result.__class__ is list or result.__class__ is tuple:
+        for one in result:
+            _relate(one, source, name or "several")
+
+
+def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Release, *, tracks: bool) -> Callable[..., Any]:
     """The function behind its border, which puts its results into ``out`` where there is one.
 
     Parameters:
@@ -165,6 +199,9 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
     """
     names = _outless(function)
     border = Border(function, kind, name)
+    writes = name.endswith("_") and not name.startswith("__") and name not in {"requires_grad_", "detach_"}
+    only_first = name in OF_FIRST
+    part = name if name in {"unbind", "chunk", "split", "split_with_sizes", "tensor_split"} else ""
     places, most = border.places, len(border.places)
     outs = names | getattr(function, "outs", frozenset())
 
@@ -186,6 +223,10 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
                     raise border.refuse(args)
                 if value and value[0].__class__ is Tensor and cls is list:
                     requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
+        if only_first:
+            requires = bool(args) and args[0].__class__ is Tensor and args[0].requires_grad
+        if writes and requires and grad.enabled and args and args[0].__class__ is Tensor and args[0].requires_grad:
+            _refuse_write(args[0], horizon)
         if keywords:
             border.check_words(keywords, outs)
             requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
@@ -193,6 +234,11 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, *, tracks: boo
         else:
             result = function(*args)
         if requires and tracks and grad.enabled:
+            first = args[0] if args else None
+            if first.__class__ is Tensor and first.requires_grad:
+                if result is first and not writes:
+                    return result  # as it is, also where it is a leaf
+                _relate(result, first, part)
             _mark(result)
             if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
                 grad.write(result)

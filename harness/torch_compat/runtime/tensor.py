@@ -66,12 +66,14 @@ class Tensor:
             does that for every operator that does not say ``gradient=False``.
         is_parameter: whether it stands among the parameters of a module.
         is_leaf: whether it was given; what is computed from tensors that require gradients is no leaf.
+        of_leaf: whether it is a view of a tensor that was given and requires gradients.
+        of_several: the operator that made it as one view of several, of a tensor that requires gradients; else nothing.
         is_detached: whether it shares memory with other tensors, and no gradients: it came of ``detach`` or ``data``.
         root: what it is a view of where gradients are concerned, by identity. Tensors of an archive that share a storage are no views of one another, so
             each of them is a root; None stands for the storage.
     """
 
-    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "requires_grad", "root")
+    __slots__ = ("array", "is_detached", "is_leaf", "is_parameter", "of_leaf", "of_several", "requires_grad", "root")
 
     def __init__(self, array: Any, requires_grad: bool = False, is_parameter: bool = False) -> None:
         if array.__class__ is not np.ndarray:
@@ -88,6 +90,8 @@ class Tensor:
         self.is_parameter = is_parameter
         self.is_leaf = True
         self.is_detached = False
+        self.of_leaf = False
+        self.of_several = ""
         self.root: object | None = None
 
     @property

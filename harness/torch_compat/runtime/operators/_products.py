@@ -9,10 +9,13 @@ import numpy as np
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array
 
-__all__ = ["decomposed", "exact", "looped", "multiplied", "sized", "summed"]
+__all__ = ["accumulated", "decomposed", "exact", "looped", "multiplied", "sized", "summed"]
 
 FREE = 1 << 20  # multiplications that are not worth being counted
 ROUND = 10_000  # multiplications that take as long as one round of a loop of Python over arrays
+MATRIX = 2  # dimensions
+STEPS = 32  # products in a sum, up to which kernels take them one by one
+SMALL = 1 << 12  # products that are worth a loop of Python
 DECOMPOSITION = 10  # how many times as long as a matrix product a decomposition takes
 
 
@@ -37,6 +40,25 @@ def multiplied(a: Array, b: Array) -> Array:
         sized(batch, rows, columns)
         meter.work(batch * rows * columns * a.shape[-1])
     return np.asarray(np.matmul(a, b))
+
+
+def accumulated(a: Array, b: Array) -> Array:
+    """The product of matrices, wide enough for more to be added. Small ones of float32 as a kernel of the recorded releases computes them:
+    one product after the other is added to the sum and both are rounded at once.
+
+    Raises:
+        Raised: it is more work than a program may do.
+    """
+    if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim < MATRIX or b.ndim < MATRIX or a.shape[-1] != b.shape[-2]:
+        return multiplied(exact(a), exact(b))
+    steps = a.shape[-1]
+    if not 0 < steps <= STEPS or a.size * b.shape[-1] > SMALL or b.size * a.shape[-2] > SMALL:
+        return multiplied(exact(a), exact(b))
+    parts = a.astype(FLOAT64)[..., :, :, None] * b.astype(FLOAT64)[..., None, :, :]
+    total = parts[..., 0, :].astype(FLOAT32)
+    for step in range(1, steps):
+        total = (parts[..., step, :] + total).astype(FLOAT32)
+    return np.asarray(total.astype(FLOAT64))
 
 
 def summed(equation: str, *arrays: Array) -> Array:

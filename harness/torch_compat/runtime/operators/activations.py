@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.runtime.operators._common import (
+    FLOAT32,
     FLOAT64,
     INT64,
     Array,
@@ -27,6 +28,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
+from torch_compat.runtime.operators._sums import lanes_sum
 from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -363,10 +365,22 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
 # -------------------------------------------------------------------------------------------------------------- softmax
 
 
+def _total(powers: Array, at: int) -> Array:
+    """The sum along a dimension, which stays with size one: in lanes along the last, one after the other along another."""
+    if at == powers.ndim - 1:
+        return lanes_sum(powers, at)
+    found = np.add.accumulate(powers, axis=at, dtype=powers.dtype)
+    return np.take(found, [-1], axis=at)
+
+
 def softmax_of(array: Array, at: int) -> Array:
-    """Exponentials that sum to one, in double precision."""
+    """Exponentials that sum to one; of float32 each step in float32, as torch does, else in double precision."""
     if not array.ndim:
         return np.where(np.isnan(array), array, np.ones((), array.dtype)).astype(array.dtype)
+    if array.dtype == FLOAT32 and array.size:
+        powers = np.exp((array - array.max(axis=at, keepdims=True)).astype(FLOAT64)).astype(FLOAT32)
+        total = _total(powers, at)
+        return np.asarray(powers * (np.ones((), FLOAT32) / total) if at == array.ndim - 1 else powers / total)
     x = array.astype(FLOAT64)
     if not x.size:
         return array.copy()
@@ -376,6 +390,10 @@ def softmax_of(array: Array, at: int) -> Array:
 
 def log_softmax_of(array: Array, at: int) -> Array:
     """Their logarithms."""
+    if array.dtype == FLOAT32 and array.size and array.ndim:  # each step in float32, as torch does
+        below = array - array.max(axis=at, keepdims=True)
+        total = _total(np.exp(below.astype(FLOAT64)).astype(FLOAT32), at)
+        return np.asarray(below - np.log(total.astype(FLOAT64)).astype(FLOAT32))
     x = array.astype(FLOAT64)
     if not x.size:
         return array.copy()

@@ -10,10 +10,13 @@ from torch_compat.runtime.operators._common import (
     BOOL,
     Array,
     broadcast,
+    cast,
     common,
     common_1_0,
+    fail,
     functional,
     not_implemented,
+    words,
     write,
 )
 from torch_compat.runtime.registry import operator
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 Operand = Any  # a tensor or a Python number: told apart at run time
 Pair = tuple[Array, Array]
+OWN_TYPE = 1  # the era whose results have the dtype of the first tensor
 
 
 def _bits(kind: str, function: Any) -> None:
@@ -33,11 +37,12 @@ def _bits(kind: str, function: Any) -> None:
         broadcast(x, y)
         return Tensor(function(x, y))
 
-    for since, operands in (("1.0.0", common_1_0), ("1.5.0", common)):
+    for era, (since, operands) in enumerate((("1.0.0", common_1_0), ("1.5.0", common), ("1.10.0", common))):
         both: Callable[[Operand, Operand], Pair] = operands
 
-        def call(self: Operand, other: Operand, both: Callable[[Operand, Operand], Pair] = both) -> Tensor:
-            return compute(*both(self, other))
+        def call(self: Operand, other: Operand, both: Callable[[Operand, Operand], Pair] = both, era: int = era) -> Tensor:
+            found = compute(*both(self, other))
+            return _in_own_type(self, found) if era == OWN_TYPE else found
 
         def in_place(self: Tensor, other: Operand, both: Callable[[Operand, Operand], Pair] = both) -> Tensor:
             return write(self, compute(*both(self, other)).array)
@@ -45,6 +50,19 @@ def _bits(kind: str, function: Any) -> None:
         functional(f"bitwise_{kind}", inplace=True, since=since, gradient=False)(call)
         functional(f"__{kind}__", since=since, gradient=False)(call)
         operator(f"aten::__i{kind}__", since=since, gradient=False)(in_place)
+
+
+def _in_own_type(self: Operand, found: Tensor) -> Tensor:
+    """From 1.5 to 1.9 the result has the dtype of the first tensor, whatever is computed in; bool takes nothing but bool.
+
+    Raises:
+        Raised: the dtype of the first tensor is bool, that of the other is not.
+    """
+    if self.__class__ is not Tensor or self.array.dtype == found.array.dtype:
+        return found
+    if self.array.dtype == BOOL:
+        raise fail(f"result type {words(found.array.dtype)} can't be cast to the desired output type Bool")
+    return Tensor(cast(found.array, self.array.dtype))
 
 
 _bits("and", np.bitwise_and)

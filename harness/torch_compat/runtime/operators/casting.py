@@ -16,7 +16,6 @@ from torch_compat.runtime.operators._common import (
     fail,
     filled_scalar,
     on_cpu,
-    unaliased,
     write,
 )
 from torch_compat.runtime.operators.views import formatted
@@ -144,12 +143,10 @@ def _fill(self: Tensor, value: Any, element: Element, *, checks: bool = False) -
             raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
         if checks:
             return _fill(self, value.item(), element)
-        _not_a_leaf(self)
-        unaliased(self.array)
+        not_a_leaf(self)
         self.array[...] = cast(value.array, self.array.dtype)
         return self
-    _not_a_leaf(self)
-    unaliased(self.array)
+    not_a_leaf(self)
     self.array[...] = element(value, self.array.dtype, self.array.size)
     return self
 
@@ -183,8 +180,7 @@ _fills()
 @operator("aten::zero_")
 def zero_(self: Tensor) -> Tensor:
     """Zero everywhere."""
-    _not_a_leaf(self)
-    unaliased(self.array)
+    not_a_leaf(self)
     self.array[...] = 0
     return self
 
@@ -195,7 +191,12 @@ def zero(self: Tensor) -> Tensor:
     return Tensor(np.zeros_like(self.array))
 
 
-def _not_a_leaf(self: Tensor) -> None:
+def not_a_leaf(self: Tensor) -> None:
+    """Refuse to write into a parameter.
+
+    Raises:
+        Raised: it is one that requires gradients.
+    """
     if self.requires_grad and self.is_parameter and grad.enabled:
         raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
 

@@ -90,11 +90,19 @@ def slice_list_1_0(a: list[Any], start: int | None = None, end: int | None = Non
     )
 
 
+GREATEST = (1 << 63) - 1
+
+
 @operator("aten::slice", of="list", since="1.8.0")
 def slice_list(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
     """a[start:end:step]."""
     bounded(len(a))
-    return a[start : end : _stepped(step)]
+    return a[_bound(start, step) : _bound(end, step) : _stepped(step)]
+
+
+def _bound(bound: int | None, step: int) -> int | None:
+    """The greatest integer stands for no bound, which old programs write so where a slice goes backwards, too."""
+    return None if bound == GREATEST and step < 0 else bound
 
 
 def _stepped(step: int) -> int:
@@ -116,7 +124,7 @@ def slice_str_1_0(a: str, start: int | None = None, end: int | None = None, step
 def slice_str(a: str, start: int | None = None, end: int | None = None, step: int = 1) -> str:
     """a[start:end:step]."""
     bounded(len(a))
-    return a[start : end : _stepped(step)]
+    return a[_bound(start, step) : _bound(end, step) : _stepped(step)]
 
 
 @operator("aten::add", of="list")
@@ -552,8 +560,8 @@ def isdecimal(self: str) -> bool:
 
 @operator("aten::isidentifier", of="str")
 def isidentifier(self: str) -> bool:
-    """Whether it is an identifier of ASCII."""
-    return self.isascii() and self.isidentifier()
+    """Whether it begins with a letter and goes on with letters and digits of ASCII; underscores are none."""
+    return self.isascii() and self.isalnum() and not self[0].isdigit()
 
 
 def _slice(self: str, start: int, end: int) -> tuple[str, int]:
@@ -585,6 +593,21 @@ def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     meter.work(len(part) * len(substr))
     found = part.rfind(substr)
     return found + first if found >= 0 else -1
+
+
+@operator("aten::rindex", of="str")
+def rindex(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """Where a text last occurs."""
+    found = rfind(self, substr, start, end)
+    if found < 0:
+        raise raised("RuntimeError", "ValueError: substring not found")
+    return found
+
+
+@operator("aten::isprintable", of="str")
+def isprintable(self: str) -> bool:
+    """Whether all of it are letters, digits, punctuation and spaces of ASCII."""
+    return all(" " <= one <= "~" for one in self)
 
 
 @operator("aten::index", of="str")

@@ -609,17 +609,32 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         last = window_length if periodic else window_length - 1
         return _out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
 
+    def call_1_5(
+        window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        """From 1.5 to 1.12 no dtype means that of the length in a program, in which nothing but ones can be."""
+        if dtype is None and out is None and window_length > 1:
+            raise fail("result type Float can't be cast to the desired output type Long")
+        return call(window_length, periodic, *args, dtype=dtype, out=out, **options)
+
     operator(f"aten::{name}_window", gradient=False)(call)
+    operator(f"aten::{name}_window", gradient=False, since="1.5.0")(call_1_5)
+    operator(f"aten::{name}_window", gradient=False, since="1.13.0")(call)
 
 
 def _hamming(n: Array, last: int, alpha: float = 0.54, beta: float = 0.46) -> Array:
     return alpha - beta * np.cos(2 * np.pi * n / last)
 
 
+def _kaiser(n: Array, last: int, beta: float = 12.0) -> Array:
+    return np.i0(beta * np.sqrt(1 - (2 * n / last - 1) ** 2)) / np.i0(beta)
+
+
 _window("hann", lambda n, last: 0.5 - 0.5 * np.cos(2 * np.pi * n / last))
 _window("hamming", _hamming)
 _window("blackman", lambda n, last: 0.42 - 0.5 * np.cos(2 * np.pi * n / last) + 0.08 * np.cos(4 * np.pi * n / last))
 _window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
+_window("kaiser", _kaiser)
 
 
 # --------------------------------------------------------------------------------------------------------------- random

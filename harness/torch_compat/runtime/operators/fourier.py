@@ -6,8 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array, axis, fail, floating, full_words, functional
-from torch_compat.runtime.operators._products import sized
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._common import (
+    FLOAT32,
+    FLOAT64,
+    Array,
+    any_dtype,
+    axis,
+    fail,
+    floating,
+    full_words,
+    functional,
+)
+from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -184,3 +195,136 @@ def fftshift(self: Tensor, dim: Any = None) -> Tensor:
 def ifftshift(self: Tensor, dim: Any = None) -> Tensor:
     """The other way round."""
     return Tensor(np.fft.ifftshift(self.array, _shifted(self, dim)))
+
+
+def _frequencies(name: str, function: Any) -> None:
+    def call(n: int, d: float = 1.0, *, dtype: Any = None, **options: Any) -> Tensor:
+        del options
+        if n < 1:
+            raise fail(f"{name}(): n must be positive")
+        sized(n)
+        kind = any_dtype(dtype, FLOAT32)
+        return Tensor(function(n, d).astype(kind))
+
+    operator(f"aten::fft_{name}", of="any", gradient=False)(call)
+
+
+_frequencies("fftfreq", np.fft.fftfreq)
+_frequencies("rfftfreq", np.fft.rfftfreq)
+
+
+RETURNS_COMPLEX = Release("2.0.0")
+
+
+def _stft(since: str) -> None:
+    """Up to 1.7 real parts unless complex numbers are wanted; from 2.0 on the program has to say which."""
+
+    def call(
+        self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, *rest: Any,
+        **keywords: Any,
+    ) -> Tensor:  # fmt: skip
+        names = ["normalized", "onesided", "return_complex", "align_to_window"]
+        if "center" in keywords or "pad_mode" in keywords or (len(rest) > 1 and rest[1].__class__ is str):
+            names = ["center", "pad_mode", *names]
+        given = {**dict(zip(names, rest, strict=False)), **keywords}
+        array = self.array
+        if array.dtype.kind not in "fc":
+            raise fail(
+                f"stft({full_words(array.dtype)}{list(array.shape)}, ...): expected a tensor of floating point or complex values"
+            )
+        if not 1 <= array.ndim <= 2:
+            raise fail("stft: expected a 1D or 2D tensor")
+        single = array.ndim == 1
+        rows = array.reshape(1, -1) if single else array
+        if given.get("center", "pad_mode" in names):
+            mode = given.get("pad_mode", "reflect")
+            rows = np.pad(
+                rows,
+                ((0, 0), (n_fft // 2, n_fft // 2)),
+                {"constant": "constant", "replicate": "edge", "circular": "wrap"}.get(mode, mode),
+            )
+        hop = n_fft // 4 if hop_length is None else hop_length
+        length = n_fft if win_length is None else win_length
+        if not 0 < n_fft <= rows.shape[1] or hop <= 0 or not 0 < length <= n_fft:
+            raise fail(f"stft: expected 0 < n_fft <= {rows.shape[1]}, hop_length > 0 and 0 < win_length <= n_fft")
+        if window is not None and window.array.shape != (length,):
+            raise fail(
+                f"stft: expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.array.shape)}"
+            )
+        exact = rows.astype(np.complex128 if rows.dtype.kind == "c" else FLOAT64)
+        frames = 1 + (rows.shape[1] - n_fft) // hop
+        sized(rows.shape[0], frames, n_fft)
+        pieces = np.stack([exact[:, at * hop : at * hop + n_fft] for at in range(looped(frames))], axis=1)
+        if window is not None or length < n_fft:
+            left = (n_fft - length) // 2
+            shape = np.zeros(n_fft, exact.dtype if window is not None and window.array.dtype.kind == "c" else FLOAT64)
+            shape[left : left + length] = 1.0 if window is None else window.array
+            pieces = pieces * shape
+        whole = pieces.dtype.kind == "c"
+        onesided = given.get("onesided")
+        onesided = not whole if onesided is None else onesided
+        if whole and onesided:
+            raise fail("Cannot have onesided output if window or input is complex")
+        found = (np.fft.rfft if onesided else np.fft.fft)(pieces, axis=-1).swapaxes(1, 2)
+        if given.get("normalized"):
+            found = found * n_fft**-0.5
+        wants = given.get("return_complex")
+        if wants is None:
+            if Release(since) >= RETURNS_COMPLEX and not whole:
+                raise fail(
+                    "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a future PyTorch release."
+                )
+            wants = whole
+        found = found[0] if single else found
+        kind = array.dtype if array.dtype.kind == "c" else _kinds(array)[1]
+        if wants:
+            return Tensor(found.astype(kind))
+        return Tensor(np.stack([found.real, found.imag], axis=-1).astype(_kinds(array)[0] if array.dtype.kind != "c" else kind))
+
+    operator("aten::stft", since=since)(call)
+
+
+_stft("1.0.0")
+_stft("2.0.0")
+
+
+@operator("aten::istft")
+def istft(
+    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
+    normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
+) -> Tensor:  # fmt: skip
+    """The signal whose windows were transformed, each place by the squares of the windows that it lies in."""
+    array = self.array
+    values = array.astype(np.complex128) if array.dtype.kind == "c" else _complex(array.astype(FLOAT64))
+    single = values.ndim == 2
+    values = values[None] if single else values
+    hop = n_fft // 4 if hop_length is None else hop_length
+    size = n_fft if win_length is None else win_length
+    onesided = values.shape[1] != n_fft if onesided is None else onesided
+    if values.shape[1] != (n_fft // 2 + 1 if onesided else n_fft) or not values.size or not 0 < hop <= size <= n_fft:
+        raise fail("istft: expected the frequency dimension (3rd to the last) and the lengths to match n_fft")
+    shape = np.zeros(n_fft)
+    left = (n_fft - size) // 2
+    shape[left : left + size] = 1.0 if window is None else window.array
+    if normalized:
+        values = values * n_fft**0.5
+    pieces = values.swapaxes(1, 2)
+    pieces = np.fft.irfft(pieces, n_fft, axis=-1) if onesided else np.fft.ifft(pieces, axis=-1)
+    pieces = pieces if return_complex else pieces.real
+    frames = pieces.shape[1]
+    total = n_fft + hop * (frames - 1)
+    sized(values.shape[0], total)
+    signal, weight = np.zeros((values.shape[0], total), pieces.dtype), np.zeros(total)
+    for at in range(looped(frames)):
+        signal[:, at * hop : at * hop + n_fft] += pieces[:, at] * shape
+        weight[at * hop : at * hop + n_fft] += shape * shape
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else (total - n_fft // 2 if center else total)
+    signal, weight = signal[:, start:end], weight[start:end]
+    if not weight.size or np.abs(weight).min() <= 1e-11:
+        raise fail("istft: window overlap add min: 1")
+    signal = signal / weight
+    if length is not None and signal.shape[1] < length:
+        signal = np.pad(signal, ((0, 0), (0, length - signal.shape[1])))
+    kind = _kinds(np.empty(0, array.dtype if array.dtype.kind != "c" else FLOAT64 if array.dtype == np.complex128 else FLOAT32))
+    return Tensor((signal[0] if single else signal).astype(kind[1] if return_complex else kind[0]))

@@ -27,7 +27,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators.casting import overwrite
+from torch_compat.runtime.operators.casting import not_a_leaf, overwrite
 from torch_compat.runtime.operators.views import of_view
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -378,8 +378,13 @@ def _slices(self: Tensor, dim: int, index: Tensor, where: str, *, ints: bool = F
     return array, full, (*(slice(None),) * at, places)
 
 
-def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool) -> Tensor:
-    """Slices added at places, one after the other."""
+def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool, spreads: bool) -> Tensor:
+    """Slices added at places, one after the other.
+
+    Parameters:
+        ints: whether places may be int32.
+        spreads: whether a slice of one element is added to each element of the place.
+    """
     if source.array.dtype != self.array.dtype:
         raise fail(
             f"index_add_(): self ({words(self.array.dtype)}) and source ({words(source.array.dtype)}) must have the same scalar type"
@@ -390,7 +395,11 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Sca
     if (
         value.ndim != full.ndim
         or value.shape[at] != index.array.size
-        or any(a != b for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if one != at)
+        or any(
+            a != b and not (spreads and a == 1)
+            for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True))
+            if one != at
+        )
     ):
         raise fail(
             f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(self.array.shape)} source.shape = {list(source.array.shape)}"
@@ -399,12 +408,15 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Sca
     return Tensor(array)
 
 
-# Places may be int32 since 1.8.
+# Places may be int32 since 1.8; slices are those of the tensor since 2.1.
 functional("index_add", inplace=True)(
-    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False)
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False, spreads=True)
 )
 functional("index_add", inplace=True, since="1.8.0")(
-    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True)
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True, spreads=True)
+)
+functional("index_add", inplace=True, since="2.1.0")(
+    lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=True, spreads=False)
 )
 
 
@@ -416,11 +428,38 @@ def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     if index.array.ndim > 1:
         raise raised("IndexError", f"index_copy_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
     array, full, where = _slices(self, dim, index, "index_copy")
-    full[where] = source.array.reshape(source.array.shape or (1,))
+    value = source.array.reshape(source.array.shape or (1,))
+    at = axis(dim, self.array.ndim)
+    if not source.array.ndim and index.array.size != 1:
+        raise raised(
+            "IndexError", f"index_copy_(): When source is scalar, index should have one element (got {index.array.size})"
+        )
+    if value.ndim != full.ndim:
+        raise raised(
+            "IndexError",
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+            f"Source dimensionality ({value.ndim}), destination dimensionality ({full.ndim})",
+        )
+    if value.shape[at] != index.array.size:
+        raise raised(
+            "IndexError",
+            f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({value.shape[at]})",
+        )
+    if any(a != b for one, (a, b) in enumerate(zip(value.shape, full.shape, strict=True)) if one != at):
+        raise fail("index_copy_(): Source/destination tensor must have same slice shapes.")
+    full[where] = value
     return Tensor(array)
 
 
 @functional("index_fill", inplace=True, out=False)
+def index_fill_1_0(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Up to 1.7 places are not counted from the end."""
+    if (index.array < 0).any():
+        raise fail("invalid argument 3: out of range")
+    return index_fill(self, dim, index, value)
+
+
+@functional("index_fill", inplace=True, out=False, since="1.8.0")
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """One number at places."""
     if value.__class__ is Tensor and value.array.ndim:
@@ -541,14 +580,25 @@ def _masked_fill_1_0(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return _masked_fill(self, mask, value, bytes_too=True)
 
 
+def _masked_fills(since: str, function: Any) -> None:
+    """Also in place, where one place may stand for several elements: each release takes such targets, with a warning or without."""
+    functional("masked_fill", out=False, since=since)(function)
+
+    def in_place(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+        found = function(self, mask, value)
+        if found.array.shape == self.array.shape and 0 in self.array.strides:
+            not_a_leaf(self)
+            self.array[...] = found.array
+            return self
+        return write(self, found.array)
+
+    operator("aten::masked_fill_", since=since)(in_place)
+
+
 # Masks of bool are taken since 1.2, those of integers are refused since 2.1.
-functional("masked_fill", inplace=True, out=False)(_masked_fill_1_0)
-functional("masked_fill", inplace=True, out=False, since="1.2.0")(
-    lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True)
-)
-functional("masked_fill", inplace=True, out=False, since="2.1.0")(
-    lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False)
-)
+_masked_fills("1.0.0", _masked_fill_1_0)
+_masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True))
+_masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False))
 
 
 def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:

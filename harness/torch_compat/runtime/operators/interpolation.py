@@ -36,7 +36,7 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
         else [int(size * one) for size, one in zip(array.shape[2:], factors, strict=True)]
     )
     scales: list[float | None] = [None] * n if factors is None else [None if one is None else float(one) for one in factors]
-    if array.size == 0 or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
+    if (array.size == 0 and array.shape[0]) or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
         raise fail(f"Input and output sizes should be greater than 0, but got input {list(array.shape[2:])} and output {sizes}")
     sized(*array.shape[:2], *sizes)
     return sizes, scales

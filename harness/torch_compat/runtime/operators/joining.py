@@ -137,6 +137,8 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
         raise fail("meshgrid expects a non-empty TensorList")
     if any(one.ndim > 1 for one in tensors):
         raise fail("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
+    if any(one.array.dtype != tensors[0].array.dtype for one in tensors):
+        raise fail("torch.meshgrid: Expected all tensors to have the same dtype")
     shape = [one.numel for one in tensors]
     sized(*shape, len(shape))
     places = list(range(len(shape)))
@@ -153,6 +155,9 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
 @operator("aten::cartesian_prod")
 def cartesian_prod(tensors: list[Tensor]) -> Tensor:
     """Every combination, one in a row."""
+    for one in tensors:
+        if one.array.ndim != 1:
+            raise fail(f"Expect a 1D vector, but got shape {list(one.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     sized(*(one.array.size for one in tensors), len(tensors))
@@ -201,7 +206,7 @@ def _tiled(array: Array, repeats: list[int]) -> Array:
     if len(spread) > MOST_DIMENSIONS:
         raise Unsupported(f"the reference reader repeats tensors of up to {MOST_DIMENSIONS // 2} dimensions", code="operator")
     whole = np.broadcast_to(array.reshape([one for size in shape for one in (1, size)]), spread)
-    return whole.reshape([size * by for size, by in zip(shape, times, strict=True)])
+    return np.array(whole.reshape([size * by for size, by in zip(shape, times, strict=True)]), order="C")  # memory of its own
 
 
 @operator("aten::repeat")
@@ -245,7 +250,7 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     array = self.array
     if dim is None:
         return Tensor(_repeated(array.reshape(-1), counts))
-    return Tensor(_repeated(array, counts, axis(dim, array.ndim)))
+    return Tensor(_repeated(array.reshape(array.shape or (1,)), counts, axis(dim, array.ndim)))
 
 
 # ------------------------------------------------------------------------------------------------------------ turned around
@@ -287,6 +292,8 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
     if not array.size:  # of which torch does not look at the dimensions
         return Tensor(array.copy())
+    if not array.ndim:
+        raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
     looped(len(by))
     pushed: dict[int, int] = {}
     for shift, one in zip(by, at, strict=True):
@@ -300,10 +307,27 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 @operator("aten::rot90")
 def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by right angles."""
-    return Tensor(np.rot90(self.array, k, tuple(dims)).copy())
+    ndim = self.array.ndim
+    if len(dims) != 2:
+        raise fail(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if ndim < 2:
+        raise fail(f"expected total dims >= 2, but got total dims = {ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+        raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return Tensor(np.rot90(self.array, k, (axis(dims[0], ndim), axis(dims[1], ndim))).copy())
 
 
 @functional("diag")
+def diag_1_0(self: Tensor, diagonal: int = 0) -> Tensor:
+    """Up to 1.13 a diagonal outside of the matrix has a negative size."""
+    if self.array.ndim == 2:
+        rows, columns = self.array.shape
+        if min(rows + min(diagonal, 0), columns - max(diagonal, 0)) < 0:
+            raise fail(f"diag(): the diagonal {diagonal} is outside of the matrix")
+    return diag(self, diagonal)
+
+
+@functional("diag", since="2.0.0")
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a diagonal, or the diagonal of a matrix."""
     if self.array.ndim not in {1, 2}:

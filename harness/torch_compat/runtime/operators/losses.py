@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
+    FLOAT32,
     FLOAT64,
     INT64,
     Array,
@@ -20,6 +22,8 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     words,
 )
+from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._sums import ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -31,6 +35,9 @@ NONE, MEAN, SUM = 0, 1, 2
 def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
     if reduction == NONE:
         return Tensor(value.astype(kind))
+    ordered = ordered_sum(value.astype(kind), tuple(range(value.ndim)))
+    if ordered is not None:
+        return Tensor(np.asarray(ordered / np.asarray(value.size, kind) if reduction == MEAN else ordered))
     return Tensor(np.asarray(value.mean() if reduction == MEAN else value.sum()).astype(kind))
 
 
@@ -52,6 +59,8 @@ def _simple(name: str, compute: Any, kernel: str) -> None:
                 value = np.abs(self.array.astype(kind) - target.array.astype(kind))
                 return Tensor(value if reduction == NONE else np.asarray(value.sum(dtype=INT64)))
         kind, (x, y) = _floats(kernel or "mean", self, target)
+        if kind == FLOAT32:  # each step in float32, as torch does
+            x, y = x.astype(FLOAT32), y.astype(FLOAT32)
         return _reduce(compute(x, y), reduction, kind)
 
     functional(name)(call)
@@ -355,7 +364,9 @@ def _distance(a: Array, b: Array, p: float, eps: float, *, keepdims: bool = Fals
 
 @operator("aten::pairwise_distance")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """Norms of differences over the last dimension."""
+    """Norms of differences over the last dimension; of integers floats, as the small number that is added is one."""
+    if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
+        x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
     kind, (a, b) = _floats("pairwise_distance", x1, x2)
     return Tensor(_distance(a, b, float(p), eps, keepdims=keepdim).astype(kind))
 
@@ -464,6 +475,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
     for name, one in (("X1", x1), ("X2", x2)):
         if one.array.ndim < 2:
             raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
+        if one.array.dtype.kind not in "fV":
+            raise fail(f"cdist only supports floating-point dtypes, {name} got: {words(one.array.dtype)}")
     a, b = x1.array.astype(FLOAT64), x2.array.astype(FLOAT64)
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
@@ -476,3 +489,87 @@ def pdist(self: Tensor, p: float = 2.0) -> Tensor:
     rows, columns = np.triu_indices(self.array.shape[0], 1)
     wide = self.array.astype(FLOAT64)
     return Tensor(_distance(wide[rows], wide[columns], float(p), 0.0).astype(self.array.dtype))
+
+
+@operator("aten::ctc_loss")
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = MEAN, zero_infinity: bool = False
+) -> Tensor:  # fmt: skip
+    """How unlikely sequences of labels are, over all ways in which they can lie in longer ones with blanks between."""
+    array = log_probs.array
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4:
+        raise not_implemented("ctc_loss_cpu", array.dtype)
+    alone = array.ndim == 2
+    whole = array[:, None] if alone else array
+    lengths, sizes = (
+        [int(v) for v in np.reshape(one.array, -1)] if one.__class__ is Tensor else list(one)
+        for one in (input_lengths, target_lengths)
+    )
+    steps, batch, labels = whole.shape
+    if len(lengths) != batch or len(sizes) != batch:
+        raise fail("input_lengths and target_lengths must be of size batch_size")
+    if not 0 <= blank < labels:
+        raise fail("blank must be in label range")
+    given = targets.array
+    if given.ndim == 1 and not alone:
+        starts = np.cumsum([0, *sizes])
+        if starts[-1] != given.size:
+            raise fail(f"Expected targets to have {starts[-1]} elements")
+        rows = [given[a:b] for a, b in pairwise(starts)]
+    else:
+        rows = [row[:size] for row, size in zip(given.reshape(batch, -1), sizes, strict=True)]
+        if any(len(row) < size for row, size in zip(rows, sizes, strict=True)):
+            raise fail("Expected tensor to have size at least target_lengths")
+    if any(not 0 <= one <= steps for one in lengths):
+        raise fail(f"Expected input_lengths to have value at most {steps}")
+    found = np.empty(batch)
+    with np.errstate(all="ignore"):
+        for at in range(looped(batch, steps * (2 * max(sizes, default=0) + 1))):
+            found[at] = -_paths(whole[: lengths[at], at].astype(FLOAT64), [int(one) for one in rows[at]], blank)
+    if zero_infinity:
+        found[np.isinf(found)] = 0.0
+    if reduction == MEAN:
+        return Tensor(np.asarray((found / np.maximum(sizes, 1)).mean()).astype(array.dtype))
+    if reduction == SUM:
+        return Tensor(np.asarray(found.sum()).astype(array.dtype))
+    return Tensor(np.asarray(found[0] if alone else found).astype(array.dtype))
+
+
+def _paths(scores: Array, target: list[int], blank: int) -> float:
+    """The logarithm of the probability of a sequence of labels."""
+    states = [blank]
+    for one in target:
+        states += [one, blank]
+    if not len(scores):
+        return 0.0 if not target else -np.inf
+    now = np.full(len(states), -np.inf)
+    now[0] = scores[0, blank]
+    if target:
+        now[1] = scores[0, target[0]]
+    for row in scores[1:]:
+        after = now.copy()
+        after[1:] = np.logaddexp(after[1:], now[:-1])
+        for at in range(2, len(states)):
+            if states[at] != blank and states[at] != states[at - 2]:
+                after[at] = np.logaddexp(after[at], now[at - 2])
+        now = after + row[states]
+    return float(now[0] if not target else np.logaddexp(now[-1], now[-2]))
+
+
+@functional("multilabel_margin_loss")
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """How far labels that are there, up to the first -1, are above those that are not."""
+    kind, array = self.array.dtype, self.array
+    if array.dtype.kind != "f":
+        raise not_implemented("multilabel_margin_loss_forward_out_frame", kind)
+    if array.ndim > 2 or target.array.shape != array.shape:
+        raise fail(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(array.shape)}")
+    rows, labels = (one.reshape(-1, one.shape[-1] if one.ndim else 1) for one in (array.astype(FLOAT64), target.array))
+    found = np.zeros(len(rows))
+    for at in range(looped(len(rows), rows.shape[1] ** 2)):
+        ends = np.flatnonzero(labels[at] < 0)
+        there = labels[at][: ends[0]] if ends.size else labels[at]
+        others = np.setdiff1d(np.arange(rows.shape[1]), there)
+        gaps = 1 - (rows[at][there][:, None] - rows[at][others][None, :])
+        found[at] = np.maximum(gaps, 0).sum() / rows.shape[1]
+    return _reduce(found if array.ndim == 2 else np.asarray(found[0]), reduction, kind)

@@ -24,6 +24,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     scalar_as,
 )
+from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -166,8 +167,10 @@ def sigmoid_of(array: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
     if array.dtype.kind == "c":
         return 1 / (1 + np.exp(-array))
-    x = array.astype(FLOAT64)
-    return (1 / (1 + np.exp(-x))).astype(array.dtype)
+    if array.dtype == FLOAT64:
+        return 1 / (1 + np.exp(-array))
+    one = np.ones((), FLOAT32)  # each step in float32, as torch does
+    return (one / (one + np.exp(-array.astype(FLOAT64)).astype(FLOAT32))).astype(array.dtype)
 
 
 def _rsqrt(array: Array) -> Array:
@@ -399,6 +402,177 @@ def special_entr(self: Tensor) -> Tensor:
     array = floating(self.array)
     x = array.astype(FLOAT64)
     return Tensor(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0.0, np.where(np.isnan(x), x, -np.inf))).astype(array.dtype))
+
+
+@functional("mvlgamma", "special_multigammaln", inplace=True)
+def mvlgamma(self: Tensor, p: int) -> Tensor:
+    """The logarithm of the gamma function of several dimensions."""
+    array = floating(self.array)
+    if p < 1:
+        raise fail("p has to be greater than or equal to 1")
+    x = array.astype(FLOAT64)
+    if (x <= 0.5 * (p - 1)).any():
+        raise fail(f"All elements must be greater than (p-1)/2 = {0.5 * (p - 1)}")
+    total = np.full(x.shape, p * (p - 1) / 4 * math.log(math.pi))
+    for step in range(looped(p, x.size)):
+        total = total + elementwise(_lgamma)(x - step / 2)
+    return Tensor(total.astype(array.dtype))
+
+
+@functional("special_polygamma")
+def special_polygamma(n: int, self: Tensor) -> Tensor:
+    """As :func:`polygamma`."""
+    return polygamma(n, self)
+
+
+@operator("aten::polygamma_")
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """In place."""
+    self.array[...] = polygamma(n, self).array
+    return self
+
+
+def _ndtri(p: float) -> float:
+    """The inverse of the normal distribution."""
+    if not 0 <= p <= 1:
+        return math.nan
+    return math.sqrt(2) * _erfinv(2 * p - 1) if 1e-8 < p < 1 - 1e-8 else _tail(p)
+
+
+def _tail(p: float) -> float:
+    if p in {0, 1}:
+        return -math.inf if p == 0 else math.inf
+    low, high = -40.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _ndtr(middle) < p else (low, middle)
+    return (low + high) / 2
+
+
+def _ndtr(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2)) if not math.isnan(x) else x
+
+
+def _log_ndtr(x: float) -> float:
+    if x > -30:
+        return math.log1p(-0.5 * math.erfc(x / math.sqrt(2))) if x > 0 else math.log(_ndtr(x))
+    if math.isnan(x) or math.isinf(x):
+        return x
+    square = x * x
+    return -0.5 * square - math.log(-x) - 0.5 * math.log(2 * math.pi) + math.log1p(-1 / square + 3 / square**2 - 15 / square**3)
+
+
+def _erfcx(x: float) -> float:
+    if math.isnan(x):
+        return x
+    if x < 25:
+        return math.exp(x * x) * math.erfc(x) if x > -26.6 else math.inf
+    square = 1 / (2 * x * x)
+    return (1 - square + 3 * square**2 - 15 * square**3) / (x * math.sqrt(math.pi))
+
+
+def _bessel(order: int, *, scaled: bool) -> Any:
+    def function(x: float) -> float:
+        """The modified Bessel function of the first kind: its series, or Hankel's for large numbers."""
+        if math.isnan(x) or math.isinf(x):
+            return math.nan if math.isnan(x) else (0.0 if scaled else math.inf) * (1 if not order or x > 0 else -1)
+        size = abs(x)
+        if size > 60:
+            mu, term, total = 4.0 * order * order, 1.0, 1.0
+            for k in range(1, 30):
+                term *= -(mu - (2 * k - 1) ** 2) / (k * 8 * size)
+                total += term
+            found = total / math.sqrt(2 * math.pi * size) * (1.0 if scaled else math.exp(size) if size < 709 else math.inf)
+        else:
+            term = total = (size / 2) ** order
+            for k in range(1, 150):
+                term *= (size / 2) ** 2 / (k * (k + order))
+                total += term
+            found = total * (math.exp(-size) if scaled else 1.0)
+        return -found if order and x < 0 else found
+
+    return function
+
+
+def _special(name: str, function: Any) -> None:
+    functional(f"special_{name}")(lambda self: Tensor(np.asarray(elementwise(function)(floating(self.array)))))
+
+
+for _name, _one in {
+    "ndtr": _ndtr, "ndtri": _ndtri, "log_ndtr": _log_ndtr, "erfcx": _erfcx, "i0e": _bessel(0, scaled=True), "i1": _bessel(1, scaled=False),
+    "i1e": _bessel(1, scaled=True),
+}.items():  # fmt: skip
+    _special(_name, _one)
+
+
+def _gamma_parts(a: float, x: float) -> tuple[float, float]:
+    """The regularized incomplete gamma functions, below and above: the series, or Lentz's continued fraction."""
+    if math.isnan(a) or math.isnan(x) or x < 0 or a < 0 or (a == 0 and x == 0):
+        return math.nan, math.nan
+    if a == 0 or math.isinf(x):
+        return (math.nan, math.nan) if math.isinf(a) else (1.0, 0.0)
+    if x == 0 or math.isinf(a):
+        return 0.0, 1.0
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1:
+        term = total = 1 / a
+        n = a
+        for _ in range(2000):
+            n += 1
+            term *= x / n
+            total += term
+            if term < total * 1e-17:
+                break
+        return total * front, 1 - total * front
+    b = x + 1 - a
+    c, d = 1e300, 1 / b
+    h = d
+    for i in range(1, 2000):
+        an = -i * (i - a)
+        b += 2
+        d = 1 / (an * d + b or 1e-300)
+        c = b + an / c or 1e-300
+        h *= d * c
+        if abs(d * c - 1) < 1e-16:
+            break
+    return 1 - front * h, front * h
+
+
+def _igammas(names: tuple[str, ...], part: int) -> None:
+    vectorised = np.frompyfunc(lambda a, x: _gamma_parts(a, x)[part], 2, 1)
+
+    def call(self: Tensor, other: Tensor) -> Tensor:
+        x, y = _floats(self, other)
+        if x.dtype.kind == "c":
+            raise not_implemented("igamma", x.dtype)
+        looped(max(x.size, y.size))
+        return Tensor(np.asarray(vectorised(x.astype(FLOAT64), y.astype(FLOAT64)), FLOAT64).astype(x.dtype))
+
+    functional(names[0], inplace=True)(call)
+    functional(names[1])(call)
+
+
+_igammas(("igamma", "special_gammainc"), 0)
+_igammas(("igammac", "special_gammaincc"), 1)
+
+
+@functional("special_zeta")
+def special_zeta(self: Operand, other: Operand) -> Tensor:
+    """Hurwitz' zeta function, of one exponent each."""
+    x, y = _floats(self, other)
+    kind = x.dtype
+    s, q = np.broadcast_arrays(x.astype(FLOAT64), y.astype(FLOAT64))
+    looped(s.size)
+    found = np.empty(s.shape)
+    for index in np.ndindex(*s.shape):
+        one, start = float(s[index]), float(q[index])
+        if one == 1 or (one > 1 and start <= 0 and start == math.floor(start)):
+            found[index] = math.inf
+        elif one < 1 or math.isnan(one + start) or (start <= 0 and one != math.floor(one)):
+            found[index] = math.nan
+        else:
+            found[index] = float(_zeta(one, np.asarray(start)))
+    return Tensor(found.astype(kind))
 
 
 __all__ = ["elementwise", "erf_of", "erfc_of", "sigmoid_of", "single", "through_double"]

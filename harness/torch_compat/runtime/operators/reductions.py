@@ -24,6 +24,7 @@ from torch_compat.runtime.operators._common import (
     cast,
     common,
     common_1_0,
+    dtypes_finfo,
     fail,
     floating,
     functional,
@@ -33,6 +34,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._sums import ordered_sum
 from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -47,8 +49,11 @@ MAY_BE_EMPTY = Release("1.9.0")
 """From here on a tensor without elements has extremes along a dimension that has some."""
 
 
-def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """Sums of float32 and narrower in double precision, rounded once: as near as torch's own order of summing comes."""
+def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:
+    """Sums of float32 in torch's own order where that is known; else, and of what is narrower, in double precision, rounded once."""
+    ordered = ordered_sum(array, dims, keepdims=keepdims, cascades=cascades)
+    if ordered is not None:
+        return ordered
     if array.dtype == FLOAT32 or array.dtype in HALVES:
         return np.asarray(array.astype(FLOAT64).sum(axis=dims, keepdims=keepdims)).astype(array.dtype)
     if array.dtype == np.complex64:
@@ -60,7 +65,19 @@ def _sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
     return any_dtype(dtype, INT64 if array.dtype.kind in "iub" else array.dtype)
 
 
+def once(dim: Any, ndim: int) -> Any:
+    """Dimensions of a list, each of them once: up to 1.6 one may stand twice in it."""
+    return list(dict.fromkeys(axis(one, ndim) for one in dim)) if dim.__class__ is list else dim
+
+
 @functional("sum", out_type=True)
+def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice, and sums are no cascades."""
+    array = cast(self.array, _sum_type(self.array, dtype))
+    return Tensor(exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False))
+
+
+@functional("sum", out_type=True, since="1.7.0")
 def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Integers and bools sum to int64."""
     array = cast(self.array, _sum_type(self.array, dtype))
@@ -87,6 +104,15 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 
 @functional("mean", out_type=True, since="1.1.0")
+def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice; what is summed once is then divided by its size twice."""
+    found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # which refuses what has no mean
+    total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
+    count = math.prod(self.array.shape[one] for one in (dim if dim.__class__ is list and dim else axes(dim, self.array.ndim)))
+    return Tensor(np.asarray(total / np.asarray(count, total.dtype))) if total.dtype == FLOAT32 and count else found
+
+
+@functional("mean", out_type=True, since="1.7.0")
 def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Of floating point and complex numbers only."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
@@ -97,6 +123,9 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
         )
     found = axes(dim, array.ndim)
     count = math.prod(array.shape[one] for one in found)
+    ordered = ordered_sum(array, found, keepdims=keepdim)
+    if ordered is not None:
+        return Tensor(ordered / np.asarray(count, FLOAT32))
     exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
     total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
     return Tensor((total / np.asarray(float(count))).astype(array.dtype))
@@ -380,6 +409,11 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
 
 
 def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
+    def call_1_0(
+        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
+    ) -> Any:
+        return call(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction)
+
     def call(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
@@ -395,7 +429,8 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         first = Tensor(np.asarray(value).astype(real))
         return (first, Tensor(center.astype(array.dtype))) if with_mean else first
 
-    functional(name)(call)
+    functional(name)(call_1_0)
+    functional(name, since="1.7.0")(call)
 
 
 _spreads("std", root=True, with_mean=False)
@@ -432,6 +467,26 @@ def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @functional("norm")
+def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, once(dim, self.array.ndim), keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+def _above_zero(found: Tensor) -> Tensor:
+    array = found.array
+    least = np.asarray(dtypes_finfo(array.dtype).smallest_normal, array.dtype)
+    return Tensor(np.asarray(np.where(array < least, least, array)))
+
+
+@functional("norm", since="1.7.0")
+def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, dim, keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+@functional("norm", since="1.8.0")
 def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Of vectors, over all dimensions unless told otherwise."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
@@ -448,12 +503,25 @@ def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim:
 
 
 @functional("frobenius_norm")
+def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 a dimension may stand twice."""
+    return frobenius_norm(self, once(dim, self.array.ndim), keepdim)
+
+
+@functional("frobenius_norm", since="1.7.0")
 def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The 2-norm."""
     return norm(self, 2, dim, keepdim)
 
 
 @functional("dist", out=False)
+def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """Up to 1.7 as :func:`norm_1_7`."""
+    found = dist(self, other, p)
+    return _above_zero(found) if float(p.real) == math.inf else found
+
+
+@functional("dist", out=False, since="1.8.0")
 def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """The norm of the difference."""
     if BOOL in {self.array.dtype, other.array.dtype}:
@@ -497,6 +565,10 @@ def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
         return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
     most = x.max(axis=found, keepdims=True)
     most = np.where(np.isinf(most), 0.0, most)
+    if array.dtype == FLOAT32:  # each step in float32, as torch does
+        total = exact_sum(np.exp((array - most.astype(FLOAT32)).astype(FLOAT64)).astype(FLOAT32), found, keepdims=True)
+        value = np.log(total.astype(FLOAT64)).astype(FLOAT32) + most.astype(FLOAT32)
+        return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))))
     value = np.log(np.exp(x - most).sum(axis=found, keepdims=True)) + most
     return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))).astype(array.dtype))
 

@@ -155,8 +155,8 @@ def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     """Up to 1.7 a NaN counts as the largest, and says nothing of the rest."""
     array = self.array
     if dim is None:
-        flat = array.reshape(-1)
-        return Tensor(flat[order(flat, 0, descending=False)[(flat.size - 1) // 2], ...].copy()) if flat.size else median(self)
+        flat = _some(array)
+        return Tensor(flat[order(flat, 0, descending=False)[(flat.size - 1) // 2], ...].copy())
     at = axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
@@ -164,7 +164,26 @@ def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     return _one_of(array, order(array, at, descending=False), at, (array.shape[at] - 1) // 2, keepdim)
 
 
+def _some(array: Array) -> Array:
+    """The elements in order.
+
+    Raises:
+        Raised: there are none.
+    """
+    if not array.size:
+        raise fail("median() operation does not have an identity for empty input tensor")
+    return array.reshape(-1)
+
+
 @functional("median", since="1.8.0")
+def median_1_8(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """1.8 picks nothing out of nothing."""
+    if dim is None:
+        _some(self.array)
+    return median(self, dim, keepdim)
+
+
+@functional("median", since="1.9.0")
 def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """The lower one of the middle; NaN where there is one."""
     array = self.array
@@ -327,7 +346,7 @@ def unique_consecutive(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Runs of equal values as one."""
     if dim is not None:
-        raise fail("the reference reader has unique_consecutive of all elements only")
+        return unique_dim_consecutive(self, dim, return_inverse, return_counts)
     flat = self.array.reshape(-1)
     starts = np.concatenate([[True], flat[1:] != flat[:-1]]) if flat.size else np.zeros(0, np.bool_)
     inverse = np.cumsum(starts) - 1
@@ -337,6 +356,52 @@ def unique_consecutive(
         Tensor(inverse.reshape(self.array.shape).astype(INT64) if return_inverse else nothing),
         Tensor(counted(inverse).astype(INT64) if return_counts else nothing),
     )
+
+
+@operator("aten::unique_dim_consecutive", gradient=False)
+def unique_dim_consecutive(
+    self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs of equal slices as one; where each went and how long each is come in any case."""
+    del return_inverse, return_counts
+    at = axis(dim, self.array.ndim)
+    array = self.array.reshape(self.array.shape or (1,))
+    count = array.shape[at]
+    if not array.size and any(not size for one, size in enumerate(array.shape) if one != at):
+        raise fail("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    rows = np.moveaxis(array, at, 0).reshape(count, -1) if count else np.zeros((0, 1), array.dtype)
+    starts = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]) if count else np.zeros(0, np.bool_)
+    inverse = np.cumsum(starts) - 1
+    return Tensor(array[(slice(None),) * at + (starts,)]), Tensor(inverse.astype(INT64)), Tensor(counted(inverse).astype(INT64))
+
+
+@operator("aten::isin", gradient=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    del assume_unique
+    both = [one.array if one.__class__ is Tensor else np.asarray(one) for one in (elements, test_elements)]
+    if any(one.dtype.kind == "c" for one in both):
+        raise fail("Unsupported input type encountered for isin(): ComplexFloat")
+    meter.array(both[0].size)
+    return Tensor(np.asarray(np.isin(both[0], both[1], invert=invert)))
+
+
+@functional("nanmedian")
+def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """The lower one of the middle of what are numbers; NaN, and the first place, where none is."""
+    array = self.array
+    if array.dtype.kind in "iub" or not np.isnan(array).any():
+        return median(self, dim, keepdim)
+    at = 0 if dim is None else axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()) if dim is None else (Tensor(array.copy()), Tensor(np.zeros((), INT64)))
+    values = array.reshape(-1) if dim is None else array
+    there = np.maximum((~np.isnan(values)).sum(axis=at, keepdims=True) - 1, 0) // 2
+    where = np.take_along_axis(order(values, at, descending=False), there, axis=at)
+    found = np.take_along_axis(values, where, axis=at)
+    if dim is None:
+        return Tensor(found.reshape(()).copy())
+    return (Tensor(found), Tensor(where)) if keepdim else (Tensor(found.squeeze(at)), Tensor(where.squeeze(at)))
 
 
 # ------------------------------------------------------------------------------------------------------------------ bins
@@ -425,7 +490,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     array = self.array
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
-    sized(max(minlength, int(array.max(initial=-1)) + 1))
+    sized(max(minlength, int(array.max()) + 1 if array.size else 0))
     if weights is None or not array.size:
         return Tensor(counted(array, minlength=minlength).astype(INT64))
     kept = weights.array.dtype if weights.array.dtype == np.float32 else FLOAT64

@@ -1,0 +1,149 @@
+"""Sums of float32 in the order in which torch adds, so that they come out the same to the last bit.
+
+Since 1.7 rows are added in cascades, eight lanes of a vector at a time where elements lie side by side; before, four vectors at a time, and
+one element after the other where there are fewer than fill them. What lies in memory in another way, and what is large, is summed in double
+precision and rounded once, which is as near as another order comes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
+
+__all__ = ["lanes_sum", "ordered_sum"]
+
+LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
+LEVELS = 4
+LARGEST = 1 << 14  # elements that are worth the rounds of a loop of Python
+
+
+def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array | None:
+    """The sum of an array of float32 over dimensions; None where the order is not known, or not worth it.
+
+    Parameters:
+        cascades: whether as since 1.7.
+    """
+    if array.dtype != FLOAT32 or not 0 < array.size <= LARGEST:
+        return None
+    order = sorted(range(array.ndim), key=lambda at: -array.strides[at])  # dimensions as they lie in memory
+    turned = array.transpose(order)
+    if not turned.flags.c_contiguous:
+        return None
+    summed = [place for place, at in enumerate(order) if at in dims]
+    if not summed or summed != list(range(summed[0], summed[-1] + 1)):
+        return None
+    before, count, after = (math.prod(turned.shape[part]) for part in _parts(summed))
+    if after == 1:
+        found = _inner(turned.reshape(before, count), cascades=cascades)
+    else:
+        found = np.stack([_outer(part, cascades=cascades) for part in turned.reshape(before, count, after)])
+    kept = [at for at in order if at not in dims]
+    found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
+    shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
+    return np.ascontiguousarray(found, FLOAT32).reshape(shape)
+
+
+def _parts(summed: list[int]) -> tuple[slice, slice, slice]:
+    return slice(0, summed[0]), slice(summed[0], summed[-1] + 1), slice(summed[-1] + 1, None)
+
+
+def _inner(rows: Array, *, cascades: bool) -> Array:
+    """Sums of rows whose elements lie side by side."""
+    size = rows.shape[1]
+    columns = np.ascontiguousarray(rows.T)
+    if not cascades:
+        return _by_four(columns)
+    if size < LANES:
+        return _row(columns)
+    whole = size // LANES * LANES
+    lanes = _row(columns[:whole].reshape(-1, LANES, len(rows)))
+    return _one_by_one(np.concatenate([columns[whole:], lanes]))
+
+
+def _one_by_one(rows: Array) -> Array:
+    total = rows[0]
+    for one in rows[1:]:
+        total = total + one
+    return np.asarray(total)
+
+
+def _outer(rows: Array, *, cascades: bool) -> Array:
+    """Sums of columns: rows are added, of four vectors or elements of a row together, what is left of a row by itself."""
+    if not cascades:
+        return _one_by_one(rows)
+    columns = rows.shape[1]
+    width = 4 * LANES if columns >= LANES else 4
+    whole = columns // width * width
+    parts: list[Any] = []
+    if whole:
+        parts.append(_cascade(rows[:, :whole]))
+    if whole < columns:
+        parts.append(_row(rows[:, whole:]))
+    return np.concatenate(parts)
+
+
+def _cascade(rows: Array) -> Array:
+    """One row after the other, each so many sums into the next level."""
+    size = len(rows)
+    power = max(4, (math.ceil(math.log2(size)) if size > 1 else 0) // LEVELS)
+    step = 1 << power
+    levels = [np.zeros(rows.shape[1:], FLOAT32) for _ in range(LEVELS)]
+    at = 0
+    while at + step <= size:
+        for _ in range(step):
+            levels[0] = levels[0] + rows[at]
+            at += 1
+        for level in range(1, LEVELS):
+            levels[level] = levels[level] + levels[level - 1]
+            levels[level - 1] = np.zeros_like(levels[level - 1])
+            if at & ((step - 1) << (level * power)):
+                break
+    for one in rows[at:]:
+        levels[0] = levels[0] + one
+    for sums in levels[1:]:
+        levels[0] = levels[0] + sums
+    return levels[0]
+
+
+def _row(rows: Array) -> Array:
+    """Four sums of every fourth row each, and then these."""
+    count = len(rows) // 4
+    sums = _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:])) if count else np.zeros((4, *rows.shape[1:]), FLOAT32)
+    total = sums[0]
+    for one in (*rows[count * 4 :], *sums[1:]):
+        total = total + one
+    return np.asarray(total)
+
+
+def _by_four(columns: Array) -> Array:
+    """As up to 1.6: four vectors at a time, and what is left one after the other."""
+    whole = len(columns) // (4 * LANES) * 4 * LANES
+    if not whole:
+        return _one_by_one(columns)
+    sums = _one_by_one(columns[:whole].reshape(-1, 4, LANES, *columns.shape[1:]))
+    lanes = (sums[0] + sums[1]) + (sums[2] + sums[3])
+    return _one_by_one(np.concatenate([_one_by_one(lanes)[None], columns[whole:]]))
+
+
+def lanes_sum(array: Array, at: int) -> Array:
+    """The sum along a dimension as softmax takes it, which stays with size one: lane by lane, and the lanes in pairs."""
+    rows = np.moveaxis(array, at, 0)
+    size = len(rows)
+    if array.dtype != FLOAT32 or size > LARGEST:
+        return np.asarray(array.astype(FLOAT64).sum(axis=at, keepdims=True)).astype(array.dtype)
+    if size < LANES:
+        total = _one_by_one(rows)
+    else:
+        lanes = rows[:LANES].copy()
+        for start in range(LANES, size, LANES):
+            more = rows[start : start + LANES]
+            lanes[: len(more)] = lanes[: len(more)] + more
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = lanes[:half] + lanes[half:]
+        total = lanes[0]
+    return np.expand_dims(np.asarray(total), at)
