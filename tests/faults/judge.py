@@ -396,8 +396,10 @@ def know(sample: Sample, target: str) -> None:
     Parameters:
         target: as of :func:`judge`.
     """
+    _inspected(sample.path, _Steps(len(sample.raw)))
     _sound_row(sample)
     _sound_records(sample)
+    _calls(sample)
     if target == "state" and _family(sample) == "torch-save":
         _sound_state(sample)
     if target == "call" and _family(sample) in {"torchscript", "mobile"} and sample.layout.protected:
@@ -412,17 +414,17 @@ def _sound_row(sample: Sample) -> dict[str, Any]:
     return _telling(row)
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _sound_state(sample: Sample) -> object:
     return _state(sample.path, _Steps(len(sample.raw)))
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _sound_records(sample: Sample) -> dict[str, list[bytes]]:
     return _records(sample.path)
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _sound_results(sample: Sample) -> Any:
     """What the program gives; None where that depends on chance."""
     steps = _Steps(len(sample.raw))

@@ -108,7 +108,7 @@ GLOBALS = (
 )  # fmt: skip
 
 
-@lru_cache(256)
+@lru_cache(2048)
 def pieces(data: bytes) -> tuple[tuple[str, bytes], ...]:
     """The opcodes of a pickle, each with its bytes; empty where it is none."""
     try:
@@ -424,7 +424,12 @@ def _sealed(records: list[tuple[bytes, bytes, bool]], *, crc32: bool = True) -> 
 
 
 def _opened(raw: bytes) -> list[tuple[bytes, bytes, bool]]:
-    return [(one.full_name, one.content(raw), one.method != 0) for one in layout(raw).members]
+    return list(_records(raw))
+
+
+@lru_cache(2048)
+def _records(raw: bytes) -> tuple[tuple[bytes, bytes, bool], ...]:
+    return tuple((one.full_name, one.content(raw), one.method != 0) for one in layout(raw).members)
 
 
 def _kind(name: str, data: bytes) -> str:

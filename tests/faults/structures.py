@@ -33,7 +33,7 @@ class Table(NamedTuple):
     fields: tuple[int, ...]
 
 
-@lru_cache(256)
+@lru_cache(2048)
 def tables(data: bytes) -> tuple[Table, ...]:
     """What can be a table: its vtable lies in the file, and says of itself what a vtable must."""
     found = []

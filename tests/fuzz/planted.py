@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SEED = 20_261_123
-STEP = 250
+STEP = 500
 
 
 class Plant(NamedTuple):
@@ -93,10 +93,11 @@ def look_for(target: str, cases: int, changes: tuple[tuple[str, str, str], ...])
 def _inside(source: str, target: str, cases: int) -> Found:
     """In the process that imports the copy."""
     import torch_compat  # noqa: PLC0415 - the copy, in this process alone
-    from tests.fuzz.campaign import survive  # noqa: PLC0415
+    from tests.fuzz.campaign import prepare, survive  # noqa: PLC0415
     from tests.fuzz.cases import case  # noqa: PLC0415
 
     assert Path(torch_compat.__file__).is_relative_to(source)
+    prepare(target)
     for first in range(0, cases, STEP):
         finds = survive(partial(case, SEED, target), target, list(range(first, min(cases, first + STEP)))).finds
         if finds:
