@@ -1,7 +1,7 @@
 """Runs many cases in child processes, and survives whatever becomes of them.
 
 A child is a fork of this process, which has imported and read everything that cases have in common (:func:`prepare`), and opens no case itself.
-A child does up to two thousand cases, each with guard pages around every array, and tells of each as it ends. Of a child that dies or stands still the
+A child does up to a thousand cases, each with guard pages around every array, and tells of each as it ends. Of a child that dies or stands still the
 case is known, therefore, and the next child goes on behind it.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "prepare", "run", "run_chunk", "survive"]
 
-CHUNK = 2000
+CHUNK = 1000
 WARMING = 400  # cases that are made, and not opened, before any is done
 NOISE = "NOISE"  # something was written to stderr
 # A child that does the same case for so many seconds of processor time, or of the clock, is killed. Its own limits are lower, and end a case
