@@ -76,7 +76,8 @@ def calls(path: Path, args: tuple[Any, ...], count: int) -> tuple[float, float, 
     """Medians of one call, and the processor time of one: with a process of its own, in this process."""
     outside, inside = torch_compat.load(path), torch_compat.load(path, in_process=True)
     child = outside._child.pid  # noqa: SLF001 - nobody but a benchmark asks for it
-    there, here = [], []
+    there: list[float] = []
+    here: list[float] = []
     computing_there = computing_here = 0.0
     for number in range(count + WARM):
         if number == WARM:
