@@ -349,6 +349,19 @@ def test_the_command_tells_in_words_and_leaves_nothing(
     assert not (tree.root / "reports/latest").exists()
 
 
+@pytest.mark.parametrize("function", ["write", "fsync", "replace"])
+def test_a_file_in_no_tree_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, function, full)
+    with pytest.raises(WriteError, match="the disk is full"):
+        put(tmp_path / "folder" / "notes.md", "whole")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_size_limit_is_no_fault_of_ours(tree: Tree) -> None:
     before = tree.everything()
 

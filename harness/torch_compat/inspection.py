@@ -117,6 +117,8 @@ def _look(found: Inspected, raw: Raw, *, named: bool, allowance: Allowance | Non
 
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
 """How the names of archives of PyTorch end, inside of other archives; no other member is unpacked."""
+OTHERS = frozenset({"compression", "encrypted"})
+"""What may be said of other files beside an archive of PyTorch, and is no damage."""
 MOST_INSIDE = 100  # archives in one file that are looked at
 
 
@@ -147,7 +149,9 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
             found.contains.append(inner)
     if not found.contains:
         return
-    found.damage = [one for one in found.damage if one.code not in FOLDERS]
+    if isinstance(archive, ZipArchive):
+        archive.verify()  # of a file whose archives are looked at, all that is damaged is told
+    found.damage = [one for one in found.damage if one.code not in (FOLDERS | OTHERS)]
     found.error = None
     for inner in found.contains:
         if inner.error is not None:

@@ -613,6 +613,21 @@ def test_what_is_damaged_inside_is_damage_of_the_file(
     assert [(one["code"], one["record"]) for one in row["damage"]] == [("cut-off", "a.pt")]
 
 
+def test_what_is_damaged_beside_an_archive_is_damage_of_the_file_and_a_strange_compression_is_none(
+    rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.pt", SAVED.read_bytes())
+        archive.writestr("b.txt", b"unmistakable")
+        archive.writestr("c.txt", b"c" * 1000, zipfile.ZIP_BZIP2)
+    status, (row,) = rows(path)
+    assert (status, row["error"], row["damage"]) == (0, None, [])
+    path.write_bytes(path.read_bytes().replace(b"unmistakable", b"Unmistakable"))
+    status, (row,) = rows(path)
+    assert (status, [(one["code"], one["record"]) for one in row["damage"]]) == (2, [("crc-mismatch", "b.txt")])
+
+
 def test_a_zip_without_any_is_an_error_where_it_is_named(
     rows: Callable[..., tuple[int, list[dict[str, Any]]]], tmp_path: Path
 ) -> None:

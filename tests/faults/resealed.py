@@ -108,7 +108,7 @@ GLOBALS = (
 )  # fmt: skip
 
 
-@lru_cache(256)
+@lru_cache(2048)
 def pieces(data: bytes) -> tuple[tuple[str, bytes], ...]:
     """The opcodes of a pickle, each with its bytes; empty where it is none."""
     try:
@@ -126,7 +126,7 @@ def pushed(value: int) -> bytes:
     if -(1 << 31) <= value < 1 << 31:
         return b"J" + struct.pack("<i", value)
     raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
-    return b"\x8a" + bytes([len(raw)]) + raw
+    return b"\x8a" + bytes([len(raw)]) + raw if len(raw) < 256 else b"\x8b" + struct.pack("<i", len(raw)) + raw
 
 
 def _pushed_by(piece: bytes) -> int:
@@ -151,10 +151,14 @@ def mutated_pickle(rng: random.Random, data: bytes, other: bytes) -> Mutated:
 def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], other: bytes) -> str:
     what = rng.choice([
         "dropped", "doubled", "exchanged", "number", "number", "number", "memo", "global", "text", "opcode", "value", "spliced", "flipped",
-        "range doubled", "numbers exchanged", "put into the memo",
+        "range doubled", "numbers exchanged", "put into the memo", "tensor", "tensor",
     ])  # fmt: skip
     wanted = {"number": NUMBERS, "numbers exchanged": NUMBERS, "memo": OF_MEMO, "global": {"GLOBAL"}, "text": TEXTS}.get(what)
-    places = [at for at, kind in enumerate(kinds) if wanted is None or kind in wanted]
+    places = (
+        [at for at, kind in enumerate(kinds) if wanted is None or kind in wanted]
+        if what != "tensor"
+        else _of_tensors(made, kinds)
+    )
     if not places:
         what, places = "value", list(range(len(kinds)))
     if not places:
@@ -171,6 +175,9 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
         made[at], made[to], kinds[at], kinds[to] = made[to], made[at], kinds[to], kinds[at]
     elif what == "number":
         made[at] = pushed(other_number(rng, _pushed_by(made[at])))
+    elif what == "tensor":
+        now = _pushed_by(made[at])
+        made[at] = pushed(now + rng.choice((1, 1, 1, 1, -1, 8, now)))
     elif what == "memo":
         index = rng.choice([rng.randrange(max(1, len(made) // 2)), rng.randrange(8), 0xFFFFFFFF])
         letters = b"hj" if "GET" in kinds[at] else b"qr"
@@ -202,6 +209,19 @@ def _one_of_pickle(rng: random.Random, made: list[bytes], kinds: list[str], othe
     else:
         made[at] += b"q" + bytes([rng.randrange(30)])
     return f"{what} at {at}"
+
+
+def _of_tensors(made: list[bytes], kinds: list[str]) -> list[int]:
+    """Where numbers of tensors are pushed: elements of the storage, offset, sizes and strides."""
+    places, inside = [], False
+    for at, kind in enumerate(kinds):
+        if kind == "GLOBAL":
+            inside = made[at].startswith(b"ctorch._utils\n_rebuild_") or (inside and b"Storage" in made[at])
+        elif kind == "REDUCE":
+            inside = False
+        elif inside and kind in NUMBERS:
+            places.append(at)
+    return places
 
 
 def mutated_pickles(rng: random.Random, data: bytes, other: bytes) -> Mutated:
@@ -248,18 +268,19 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
     said = []
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         holder, key = rng.choice(places)
-        what = rng.choice(["wrong", "wrong", "boundary", "boundary", "deleted", "twice", "exchanged"])
+        what = rng.choice(["wrong", "wrong", "boundary", "boundary", "next", "next", "deleted", "twice", "exchanged"])
         if key not in holder if isinstance(holder, dict) else key >= len(holder):
             continue  # an earlier change took it away
         if what == "wrong":
             holder[key] = rng.choice(WRONG)
         elif what == "boundary":
-            now = holder[key]
-            number = other_number(
-                rng,
-                now if now.__class__ is int else int(now) if isinstance(now, str) and now.isdecimal() and len(now) < 20 else 0,
-            )
+            number = other_number(rng, _number_at(holder, key) or 0)
             holder[key] = rng.choice([number, number, str(number), float(min(max(number, -(1 << 62)), 1 << 62))])
+        elif what == "next":  # of a size, a stride or an offset, in the type that it has
+            holder, key = rng.choice([place for place in places if _number_at(*place) is not None] or [(holder, key)])
+            now = _number_at(holder, key) or 0
+            number = now + rng.choice((1, 1, 1, 1, -1, 8, now))
+            holder[key] = str(number) if isinstance(holder.get(key) if isinstance(holder, dict) else holder[key], str) else number
         elif what == "deleted":
             del holder[key]
         elif what == "twice" and isinstance(holder, dict):
@@ -272,6 +293,14 @@ def mutated_json(rng: random.Random, data: bytes) -> Mutated:
     text = json.dumps(document).replace(TWICE, "")
     depth = rng.choice([50, 900, 100_000])
     return ", ".join(said), text.replace(f'"{DEEP}"', "[" * depth + "]" * depth).encode()
+
+
+def _number_at(holder: Any, key: Any) -> int | None:
+    """The integer at a place, also one in digits; None where there is none any more."""
+    found = holder.get(key) if isinstance(holder, dict) else holder[key] if key < len(holder) else None
+    if isinstance(found, str) and found.isdecimal() and len(found) < 20:
+        return int(found)
+    return found if found.__class__ is int else None
 
 
 def _places(value: Any, places: list[tuple[Any, Any]]) -> None:
@@ -424,7 +453,12 @@ def _sealed(records: list[tuple[bytes, bytes, bool]], *, crc32: bool = True) -> 
 
 
 def _opened(raw: bytes) -> list[tuple[bytes, bytes, bool]]:
-    return [(one.full_name, one.content(raw), one.method != 0) for one in layout(raw).members]
+    return list(_records(raw))
+
+
+@lru_cache(2048)
+def _records(raw: bytes) -> tuple[tuple[bytes, bytes, bool], ...]:
+    return tuple((one.full_name, one.content(raw), one.method != 0) for one in layout(raw).members)
 
 
 def _kind(name: str, data: bytes) -> str:

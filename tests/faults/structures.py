@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.archive.torch_zip import Written, write_end, write_member
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["container_fields", "mutated_tables"]
 
+OF_TENSORS = 0.3  # of the changes of a flatbuffer that has tensors: one element too many is what a gate for views must notice
+MOST_SIZES, LARGE_SIZE = 8, 1 << 20
 LARGE = (0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 
 
@@ -33,7 +36,7 @@ class Table(NamedTuple):
     fields: tuple[int, ...]
 
 
-@lru_cache(256)
+@lru_cache(2048)
 def tables(data: bytes) -> tuple[Table, ...]:
     """What can be a table: its vtable lies in the file, and says of itself what a vtable must."""
     found = []
@@ -50,17 +53,43 @@ def tables(data: bytes) -> tuple[Table, ...]:
     return tuple(found)
 
 
+@lru_cache(2048)
+def tensors(data: bytes) -> tuple[int, ...]:
+    """Where the sizes and strides of what can be a tensor are: its table refers to two vectors of as many small numbers."""
+    found = []
+    for table in tables(data):
+        vectors = [numbers for numbers in (_small_numbers(data, field) for field in table.fields) if numbers]
+        for one, two in pairwise(vectors):
+            if len(one) == len(two):
+                found += [*one, *two]
+    return tuple(found)
+
+
+def _small_numbers(data: bytes, field: int) -> range:
+    """The places of the numbers of a vector, if a field can refer to one; none if not."""
+    start = field + int.from_bytes(data[field : field + 4], "little")
+    length = int.from_bytes(data[start : start + 4], "little")
+    places = range(start + 4, start + 4 + 4 * length, 4)
+    fits = 0 < length <= MOST_SIZES and places.stop <= len(data)
+    return places if fits and all(int.from_bytes(data[at : at + 4], "little") < LARGE_SIZE for at in places) else range(0)
+
+
 def mutated_tables(rng: random.Random, data: bytes) -> tuple[str, bytes] | None:
     """Entries of vtables, references to other tables, lengths of vectors; None where there is no table."""
     known = tables(data)
     if not known:
         return None
     changed = bytearray(data)
-    said = [_one_of_tables(rng, changed, known) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
+    said = [_one_of_tables(rng, changed, known, tensors(data)) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
     return ", ".join(said), bytes(changed)
 
 
-def _one_of_tables(rng: random.Random, data: bytearray, known: tuple[Table, ...]) -> str:
+def _one_of_tables(rng: random.Random, data: bytearray, known: tuple[Table, ...], sizes: tuple[int, ...]) -> str:
+    if sizes and rng.random() < OF_TENSORS:
+        at = rng.choice(sizes)
+        now = int.from_bytes(data[at : at + 4], "little")
+        _put(data, at, now + rng.choice((1, 1, 1, 1, -1, 8, now)), 4)
+        return f"size or stride at {at}"
     table = rng.choice(known)
     what = rng.choice(
         ["entry", "entry", "length of vtable", "vtable", "reference", "reference", "vector", "vector", "fields exchanged"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 import zlib
 from collections import Counter
@@ -37,6 +38,7 @@ from tests.faults.judge import (
     judge,
 )  # fmt: skip
 from tests.faults.kinds import KINDS, make
+from tests.faults.resealed import pushed
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -225,3 +227,8 @@ def test_the_bombs_are_what_they_say() -> None:
     body, crc = packed(2, b"a,")
     assert zlib.decompress(body, -15) == b"a," * (1 << 20)
     assert crc == zlib.crc32(b"a," * (1 << 20))
+
+
+@pytest.mark.parametrize("number", [0, 255, 256, -1, 1 << 40, -(1 << 63), (1 << 2039) - 1, 1 << 2039, -(1 << 5000)])
+def test_a_number_of_any_length_is_pushed(number: int) -> None:
+    assert pickle.loads(b"\x80\x02" + pushed(number) + b".") == number

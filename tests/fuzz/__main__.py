@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -164,4 +165,5 @@ def campaign(way: str, seed: int, target: str, seconds: float, count: int | None
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what has run is recorded
     sys.exit(main())

@@ -1,8 +1,8 @@
 """Runs many cases in child processes, and survives whatever becomes of them.
 
-A child is a fork of this process, which has everything imported and opens no case itself. It does a few hundred cases, each with guard pages
-around every array, and tells of each as it ends. Of a child that dies or stands still the case is known, therefore, and the next child goes
-on behind it.
+A child is a fork of this process, which has imported and read everything that cases have in common (:func:`prepare`), and opens no case itself.
+A child does up to a thousand cases, each with guard pages around every array, and tells of each as it ends. Of a child that dies or stands still the
+case is known, therefore, and the next child goes on behind it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 
     Job = Callable[[int], Fault]
 
-__all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "run", "run_chunk", "survive"]
+__all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "prepare", "run", "run_chunk", "survive"]
 
 CHUNK = 1000
+WARMING = 400  # cases that are made, and not opened, before any is done
 NOISE = "NOISE"  # something was written to stderr
 # A child that does the same case for so many seconds of processor time, or of the clock, is killed. Its own limits are lower, and end a case
 # wherever Python looks for signals; a busy machine may let it wait for minutes.
@@ -211,6 +212,17 @@ def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, str]:
                 os.kill(child, signal.SIGKILL)
 
 
+def prepare(target: str) -> None:
+    """Do once, here, what every child would do again: read the undamaged archives, and fill the caches of what makes cases."""
+    with contextlib.redirect_stderr(io.StringIO()):  # programs may print
+        for path in (path for group in seeds(target) for path in group):
+            know(sample_of(path), target)
+    for number in range(WARMING):
+        case(0, target, number)
+    gc.collect()
+    gc.freeze()  # what this process has is not searched in children, which would copy it
+
+
 def run(
     seed: int, target: str, tally: Tally, *, count: int | None, until: float, keep: Path, tell: Callable[[Find], None]
 ) -> None:
@@ -222,11 +234,7 @@ def run(
         tally: gets what became of them, chunk by chunk.
     """
     job = partial(case, seed, target)
-    with contextlib.redirect_stderr(io.StringIO()):  # programs may print
-        for path in (path for group in seeds(target) for path in group):
-            know(sample_of(path), target)
-    gc.collect()
-    gc.freeze()  # what this process has is not searched in children, which would copy it
+    prepare(target)
     while (count is None or tally.count < count) and time.monotonic() < until:
         first = tally.count
         last = first + CHUNK if count is None else min(count, first + CHUNK)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TARGETS", "case", "seeds"]
 
 TARGETS = ("inspect", "state", "call")
-FAMILIES = {"inspect": None, "state": {"torch-save"}, "call": {"torchscript", "mobile"}}
+FAMILIES = {"inspect": None, "state": {"torch-save"}, "call": {"torchscript", "mobile", "export"}}
 SMALL = 6000  # bytes: several small archives are done in the time of a large one
 OF_EACH = 6  # archives of each writer, family and container
 RESEALED = {

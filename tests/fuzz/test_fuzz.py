@@ -302,6 +302,12 @@ def test_planted_defects_are_found(name: str) -> None:
     assert found.number is not None
 
 
+def test_one_element_too_many_in_the_gate_for_views_ends_the_process_of_a_case() -> None:
+    plant = planted.PLANTS["off by one in the gate for views"]
+    assert planted.look_for(*plant).said == "CRASHED: SIGSEGV"
+    assert planted.look_for("call", 200, plant.changes[1:]).number is None, "what the plant needs besides is no defect itself"
+
+
 def test_planted_defects_are_what_is_found() -> None:
     plant = planted.PLANTS["memo"]
     assert planted.look_for(plant.target, 250, ()).number is None
