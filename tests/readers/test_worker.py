@@ -11,6 +11,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import time
 import zipfile
 from contextlib import contextmanager
@@ -913,3 +914,31 @@ def test_no_archive_holds_a_path(real: Callable[[str], TorchRelease], tmp_path: 
     for name, data in records.items():
         for place in places:
             assert str(place).encode() not in data, f"{place} in {name}"
+
+
+PREPARED = """
+import json, os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import worker
+worker.EXPORTED_NEEDS = ("needed_by_exported", "not_in_this_release")
+def observe(torch, request, progress):
+    return {"imported": "needed_by_exported" in sys.modules, "parent": os.getppid()}
+prepared = worker.Prepared(None, {"observe": observe})
+first, second = (prepared.ask({"do": "observe"})["result"] for _ in range(2))
+alone = worker.serve_one(None, observe, {"do": "observe"})["result"]
+os.kill(first["parent"], signal.SIGKILL)
+print(json.dumps([first, second, alone, os.getpid(), prepared.ask({"do": "observe"})]))
+"""
+
+
+def test_exported_programs_are_read_by_forks_of_a_process_that_has_imported_what_they_need(tmp_path: Path) -> None:
+    (tmp_path / "needed_by_exported.py").write_text("", encoding="utf-8")
+    command = [sys.executable, "-c", PREPARED, str(WORKER.parent)]
+    ended = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=60, check=True, encoding="utf-8"
+    )
+    first, second, alone, server, after = json.loads(ended.stdout)
+    assert first == second == {"imported": True, "parent": first["parent"]}
+    assert first["parent"] != server
+    assert alone == {"imported": False, "parent": server}, "what the imports register reaches no other archive"
+    assert after is None, "where the process has ended, the server itself answers"

@@ -181,3 +181,9 @@ def test_tensors_come_back_from_json_and_still_share(name: str) -> None:
 def test_plain_data_is_taken_as_elements() -> None:
     found = Decoder().decode({"tensor": {"dtype": "float32", "shape": [2], "data": [1, "-inf"]}})
     assert found.array.tolist() == [1, -np.inf]
+
+
+@pytest.mark.parametrize(("shape", "strides"), [((0, 3), (3, 1)), ((2, 0), (1, 1)), ((0, 2, 3), (6, 3, 1)), ((0,), (1,))])
+def test_a_tensor_without_elements_has_the_strides_of_a_contiguous_one(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    ones = np.zeros(shape, np.float32)
+    assert Tensor(ones).strides == Tensor(ones + 1).strides == strides

@@ -63,6 +63,7 @@ DETERMINISM: Mapping[str, str] = {
     "MKL_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     FUSER: "0",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # 2.3 starts a pool of processes on import, for which a fenced process has no semaphores
     "CUDA_VISIBLE_DEVICES": "",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",

@@ -842,6 +842,57 @@ def _drain(fd, deadline):
         os.close(fd)
 
 
+EXPORTED_NEEDS = ("torch.export", "torch.export._unlift", "torch._dynamo", "torch._export.serde.serialize", "torch._export.verifier")
+
+
+class Prepared:
+    """A fork of the server that has imported what exported programs need, and serves their requests in forks of its own.
+
+    These imports take more than a second, a hundred times as long as loading a small program. They register operators and give
+    warnings, so they must not reach the processes that read other archives.
+    """
+
+    def __init__(self, torch, handlers):
+        request_read, request_write = os.pipe()
+        reply_read, reply_write = os.pipe()
+        if os.fork() == 0:
+            try:
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                os.close(request_write)
+                os.close(reply_read)
+                self.serve(torch, handlers, os.fdopen(request_read), os.fdopen(reply_write, "w"))
+            finally:
+                os._exit(1)
+        os.close(request_read)
+        os.close(reply_write)
+        self.requests, self.replies = os.fdopen(request_write, "w"), os.fdopen(reply_read)
+
+    @staticmethod
+    def serve(torch, handlers, requests, replies):
+        for name in EXPORTED_NEEDS:
+            try:
+                __import__(name)
+            except ImportError:  # this release does not have it, and needs it for nothing
+                pass
+        gc.collect()
+        if hasattr(gc, "freeze"):
+            gc.freeze()
+        for line in requests:
+            request = json.loads(line)
+            replies.write(json.dumps(serve_one(torch, handlers[request["do"]], request), allow_nan=False) + "\n")
+            replies.flush()
+
+    def ask(self, request):
+        """Its reply; None if the process has ended, as it does where an import kills it."""
+        try:
+            self.requests.write(json.dumps(request) + "\n")
+            self.requests.flush()
+        except BrokenPipeError:
+            return None
+        line = self.replies.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+
 WARM_UP = """
 def once(x):
     y = torch.add(x, x)
@@ -891,6 +942,7 @@ def main():
     if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page of them all
         gc.freeze()
     handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey, "deprecation": do_deprecation}
+    prepared = None
     with os.fdopen(reply_fd, "w") as replies:
 
         def reply(message):
@@ -903,7 +955,11 @@ def main():
         for line in sys.stdin:
             request = json.loads(line)
             if request["do"] in handlers:
-                answer = serve_one(torch, handlers[request["do"]], request)
+                answer = None
+                if request.get("family") == "export":
+                    prepared = prepared or Prepared(torch, handlers)
+                    answer = prepared.ask(request)
+                answer = answer or serve_one(torch, handlers[request["do"]], request)
             elif request["do"] == "many":
                 answer = {"result": serve_many(torch, do_observe, request["requests"])}
             else:

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
-VALUES = frozenset(
-    {"torch-save", "export"}
-)  # families that mostly are read and not run: a reader of exported programs refuses most
+VALUES = frozenset({"torch-save"})  # families that are read and not run
 BATCH = 32  # cells that are asked for at once; a time-out among them is asked for again by itself
 CRASHES = 2  # times that a process observes a cell that crashes; an abort that writes its stack takes a tenth of a second
 

@@ -117,9 +117,12 @@ class Tensor:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Its strides, in elements."""
-        size = self.array.itemsize
-        return tuple(step // size for step in self.array.strides)
+        """Its strides, in elements. An array without elements has strides of 0 in numpy since 2.4; torch states those of a contiguous tensor."""
+        array = self.array
+        if not array.size and not any(array.strides):
+            return arrays.contiguous_strides(array.shape)
+        size = array.itemsize
+        return tuple(step // size for step in array.strides)
 
     @property
     def storage(self) -> Array:
