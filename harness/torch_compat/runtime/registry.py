@@ -22,6 +22,8 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registration
@@ -29,7 +31,7 @@ from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
 from torch_compat.runtime.registration import OUTS, Grad, grad, operator
-from torch_compat.runtime.tensor import Tensor, owner
+from torch_compat.runtime.tensor import Array, Tensor, dense, owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,6 +180,72 @@ def _refuse_write(target: Tensor, horizon: Release) -> None:
         raise Raised("a view of a leaf Variable that requires grad is being used in an in-place operation.", code="RuntimeError")
 
 
+_REFUSES_OVERLAP = {
+    **dict.fromkeys(
+        [
+            "copy_",
+            "add_",
+            "sub_",
+            "mul_",
+            "div_",
+            "pow_",
+            "lerp_",
+            "addcmul_",
+            "addcdiv_",
+            "eq_",
+            "ne_",
+            "lt_",
+            "le_",
+            "gt_",
+            "ge_",
+            "__iadd__",
+            "__isub__",
+            "__imul__",
+            "__idiv__",
+        ],
+        Release("1.3.0"),
+    ),
+    **dict.fromkeys(
+        [
+            "remainder_",
+            "fmod_",
+            "floor_divide_",
+            "bitwise_and_",
+            "bitwise_or_",
+            "bitwise_xor_",
+            "logical_and_",
+            "logical_or_",
+            "logical_xor_",
+            "__iand__",
+            "__ior__",
+            "__ixor__",
+        ],
+        Release("1.5.0"),
+    ),
+    **dict.fromkeys(["atan2_", "hypot_", "copysign_", "masked_fill_"], Release("1.7.0")),
+}
+"""The first release that refuses to write into a tensor that shares a part of its memory with another argument."""
+OTHER_ORDER = Release("1.10.0")
+"""From here on the whole of the same memory in another order is refused, too."""
+
+
+def _refuse_overlap(target: Array, source: Array, horizon: Release) -> None:
+    """Refuse to write into memory of which a part is read, as torch does: only tensors without holes are looked at, and only where they begin and end.
+
+    Raises:
+        Raised: the ends of both overlap.
+    """
+    if not np.may_share_memory(target, source) or not (dense(target) and dense(source)):
+        return
+    same = target.ctypes.data == source.ctypes.data and target.nbytes == source.nbytes
+    if not same or (horizon >= OTHER_ORDER and target.strides != source.strides):
+        raise Raised(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+            "Please clone() the tensor before performing the operation.",
+            code="RuntimeError",
+        )
+
+
 def _relate(result: Any, source: Tensor, name: str) -> None:
     """Views of a tensor that requires gradients know what they are views of."""
     if result.__class__ is Tensor:
@@ -200,6 +268,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
     names = _outless(function)
     border = Border(function, kind, name)
     writes = name.endswith("_") and not name.startswith("__") and name not in {"requires_grad_", "detach_"}
+    apart = horizon >= _REFUSES_OVERLAP[name] if name in _REFUSES_OVERLAP else False
     only_first = name in OF_FIRST
     part = name if name in {"unbind", "chunk", "split", "split_with_sizes", "tensor_split"} else ""
     places, most = border.places, len(border.places)
@@ -227,6 +296,10 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             requires = bool(args) and args[0].__class__ is Tensor and args[0].requires_grad
         if writes and requires and grad.enabled and args and args[0].__class__ is Tensor and args[0].requires_grad:
             _refuse_write(args[0], horizon)
+        if apart:
+            for other in args[1:]:
+                if other.__class__ is Tensor and other is not args[0]:
+                    _refuse_overlap(args[0].array, other.array, horizon)
         if keywords:
             border.check_words(keywords, outs)
             requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)

@@ -38,6 +38,18 @@ def owner(array: Array) -> Array:
     return array
 
 
+def dense(array: Array) -> bool:
+    """Whether the elements lie in memory without holes, in any order of the dimensions, and none of them twice."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    step = array.itemsize
+    for stride, size in sorted((stride, size) for stride, size in zip(array.strides, array.shape, strict=True) if size != 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
 def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A view of the storage of an array; strides and offset, which counts from the start of the storage, in elements.
 

@@ -131,6 +131,8 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
         # c10::convert: by way of a wider integer, as the processor converts, and then cut to size.
         wide_integer = INT64 if dtype.kind == "u" else np.dtype(np.int32)
         return array.astype(wide_integer).astype(dtype)
+    if dtype.itemsize == 2 and dtype.kind not in "iu" and array.dtype.itemsize > 4 and array.dtype.kind != "c":
+        array = array.astype(np.float32)  # c10::Half and c10::BFloat16 are made of a float: what is wider is rounded twice
     return array.astype(dtype)
 
 

@@ -51,14 +51,21 @@ def attend(
 
 
 def _versions() -> None:
-    for since, era in (("1.0.0", 0), ("2.5.0", 1), ("2.14.0", 2)):
+    for since, era, kernel in (
+        ("1.0.0", 0, ""),
+        ("2.1.0", 0, "unmasked"),
+        ("2.3.0", 0, "any"),
+        ("2.5.0", 1, "any"),
+        ("2.14.0", 2, "any"),
+    ):
 
         def call(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
-            scale: float | None = None, enable_gqa: bool = False, era: int = era,
+            scale: float | None = None, enable_gqa: bool = False, era: int = era, kernel: str = kernel,
         ) -> Tensor:  # fmt: skip
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0]
-            return Tensor(_laid_out(found, query.array))
+            masked = attn_mask is not None and (kernel == "unmasked" or attn_mask.requires_grad)
+            return Tensor(laid_out(found, query.array, era) if kernel and not masked else found)
 
         def both(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
@@ -76,9 +83,17 @@ def _versions() -> None:
         operator("aten::_scaled_dot_product_attention_math", since=since)(both)
 
 
-def _laid_out(found: Array, query: Array) -> Array:
-    """The result in the order of memory of the query, which the kernel for batches of heads keeps: four dimensions, equal widths."""
-    if query.ndim != 4 or found.shape != query.shape or query.flags.c_contiguous:
+def laid_out(found: Array, query: Array, era: int) -> Array:
+    """The result in the order of memory in which the kernel for batches of heads writes it: four dimensions, equal widths.
+
+    Up to 2.4 (era 0) heads, dimension 1, follow the rows; since 2.5 the order is that of the query. Without that kernel the result is
+    contiguous: up to 2.0, with a mask up to 2.2, and with a mask that requires gradients.
+    """
+    if query.ndim != 4 or found.shape != query.shape:
+        return found
+    if not era:
+        return np.ascontiguousarray(found.swapaxes(1, 2)).swapaxes(1, 2)
+    if query.flags.c_contiguous:
         return found
     made = np.empty_like(query, dtype=found.dtype, order="K")
     made[...] = found

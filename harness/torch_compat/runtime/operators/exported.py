@@ -10,8 +10,8 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.operators._common import broadcast, fail, not_implemented
-from torch_compat.runtime.operators.attention import attend
+from torch_compat.runtime.operators._common import Array, broadcast, fail, not_implemented
+from torch_compat.runtime.operators.attention import attend, laid_out
 from torch_compat.runtime.operators.normalization import group_norm, native_batch_norm
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -208,6 +208,21 @@ def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return Tensor(np.where(masked, 0, found).astype(array.dtype))
 
 
+def _attended(
+    query: Tensor, key: Tensor, value: Tensor, mask: Array | None, *, is_causal: bool, scale: float | None, era: int
+) -> tuple[Tensor, Tensor]:
+    """Attention, and the logarithm of the sums of its weights."""
+    q, k = query.array.astype(np.float64), key.array.astype(np.float64)
+    found = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
+    scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
+    if is_causal:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:], np.bool_)), scores, -np.inf)
+    sums = np.log(np.exp(scores).sum(axis=-1)).astype(np.float32)
+    return Tensor(laid_out(found, query.array, era)), Tensor(np.ascontiguousarray(sums.swapaxes(1, 2)).swapaxes(1, 2))
+
+
 def _flash(era: int, since: str) -> None:
     @operator("aten::_scaled_dot_product_flash_attention_for_cpu", since=since)
     def flash(
@@ -217,16 +232,29 @@ def _flash(era: int, since: str) -> None:
         """Attention, and the logarithm of the sums of its weights."""
         if dropout_p:
             raise fail("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
-        q, k = query.array.astype(np.float64), key.array.astype(np.float64)
         mask = None if attn_mask is None else attn_mask.array
-        found = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
-        scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
-        if mask is not None:
-            scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
-        if is_causal:
-            scores = np.where(np.tril(np.ones(scores.shape[-2:], np.bool_)), scores, -np.inf)
-        return Tensor(found), Tensor(np.log(np.exp(scores).sum(axis=-1)).astype(np.float32))
+        return _attended(query, key, value, mask, is_causal=is_causal, scale=scale, era=era)
 
 
 for _since, _era in (("2.1.0", 0), ("2.5.0", 1), ("2.14.0", 2)):
     _flash(_era, _since)
+
+
+@operator("aten::_scaled_dot_product_flash_attention", since="2.1.0")
+def flash_of_all_devices(
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False,
+    return_debug_mask: bool = False, *, scale: float | None = None,
+) -> tuple[Tensor | int | None, ...]:  # fmt: skip
+    """Attention on the CPU up to 2.2, under the name that only other devices have since 2.3."""
+    if dropout_p or return_debug_mask:
+        raise fail("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
+    found, sums = _attended(query, key, value, None, is_causal=is_causal, scale=scale, era=0)
+    return found, sums, None, None, 0, 0, None, None, None
+
+
+@operator("aten::_scaled_dot_product_flash_attention", since="2.3.0")
+def flash_of_other_devices(*_: object, **__: object) -> None:
+    """Refused since 2.3: an operator that only other devices have."""
+    raise raised(
+        "NotImplementedError", "Could not run 'aten::_scaled_dot_product_flash_attention' with arguments from the 'CPU' backend."
+    )
