@@ -20,8 +20,7 @@ def refused(name: str, horizon: str, target: Any, source: Any, *rest: Any) -> bo
     try:
         resolve(f"aten::{name}", Release(horizon))(Tensor(target), Tensor(source), *rest)
     except Raised as error:
-        assert "refer to a single memory location. Please clone() the tensor" in str(error)
-        return True
+        return "refer to a single memory location. Please clone() the tensor" in str(error)
     return False
 
 
